@@ -1,0 +1,66 @@
+# The commands of the project. Each makes the environment it needs under .venv, again when pyproject.toml has changed.
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST ?= -n 2
+
+# What `make test-matrix` pins: the lower ends of the dependencies in pyproject.toml, and the newest JAX.
+OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* optree==0.14.0
+NEWEST := jax==0.12.*
+PYTHON_OLDEST ?= $(call interpreter,3.11)
+PYTHON_NEWEST ?= $(call interpreter,3.13)
+
+in-venv := $(VENV)/bin/python -m
+
+.NOTPARALLEL:
+
+.PHONY: demo test lint pytest test-matrix test-gpu on-gpu bench clean help
+
+demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
+	$(VENV)/bin/python examples/nist_regression.py
+
+test: lint pytest  ## lint, type checks and tests
+
+lint: $(VENV)/with-test $(VENV)/with-lint
+	$(in-venv) ruff check .
+	$(in-venv) ruff format --check .
+	$(in-venv) mypy
+
+pytest: $(VENV)/with-test
+	$(in-venv) pytest $(PYTEST)
+
+test-matrix:  ## the tests with the oldest and with the newest Python and JAX that are supported
+	$(MAKE) pytest VENV=.venv-oldest PYTHON="$(or $(PYTHON_OLDEST),$(error Python 3.11 is not here: set PYTHON_OLDEST))" PINS="$(OLDEST)"
+	$(MAKE) pytest VENV=.venv-newest PYTHON="$(or $(PYTHON_NEWEST),$(error Python 3.13 is not here: set PYTHON_NEWEST))" PINS="$(NEWEST)"
+
+test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one
+	@if nvidia-smi -L 2>/dev/null; then $(MAKE) on-gpu VENV=.venv-gpu; else echo "There is no NVIDIA GPU here: nothing was run."; fi
+
+on-gpu: $(VENV)/with-gpu $(VENV)/with-test $(VENV)/with-bench
+	$(VENV)/bin/python tests/gpu.py
+	$(in-venv) benchmarks --device gpu
+
+bench: $(VENV)/with-bench  ## the benchmarks, side by side with what one would use instead
+	$(in-venv) benchmarks
+
+clean:  ## remove environments and caches
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /make \1\t/p' Makefile | expand -t 20
+
+# Where Debian's Python comes without ensurepip, its own pip puts the environment's in place.
+$(VENV)/with-library: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV) || \
+	  { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --quiet --python $(VENV)/bin/python install pip; }
+	$(in-venv) pip --quiet --disable-pip-version-check install --editable . $(PINS)
+	@touch $@
+
+# One stamp for each extra of pyproject.toml.
+$(VENV)/with-%: $(VENV)/with-library
+	$(in-venv) pip --quiet --disable-pip-version-check install --editable '.[$*]' $(PINS)
+	@touch $@
+
+# A Python of the given version: on the path, from pyenv (whose shims need to be told which), or from uv.
+python-that-runs = $(shell PYENV_VERSION=$(1) python$(1) -c 'import sys; print(sys.executable)' 2>/dev/null)
+interpreter = $(or $(python-that-runs),$(shell uv python find $(1) 2>/dev/null))

@@ -1,0 +1,234 @@
+"""A user's function as a program: containers taken apart, arguments checked, results put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import tree
+from ..core.interpret import evaluate, inline
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, NoWitness, Tracer, building
+from ..core.types import ArrayType, is_complex, is_inexact, type_of
+from ..numpy.promotion import asarray, has_tracer
+from ..xla import is_jax, run_program
+
+_INTEGERS = (int, bool)
+_PYTHON_NUMBERS = (float, int, bool, complex)
+
+
+class Traced(NamedTuple):
+    """A function that has been traced.
+
+    Attributes:
+        program: the program; its inputs are the traced arguments, then what the function captured.
+        captured: the captured values, to be passed behind the arguments.
+        structure: structure of the result.
+        builder: the builder that wrote the program, for its guards.
+    """
+
+    program: Program
+    captured: list[Any]
+    structure: tree.Structure
+    builder: Builder
+
+
+def run(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run `program` where its arguments live: in the running trace, through JAX, or on the NumPy evaluator."""
+    for x in args:
+        cls = x.__class__
+        if cls is np.ndarray or cls is np.float64:
+            continue
+        if cls is Tracer:
+            return inline(program, args)
+        if is_jax(x):
+            return inline(program, args) if any(y.__class__ is Tracer for y in args) else run_program(program, args)
+    return evaluate(program, args)
+
+
+def trace_flat(
+    f: Callable[..., Any],
+    types: Sequence[ArrayType],
+    rebuild: Callable[[list[Tracer]], Any],
+    witnesses: Sequence[Any] | NoWitness,
+    weak: Sequence[bool] = (),
+    shared: bool = True,
+    has_aux: bool = False,
+    with_guards: bool = False,
+) -> tuple[Traced, Any]:
+    """Trace `rebuild(tracers)`, which calls `f`; return what was traced and the auxiliary result."""
+    builder = Builder(types, witnesses, shared)
+    with building(builder):
+        tracers = builder.inputs()
+        for index, is_weak in enumerate(weak):
+            tracers[index].weak = is_weak
+        out = rebuild(tracers)
+        aux: Any = None
+        if has_aux:
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise TypeError(
+                    f"with has_aux=True, {name_of(f)} must return a pair (result, auxiliary), not {type(out).__name__}"
+                )
+            out, aux = out
+        if out.__class__ is Tracer:
+            leaves, structure = [out], tree.leaf_structure()
+        else:
+            leaves, structure = tree.flatten(out)
+            leaves = [_output(x, f, out, i) for i, x in enumerate(leaves)]
+        aux_leaves, rebuild_aux = _auxiliary(aux) if has_aux else ([], None)
+        guards = [Tracer(builder, guard.atom) for guard in builder.guards] if with_guards else []
+        program = builder.finish([*leaves, *aux_leaves, *guards], name_of(f))
+    return Traced(program, builder.captured, structure, builder), rebuild_aux
+
+
+def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
+    if x.__class__ is Tracer:
+        return x
+    try:
+        return asarray(x)
+    except TypeError:
+        path = tree.paths(out)[index]
+        raise TypeError(
+            f"{name_of(f)} returned {type(x).__name__} at result{path}, which is not an array; return arrays, numbers "
+            "and containers of them"
+        ) from None
+
+
+def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The traced leaves of an auxiliary result, and how to put it together; other leaves pass through."""
+    leaves, structure = tree.flatten(aux)
+    is_traced = [has_tracer(x) for x in leaves]
+    traced = [asarray(x) for x, t in zip(leaves, is_traced, strict=True) if t]
+
+    def rebuild(values: Sequence[Any]) -> Any:
+        remaining = iter(values)
+        return tree.unflatten(structure, [next(remaining) if t else x for x, t in zip(leaves, is_traced, strict=True)])
+
+    return traced, rebuild
+
+
+def name_of(f: Callable[..., Any]) -> str:
+    """A name to print for a function."""
+    name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
+    return "function" if name == "<lambda>" else str(name)
+
+
+def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: str) -> Callable[..., Any]:
+    """Give a transformed function the name that its programs are printed with."""
+    wrapped.__name__ = f"{transformation}({name_of(f)})"
+    return wrapped
+
+
+def normalize_argnums(argnums: int | Sequence[int], count: int, f: Callable[..., Any]) -> tuple[int, ...]:
+    """Positions of arguments, counted from the front, checked against the number of positional arguments."""
+    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    positions = []
+    for number in wanted:
+        if not -count <= number < count:
+            raise TypeError(
+                f"argnums={argnums} asks for argument {number}, but {name_of(f)} was called with {count} positional "
+                f"argument{'s' if count != 1 else ''}{at_line(user_line())}"
+            )
+        positions.append(number % count)
+    return tuple(positions)
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call that are traced: their leaves and how to call the function with others in their place."""
+
+    leaves: list[Any]
+    types: list[ArrayType]
+    weak: list[bool]
+    structure: tree.Structure
+    call: Callable[[list[Tracer]], Any]
+
+
+def select_arguments(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], what: str
+) -> Arguments:
+    """Take the arguments at `argnums` apart, to be differentiated by `what`; the others stay as they are.
+
+    Raises:
+        TypeError: a leaf is not an array of floating-point numbers.
+    """
+    if argnums == 0 and len(args) > 0:
+        positions: tuple[int, ...] = (0,)
+        chosen = args[0]
+    else:
+        positions = normalize_argnums(argnums, len(args), f)
+        chosen = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
+    if not positions:
+        raise TypeError(f"{what} of {name_of(f)} has no argument to differentiate with respect to")
+    leaves, structure = tree.flatten(chosen)
+    types, weak = [], []
+    for index, x in enumerate(leaves):
+        if x.__class__ is not np.ndarray or x.dtype.kind not in "fc":
+            x = leaves[index] = _differentiable(x, chosen, index, argnums, what)
+        weak.append(x.__class__ is float or x.__class__ is complex or (x.__class__ is Tracer and x.weak))
+        types.append(type_of(x))
+
+    def call(tracers: list[Tracer]) -> Any:
+        new = tree.unflatten(structure, tracers)
+        if len(args) == 1 and isinstance(argnums, int):
+            return f(new, **kwargs)
+        changed = list(args)
+        for position, value in zip(positions, (new,) if isinstance(argnums, int) else new, strict=True):
+            changed[position] = value
+        return f(*changed, **kwargs)
+
+    return Arguments(leaves, types, weak, structure, call)
+
+
+def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str) -> Any:
+    if isinstance(x, _INTEGERS):
+        # A number written without a point is still a point on the real line.
+        return float(x)
+    if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+        return asarray(x)
+    where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
+    try:
+        type = type_of(x)
+    except TypeError:
+        raise TypeError(
+            f"{what} differentiates with respect to arrays, but {where} is {type_name(x)}; pass it at a position that "
+            f"is not in argnums, or close over it{at_line(user_line())}"
+        ) from None
+    if not is_inexact(type.dtype):
+        raise TypeError(
+            f"{what} differentiates with respect to floating-point arrays, but {where} is {type}; convert it with "
+            f"x.astype(float){at_line(user_line())}"
+        )
+    return x
+
+
+def type_name(x: Any) -> str:
+    """How an object that is not an array is called in a message."""
+    return f"the {type(x).__name__} {x!r}" if isinstance(x, str | bytes) else f"of type {type(x).__name__}"
+
+
+def require_scalar(program: Program, f: Callable[..., Any], what: str, alternative: str) -> None:
+    """Raise unless the first output of a traced function is one real floating-point number.
+
+    Raises:
+        TypeError: it is not; the message names the alternative.
+    """
+    type = program.out_types[0]
+    if type.shape != ():
+        raise TypeError(
+            f"{what} is for functions with one number as their result, but {name_of(f)} returned {type}; "
+            f"use {alternative} for all derivatives of an array, or reduce the result, say by .sum()"
+            + at_line(user_line())
+        )
+    if not is_inexact(type.dtype):
+        raise TypeError(
+            f"{what} needs a floating-point result, but {name_of(f)} returned {type}, whose derivative is zero "
+            f"everywhere or does not exist{at_line(user_line())}"
+        )
+    if is_complex(type.dtype):
+        raise TypeError(
+            f"{what} needs a real result, but {name_of(f)} returned {type}; take .real, .imag or abs() of it"
+            + at_line(user_line())
+        )

@@ -1,0 +1,505 @@
+"""Derivatives of functions: grad, jvp, vjp, jacobian, hessian and their kin."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core import tree
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import ArrayType, type_of
+from ..transforms import differentiate as d
+from ..transforms.simplify import simplify
+from ..transforms.split import split
+from ..transforms.transpose import transpose
+from .call import (
+    Arguments,
+    Traced,
+    name_of,
+    named,
+    require_scalar,
+    run,
+    select_arguments,
+    trace_flat,
+)
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+def _trace(
+    f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, what: str, has_aux: bool
+) -> tuple[Arguments, Traced, Any]:
+    chosen = select_arguments(f, args, kwargs, argnums, what)
+    traced, rebuild_aux = trace_flat(f, chosen.types, chosen.call, chosen.leaves, chosen.weak, has_aux=has_aux)
+    return chosen, traced, rebuild_aux
+
+
+def _active(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
+    count = len(chosen.leaves)
+    return (True,) * count + (False,) * (len(traced.program.inputs) - count)
+
+
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The gradient of a function whose result is one real number.
+
+    Args:
+        f: the function, written against NumPy.  Its first result, or all of it, is a floating-point scalar.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+
+    Returns:
+        A function of the same arguments.  It returns an array of the shape and dtype of the argument (or a container
+        of them like the argument; a tuple if `argnums` is a sequence), and the auxiliary result if `has_aux`.
+
+    Raises:
+        TypeError: the argument is not floating-point, or the result is not one real number.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0, 3.0]))
+        array([2., 4., 6.])
+    """
+
+    @functools.wraps(f)
+    def grad_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "grad", has_aux)
+        _require_single(traced, f, "grad")
+        program = d.gradient(traced.program, _active(chosen, traced), with_value=False)
+        outs = run(program, [*chosen.leaves, *traced.captured])
+        gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
+        return (gradients, rebuild_aux(outs[: len(outs) - len(chosen.leaves)])) if has_aux else gradients
+
+    return named(grad_of_f, f, "grad")
+
+
+def _require_single(traced: Traced, f: Function, what: str) -> None:
+    if traced.structure.num_leaves != 1 or traced.structure.num_nodes != 1:
+        raise TypeError(
+            f"{what} is for functions with one number as their result, but {name_of(f)} returned a container with "
+            f"{traced.structure.num_leaves} arrays; return one number, or use has_aux=True for a pair (number, more), "
+            f"or jacobian{at_line(user_line())}"
+        )
+    require_scalar(traced.program, f, what, "jacobian")
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The value of a function and its gradient, in one evaluation.
+
+    Args:
+        f: as for `grad`.
+        argnums: as for `grad`.
+        has_aux: as for `grad`.
+
+    Returns:
+        A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.
+
+    Raises:
+        TypeError: as `grad`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+        (np.float64(5.0), array([2., 4.]))
+    """
+
+    @functools.wraps(f)
+    def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "value_and_grad", has_aux)
+        _require_single(traced, f, "value_and_grad")
+        program = d.gradient(traced.program, _active(chosen, traced), with_value=True)
+        value, *outs = run(program, [*chosen.leaves, *traced.captured])
+        gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
+        if has_aux:
+            return (value, rebuild_aux(outs[: len(outs) - len(chosen.leaves)])), gradients
+        return value, gradients
+
+    return named(value_and_grad_of_f, f, "value_and_grad")
+
+
+def _all_arguments(primals: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(range(len(primals)))
+
+
+def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
+    """The leaves of a tangent or cotangent, checked against the types that it must have."""
+    leaves, given_structure = tree.flatten(given)
+    if given_structure != structure:
+        raise TypeError(
+            f"{what} must have the structure of {like}: expected {structure}, got {given_structure}"
+            + at_line(user_line())
+        )
+    checked = []
+    for index, (x, type) in enumerate(zip(leaves, types, strict=True)):
+        if isinstance(x, int | float | complex) and type.shape == ():
+            x = np.asarray(x, type.dtype)[()]
+        actual = type_of(x)
+        if actual.shape != type.shape or not np.can_cast(actual.dtype, type.dtype, "same_kind"):
+            raise TypeError(
+                f"{what}{tree.paths(given)[index]} must have the type of {like}: expected {type}, got {actual}"
+                + at_line(user_line())
+            )
+        checked.append(x if actual is type else x.astype(type.dtype))
+    return checked
+
+
+def jvp(
+    f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of a function and its directional derivative (forward mode).
+
+    Args:
+        f: the function.
+        primals: tuple of its arguments.
+        tangents: tuple of the same structure, shapes and dtypes: the direction.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+
+    Returns:
+        `(out, tangent)`, both like the result of `f`; `(out, tangent, aux)` if `has_aux`.
+
+    Raises:
+        TypeError: a primal is not floating-point, or the tangents do not match the primals.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jvp(np.sin, (0.0,), (2.0,))
+        (np.float64(0.0), np.float64(2.0))
+    """
+    primals = tuple(primals)
+    chosen, traced, rebuild_aux = _trace(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
+    given = _checked_like(tuple(tangents), chosen.structure, chosen.types, "tangents", "the primals")
+    program, out_active = _pushforward(traced.program, _active(chosen, traced))
+    outs = run(program, [*chosen.leaves, *traced.captured, *given])
+    count = traced.structure.num_leaves
+    out = tree.unflatten(traced.structure, outs[:count])
+    tangent = tree.unflatten(traced.structure, outs[len(out_active) : len(out_active) + count])
+    return (out, tangent, rebuild_aux(outs[count : len(out_active)])) if has_aux else (out, tangent)
+
+
+def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+    """The simplified jvp program, with zeros for absent tangents."""
+
+    def make() -> tuple[Program, tuple[bool, ...]]:
+        derived = d.jvp(program, active)
+        count = len(program.outputs)
+        given = iter(derived.program.outputs[count:])
+        tangents = [
+            next(given) if a else d.zero(x.type) for a, x in zip(derived.out_active, program.outputs, strict=True)
+        ]
+        full = Program(
+            derived.program.name,
+            derived.program.inputs,
+            derived.program.eqns,
+            (*derived.program.outputs[:count], *tangents),
+        )
+        return simplify(full), derived.out_active
+
+    return program.derive(("pushforward", active), make)
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of a function, and the function that pulls cotangents back through it (reverse mode).
+
+    Args:
+        f: the function.
+        primals: its arguments.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+
+    Returns:
+        `(out, vjp_fn)`, or `(out, vjp_fn, aux)`.  `vjp_fn(cotangent)`, with a cotangent like `out`, returns a tuple
+        with a cotangent for each argument.  It may be called any number of times.
+
+    Raises:
+        TypeError: a primal is not floating-point, or later the cotangent does not match the result.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> out, vjp_fn = ft.vjp(np.multiply, 2.0, 3.0)
+        >>> vjp_fn(1.0)
+        (np.float64(3.0), np.float64(2.0))
+    """
+    chosen, traced, rebuild_aux = _trace(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
+    parts = d.pullback(traced.program, _active(chosen, traced))
+    outs = run(simplify(parts.values), [*chosen.leaves, *traced.captured])
+    count, total = traced.structure.num_leaves, len(traced.program.outputs)
+    residuals = outs[total:]
+    out_types = traced.program.out_types[:count]
+
+    def vjp_fn(cotangent: Any) -> Any:
+        given = _checked_like(cotangent, traced.structure, out_types, "the cotangent", "the result")
+        # Auxiliary results follow the differentiated ones; their cotangents are zero.
+        wanted = [ct for ct, a in zip(given, parts.out_active, strict=False) if a]
+        wanted += [
+            np.zeros(t.shape, t.dtype)
+            for t, a in zip(traced.program.out_types[count:], parts.out_active[count:], strict=True)
+            if a
+        ]
+        cts = iter(run(parts.linear, [*residuals, *wanted]))
+        has_ct = [next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)]
+        return tree.unflatten(chosen.structure, has_ct)
+
+    out = tree.unflatten(traced.structure, outs[:count])
+    return (out, vjp_fn, rebuild_aux(outs[count:total])) if has_aux else (out, vjp_fn)
+
+
+def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
+    """The value of a function, and its derivative at that point as a linear function of tangents.
+
+    Args:
+        f: the function.
+        primals: its arguments.
+
+    Returns:
+        `(out, push)`: `push(*tangents)`, with tangents like the primals, returns a tangent like `out`, without
+        evaluating `f` again.
+
+    Raises:
+        TypeError: a primal is not floating-point, or later the tangents do not match the primals.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> out, push = ft.linearize(np.exp, 0.0)
+        >>> push(3.0)
+        np.float64(3.0)
+    """
+    chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linearize", False)
+    parts = d.linearize(traced.program, _active(chosen, traced))
+    outs = run(simplify(parts.values), [*chosen.leaves, *traced.captured])
+    count = len(traced.program.outputs)
+    residuals = outs[count:]
+
+    def push(*tangents: Any) -> Any:
+        given = _checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
+        results = iter(run(simplify(parts.linear), [*residuals, *given]))
+        types = traced.program.out_types
+        full = [next(results) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.out_active, types, strict=True)]
+        return tree.unflatten(traced.structure, full)
+
+    return tree.unflatten(traced.structure, outs[:count]), push
+
+
+def linear_transpose(f: Function, *primals: Any) -> Function:
+    """The transpose of a function that is linear in its arguments.
+
+    Args:
+        f: the function.
+        primals: arguments of the right shapes and dtypes; their values do not matter.
+
+    Returns:
+        A function that takes a cotangent like the result of `f` and returns a tuple of cotangents like the primals.
+
+    Raises:
+        TypeError: the function is not linear in its arguments.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+        (np.float64(6.0),)
+    """
+    chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
+    active = _active(chosen, traced)
+    program = simplify(traced.program)
+    unknown = split(program, active)
+    if not all(unknown.out_unknown):
+        raise TypeError(f"{name_of(f)} has a result that does not depend on its arguments, so it is not linear")
+    residuals = run(unknown.known, traced.captured)
+    turned = transpose(unknown.unknown, (False,) * len(residuals) + (True,) * len(chosen.leaves))
+
+    def transposed(cotangent: Any) -> Any:
+        given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
+        cts = iter(run(simplify(turned.program), [*residuals, *given]))
+        full = [next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(turned.in_active, chosen.types, strict=True)]
+        return tree.unflatten(chosen.structure, full)
+
+    return transposed
+
+
+def jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
+
+    Args:
+        f: the function.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
+            result; "auto" takes the smaller number.
+        chunk_size: how many tangents or cotangents go through at once, which bounds the memory; all by default.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+
+    Returns:
+        A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
+        returns an array of shape `s + t`; containers of results hold containers of arguments.
+
+    Raises:
+        TypeError: the argument is not floating-point.
+        ValueError: the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    with_value = value_and_jacobian(f, argnums, mode, chunk_size, has_aux)
+
+    @functools.wraps(f)
+    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        value, blocks = with_value(*args, **kwargs)
+        return (blocks, value[1]) if has_aux else blocks
+
+    return named(jacobian_of_f, f, "jacobian")
+
+
+def value_and_jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The value of a function and its Jacobian, in one evaluation.
+
+    Args:
+        f: as for `jacobian`.
+        argnums: as for `jacobian`.
+        mode: as for `jacobian`.
+        chunk_size: as for `jacobian`.
+        has_aux: as for `jacobian`.
+
+    Returns:
+        A function of the same arguments that returns `(value, jacobian)`, or `((value, aux), jacobian)`.
+
+    Raises:
+        TypeError: the argument is not floating-point.
+        ValueError: the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.value_and_jacobian(lambda x: 2 * x)(np.array([1.0]))
+        (array([2.]), array([[2.]]))
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}')
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"chunk_size must be a positive number or None, not {chunk_size}")
+
+    @functools.wraps(f)
+    def value_and_jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "jacobian", has_aux)
+        count = traced.structure.num_leaves
+        program = traced.program
+        out_size = sum(t.size for t in program.out_types[:count])
+        forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
+        derived = d.jacobian(
+            program, _active(chosen, traced), count, "forward" if forward else "reverse", chunk_size
+        )
+        outs = run(derived, [*chosen.leaves, *traced.captured])
+        total, width = len(program.outputs), len(chosen.leaves)
+        blocks = outs[total:]
+        rows = [tree.unflatten(chosen.structure, blocks[j * width : (j + 1) * width]) for j in range(count)]
+        value = tree.unflatten(traced.structure, outs[:count])
+        if has_aux:
+            value = (value, rebuild_aux(outs[count:total]))
+        return value, tree.unflatten(traced.structure, rows)
+
+    return named(value_and_jacobian_of_f, f, "value_and_jacobian")
+
+
+def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """`jacobian` by forward mode.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacfwd(np.sin)(0.0)
+        np.float64(1.0)
+    """
+    return jacobian(f, argnums, "forward", chunk_size, has_aux)
+
+
+def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """`jacobian` by reverse mode.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacrev(np.sin)(0.0)
+        np.float64(1.0)
+    """
+    return jacobian(f, argnums, "reverse", chunk_size, has_aux)
+
+
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The matrix of second derivatives of a function whose result is one real number: forward over reverse mode.
+
+    Args:
+        f: the function.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+        chunk_size: how many tangents go through at once, which bounds the memory.
+
+    Returns:
+        A function of the same arguments.  For an array argument of shape `s` it returns an array of shape `s + s`;
+        for a container (or several `argnums`), a container of containers.
+
+    Raises:
+        TypeError: the argument is not floating-point, or the result is not one real number.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+        array([[4., 2.],
+               [2., 0.]])
+    """
+    return jacobian(grad(f, argnums, has_aux), argnums, "forward", chunk_size, has_aux)
+
+
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
+
+    Args:
+        f: the function, whose result is one real number.
+        primals: tuple of its arguments.
+        tangents: tuple of the same structure: the vector.
+
+    Returns:
+        A tuple like the primals; without the tuple where there is one argument.
+
+    Raises:
+        TypeError: as `grad` and `jvp`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+        array([6., 0.])
+    """
+    primals = tuple(primals)
+    argnums: Argnums = 0 if len(primals) == 1 else _all_arguments(primals)
+    return jvp(grad(f, argnums), primals, tangents)[1]
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x` itself, as a constant to every derivative.
+
+    Args:
+        x: an array, or a container of arrays.
+
+    Returns:
+        The same values.
+
+    Example:
+        >>> import ftrans as ft
+        >>> ft.grad(lambda x: x * ft.stop_gradient(x))(3.0)
+        np.float64(3.0)
+    """
+    from ..ops.elementwise import stop_gradient as primitive
+
+    return tree.map_leaves(lambda y: primitive(y) if isinstance(y, Tracer) else y, x)

@@ -1,0 +1,378 @@
+"""jit: a function -> compiled programs, one for each signature and each path that Python control flow takes.
+
+While the function is traced, a Python branch on a traced value is decided by the actual arguments.  The compiled
+program also returns the predicates that were assumed (its *guards*).  A call checks them; on a miss the path with
+the other outcome is taken, or traced and compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.call import call as call_primitive
+from ..core import tree
+from ..core.interpret import inline
+from ..core.program import Const, Program, literal
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, Guard, NoWitness, Tracer, building, current_builder
+from ..core.types import type_of
+from ..transforms.simplify import simplify
+from ..xla import Compiled, is_jax, is_jax_tracer
+from ..xla.execute import to_numpy
+from .call import Traced, name_of, named, trace_flat, type_name
+
+_NUMBERS = (float, int, bool, complex)
+_MOST_PATHS = 32
+
+
+class Path(NamedTuple):
+    """One compiled way through a function: what was traced, and what was assumed.
+
+    Attributes:
+        compiled: the compiled program; its last results are the guards.
+        constants: the captured arrays, on the device.
+        guards: the predicates that were assumed.
+        structure: structure of the function's result.
+    """
+
+    compiled: Compiled
+    constants: list[Any]
+    guards: list[Guard]
+    structure: tree.Structure
+
+    def first_miss(self, values: Sequence[Any]) -> int | None:
+        """The first guard whose value differs from what was assumed."""
+        for index, (guard, value) in enumerate(zip(self.guards, values, strict=True)):
+            if not _equal(value, guard.expected):
+                return index
+        return None
+
+
+def _equal(value: Any, expected: Any) -> bool:
+    return bool(np.all(np.asarray(value) == np.asarray(expected)))
+
+
+class Paths:
+    """The compiled paths of a function for one signature, the latest used first."""
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+        self._has_warned = False
+
+    def add(self, path: Path, f: Callable[..., Any]) -> None:
+        """Enter a new path; warn once if there are too many of them, and forget the one unused longest."""
+        self.paths.insert(0, path)
+        if len(self.paths) > _MOST_PATHS:
+            self.paths.pop()
+            if not self._has_warned:
+                self._has_warned = True
+                line = path.guards[-1].line if path.guards else None
+                warnings.warn(
+                    f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on traced "
+                    f"values; each one costs a compilation. Write numpy.where for a choice of values, or ftrans.cond, "
+                    f"ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+
+    def find(self, seen: Path, miss: int, values: Sequence[Any]) -> Path | None:
+        """A path that assumes what `seen` did before its guard `miss`, and the actual outcome there."""
+        for path in self.paths:
+            if len(path.guards) > miss and all(
+                _equal(path.guards[i].expected, values[i]) for i in range(miss + 1)
+            ):
+                return path
+        return None
+
+    def use(self, path: Path) -> None:
+        """Try this path first from now on."""
+        if self.paths[0] is not path:
+            self.paths.remove(path)
+            self.paths.insert(0, path)
+
+
+def jit(
+    f: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+) -> Callable[..., Any]:
+    """Compile a function by XLA.
+
+    The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each
+    way that Python control flow on its values takes.  Arrays that it closes over are constants from then on.
+
+    Args:
+        f: the function.  Without it, a decorator is returned.
+        static_argnums: positions of arguments that are no arrays (flags, sizes, functions); they must be hashable.
+        static_argnames: the same by name.
+        donate_argnums: positions of JAX array arguments whose memory the results may take.
+
+    Returns:
+        A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.  Its
+        attribute `lower(*args)` gives JAX's `Lowered` object.
+
+    Raises:
+        TypeError: an argument is neither an array nor static.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jit(lambda x: x * 2 if x.sum() > 0 else x)(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+    if f is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
+        )
+    function = f
+    statics = _Statics(function, static_argnums, static_argnames)
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    cache: dict[Any, Paths] = {}
+
+    def prepare(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """The signature of a call, its array leaves, and how to call the function with others in their place."""
+        static: Any = None
+        if statics.positions or statics.names:
+            static, args, kwargs = statics.take(args, kwargs)
+        leaves, structure = tree.flatten((args, kwargs))
+        key = (structure, static, tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in leaves]))
+        return key, leaves, (structure, static)
+
+    def rebuild(how: Any) -> Callable[[list[Any]], Any]:
+        structure, static = how
+
+        def call(values: list[Any]) -> Any:
+            new_args, new_kwargs = tree.unflatten(structure, values)
+            if static is not None:
+                new_args, new_kwargs = statics.put_back(static, new_args, new_kwargs)
+            return function(*new_args, **new_kwargs)
+
+        return call
+
+    def new_path(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
+        traced = _trace_guarded(function, leaves, rebuild(how))
+        guards = traced.builder.guards
+        donated_leaves = () if guards else _donated_leaves(donated, args)
+        return Path(
+            Compiled(simplify(traced.program), donated_leaves), _on_device(traced.captured), guards, traced.structure
+        )
+
+    @functools.wraps(function)
+    def jit_of_f(*args: Any, **kwargs: Any) -> Any:
+        if current_builder() is not None:
+            return _call_inside(function, *prepare(args, kwargs)[1:], rebuild)
+        try:
+            key, leaves, how = prepare(args, kwargs)
+            paths = cache.get(key)
+        except TypeError as error:
+            raise _explained(error, function, args, kwargs, statics) from None
+        if paths is None:
+            paths = cache[key] = Paths()
+        outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
+        if not any([is_jax(x) for x in leaves]):
+            outs = [to_numpy(x) for x in outs]
+        return tree.unflatten(path.structure, outs)
+
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        """JAX's `Lowered` object for these arguments."""
+        _, leaves, how = prepare(args, kwargs)
+        path = new_path(leaves, how, args)
+        return path.compiled.lower(*leaves, *path.constants)
+
+    compiled = named(jit_of_f, function, "jit")
+    compiled.lower = lower  # type: ignore[attr-defined]
+    return compiled
+
+
+def _run_paths(
+    paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[], Path]
+) -> tuple[list[Any], Path]:
+    path: Path | None = paths.paths[0] if paths.paths else None
+    while path is not None:
+        outs = path.compiled(*leaves, *path.constants)
+        if not path.guards:
+            return outs, path
+        count = len(outs) - len(path.guards)
+        if is_jax_tracer(outs[0]):
+            raise TypeError(
+                f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX transformation; "
+                f"use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
+            )
+        values = outs[count:]
+        miss = path.first_miss(values)
+        if miss is None:
+            paths.use(path)
+            return outs[:count], path
+        path = paths.find(path, miss, values)
+    path = trace()
+    # The path was traced with these very arguments, so its guards hold, whatever rounding says of them.
+    outs = path.compiled(*leaves, *path.constants)
+    paths.add(path, f)
+    return outs[: len(outs) - len(path.guards)], path
+
+
+def _trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:
+    types = [type_of(x) for x in leaves]
+    weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
+    traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True)
+    return traced
+
+
+def _call_inside(
+    f: Callable[..., Any], leaves: list[Any], how: Any, rebuild: Callable[[Any], Callable[[list[Any]], Any]]
+) -> Any:
+    """A call of a jitted function while another trace runs: one equation that holds the program."""
+    types = [type_of(x) for x in leaves]
+    weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
+    traced, _ = trace_flat(f, types, rebuild(how), leaves, weak)
+    outs = call_primitive(*leaves, *traced.captured, program=simplify(traced.program))
+    return tree.unflatten(traced.structure, outs)
+
+
+def _leaf_key(x: Any) -> Any:
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return type(x)
+    return type_of(x)
+
+
+def _on_device(captured: list[Any]) -> list[Any]:
+    import jax
+
+    with jax.enable_x64(True):
+        return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in captured]
+
+
+def _donated_leaves(positions: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, ...]:
+    donated, count = [], 0
+    for position, arg in enumerate(args):
+        size = len(tree.flatten(arg)[0])
+        if position in positions:
+            donated += range(count, count + size)
+        count += size
+    return tuple(donated)
+
+
+class _Statics:
+    """Which arguments are static, by position and by name."""
+
+    def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
+        self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
+        self.names = {argnames} if isinstance(argnames, str) else set(argnames)
+        try:
+            parameters = list(inspect.signature(f).parameters)
+        except (TypeError, ValueError):
+            parameters = []
+        # A static argument may be given by position or by name, whichever way it was declared.
+        self.names |= {parameters[i] for i in self.positions if -len(parameters) <= i < len(parameters)}
+        self.positions |= {i for i, name in enumerate(parameters) if name in self.names}
+
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """Divide arguments into static ones (hashable) and others."""
+        positions = {i % len(args) for i in self.positions if -len(args) <= i < len(args)}
+        static = (
+            tuple((i, args[i]) for i in sorted(positions)),
+            tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.names),
+        )
+        others = tuple(x for i, x in enumerate(args) if i not in positions)
+        return static, others, {k: v for k, v in kwargs.items() if k not in self.names}
+
+    def put_back(self, static: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The opposite of `take`."""
+        whole = list(args)
+        for position, value in static[0]:
+            whole.insert(position, value)
+        return whole, {**kwargs, **dict(static[1])}
+
+
+def _explained(error: TypeError, f: Any, args: Any, kwargs: Any, statics: _Statics) -> TypeError:
+    static, args, kwargs = statics.take(args, kwargs)
+    for _, value in (*static[0], *static[1]):
+        try:
+            hash(value)
+        except TypeError:
+            return TypeError(
+                f"a static argument of jit({name_of(f)}) must be hashable, but {type_name(value)} is not; pass a tuple "
+                f"or another immutable value{at_line(user_line())}"
+            )
+    leaves, _ = tree.flatten((args, kwargs))
+    for index, x in enumerate(leaves):
+        try:
+            type_of(x)
+        except TypeError:
+            path = tree.paths((args, kwargs))[index]
+            return TypeError(
+                f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; declare it by "
+                f"static_argnums or static_argnames{at_line(user_line())}"
+            )
+    return error
+
+
+def trace(f: Callable[..., Any]) -> Callable[..., Program]:
+    """The program that a function is, for given arguments.
+
+    Args:
+        f: the function.
+
+    Returns:
+        A function of the same arguments that returns the `Program`: print it, `.check()` it, call it on arrays.  Python
+        control flow takes the path of these arguments.
+
+    Raises:
+        TypeError: an argument is not an array.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> print(ft.trace(lambda x: np.sin(x) + 1)(0.5))  # doctest: +ELLIPSIS
+        function(a: f64[]) -> f64[]:
+          b: f64[] = sin(a) ...
+          c: f64[] = add(b, 1.0) ...
+          return c
+    """
+
+    @functools.wraps(f)
+    def trace_of_f(*args: Any, **kwargs: Any) -> Program:
+        leaves, structure = tree.flatten((args, kwargs))
+
+        def call(values: list[Any]) -> Any:
+            new_args, new_kwargs = tree.unflatten(structure, values)
+            return f(*new_args, **new_kwargs)
+
+        types = []
+        for index, x in enumerate(leaves):
+            try:
+                types.append(type_of(x))
+            except TypeError:
+                path = tree.paths((args, kwargs))[index]
+                raise TypeError(
+                    f"trace takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; close over it instead"
+                    + at_line(user_line())
+                ) from None
+        weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
+        traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
+        return _bind(traced.program, len(leaves), traced.captured)
+
+    return trace_of_f
+
+
+def _bind(program: Program, count: int, captured: Sequence[Any]) -> Program:
+    """`program` with its captured inputs as constants."""
+    if not captured:
+        return program
+    builder = Builder(program.in_types[:count], NoWitness("the program is bound to constants"))
+    with building(builder):
+        consts = [Tracer(builder, _constant(x)) for x in captured]
+        outs = inline(program, [*builder.inputs(), *consts])
+        return builder.finish(outs, program.name)
+
+
+def _constant(x: Any) -> Const:
+    type = type_of(x)
+    array = np.asarray(x)
+    return literal(array[()], type) if type.shape == () else Const(array, type)

@@ -1,0 +1,147 @@
+"""vmap: a function of one element -> the function of a batch of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import tree
+from ..core.source import at_line, user_line
+from ..core.trace import NoWitness, Tracer
+from ..core.types import ArrayType, type_of
+from ..numpy.manipulation import broadcast_to, moveaxis
+from ..transforms.batch import batch
+from ..transforms.simplify import simplify
+from .call import name_of, named, run, trace_flat, type_name
+
+Axes = Any
+
+
+def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, as one vectorised program.
+
+    Args:
+        f: the function of one element.
+        in_axes: which axis of each argument to map over: one number for all, or a tuple with an entry per positional
+            argument; an entry is a number, None for an argument that is the same for all elements, or a container of
+            these like the argument.
+        out_axes: where the mapped axis goes in the results: a number, or a container of numbers like the result.
+        axis_size: size of the mapped axis, needed only if no argument is mapped.
+
+    Returns:
+        A function of the same arguments, with the mapped axis in arguments and results.  Keyword arguments are mapped
+        over axis 0.
+
+    Raises:
+        ValueError: sizes of mapped axes differ, or an axis does not exist; the message lists the arguments.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.vmap(np.dot)(np.ones((4, 3)), np.ones((4, 3)))
+        array([3., 3., 3., 3.])
+    """
+
+    @functools.wraps(f)
+    def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.flatten((args, kwargs))
+        axes = _axes_of_leaves(f, in_axes, args, kwargs)
+        size = _common_size(f, args, kwargs, leaves, axes, axis_size)
+        mapped = [i for i, axis in enumerate(axes) if axis is not None]
+        moved = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in mapped]
+        types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in moved]
+
+        def call(tracers: list[Tracer]) -> Any:
+            new = list(leaves)
+            for i, tracer in zip(mapped, tracers, strict=True):
+                new[i] = tracer
+            new_args, new_kwargs = tree.unflatten(structure, new)
+            return f(*new_args, **new_kwargs)
+
+        reason = f"vmap runs {name_of(f)} for all {size} elements at once, so a value that differs between them is not one"
+        traced, _ = trace_flat(f, types, call, NoWitness(reason))
+        program = simplify(traced.program)
+        flags = (True,) * len(mapped) + (False,) * len(traced.captured)
+        derived = batch(program, size, flags)
+        outs = run(simplify(derived.program), [*moved, *traced.captured])
+        out_tree = tree.unflatten(traced.structure, outs)
+        wanted = tree.broadcast_prefix(out_axes, out_tree)
+        placed = [
+            _place(y, is_batched, axis, size)
+            for y, is_batched, axis in zip(outs, derived.out_batched, wanted, strict=True)
+        ]
+        return tree.unflatten(traced.structure, placed)
+
+    return named(vmap_of_f, f, "vmap")
+
+
+def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int | None]:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap in_axes has {len(in_axes)} entries, but {name_of(f)} was called with {len(args)} positional arguments"
+            + at_line(user_line())
+        )
+    try:
+        axes = tree.broadcast_prefix(in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), args)
+    except ValueError as error:
+        raise ValueError(
+            f"vmap in_axes {in_axes} does not fit the containers of the arguments of {name_of(f)}: {error}"
+            + at_line(user_line())
+        ) from None
+    return [*axes, *(0 for _ in tree.flatten(kwargs)[0])]
+
+
+def _common_size(
+    f: Any, args: Any, kwargs: Any, leaves: Sequence[Any], axes: list[int | None], axis_size: int | None
+) -> int:
+    """The size of the mapped axis; normalises `axes` in place."""
+    sizes: dict[int, int] = {}
+    for index, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is None:
+            continue
+        where = _path(args, kwargs, index)
+        try:
+            type = type_of(x)
+        except TypeError:
+            raise TypeError(
+                f"vmap maps over arrays, but {where} is {type_name(x)}; give it in_axes=None{at_line(user_line())}"
+            ) from None
+        if not -type.ndim <= axis < type.ndim:
+            raise ValueError(
+                f"vmap was asked to map over axis {axis} of {where}, which is {type}; give it in_axes=None if it is the "
+                f"same for all elements{at_line(user_line())}"
+            )
+        axes[index] = axis % type.ndim
+        sizes[index] = type.shape[axis]
+    if axis_size is not None:
+        sizes[-1] = axis_size
+    if not sizes:
+        raise ValueError(f"vmap of {name_of(f)} has no argument to map over; give axis_size{at_line(user_line())}")
+    if len(set(sizes.values())) > 1:
+        listing = ", ".join(
+            f"{_path(args, kwargs, i) if i >= 0 else 'axis_size'} has {n}" for i, n in sizes.items()
+        )
+        raise ValueError(f"vmap got mapped axes of different sizes: {listing}{at_line(user_line())}")
+    return next(iter(sizes.values()))
+
+
+def _path(args: Any, kwargs: Any, index: int) -> str:
+    count = len(tree.flatten(args)[0])
+    return f"argument {tree.paths(args)[index]}" if index < count else f"argument {tree.paths(kwargs)[index - count]}"
+
+
+def _place(y: Any, is_batched: bool, axis: int | None, size: int) -> Any:
+    if axis is None:
+        if is_batched:
+            raise ValueError(
+                f"vmap was told by out_axes=None that a result is the same for all elements, but it differs"
+                f"{at_line(user_line())}"
+            )
+        return y
+    if not is_batched:
+        shape = getattr(y, "shape", ())
+        y = broadcast_to(y, (size, *shape))
+        y = y if isinstance(y, Tracer) or not hasattr(y, "flags") else y.copy()
+    return moveaxis(y, 0, axis) if axis else y

@@ -1,0 +1,1 @@
+"""Primitives that hold programs: their rules transform the programs that they hold."""

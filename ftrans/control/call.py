@@ -1,0 +1,78 @@
+"""The call of a sub-program that is compiled as a unit: what `jit` becomes inside another transformation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Program
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..transforms.batch import batch as batch_program
+from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import simplify
+from ..transforms.split import Residual, SplitEqn
+from ..transforms.split import split as split_program
+from ..transforms.transpose import transpose as transpose_program
+from ..xla import Compiled
+from ..xla.execute import to_numpy
+
+
+class Call(Primitive):
+    """The results of `program` on the operands; XLA compiles it wherever it runs by itself."""
+
+    name = "call"
+    multiple_results = True
+
+    def type_rule(self, *types: ArrayType, program: Program) -> list[ArrayType]:
+        if types != program.in_types:
+            raise TypeError(f"{program.name} takes {program.in_types}, not {types}")
+        return list(program.out_types)
+
+    def numpy(self, *arrays: Any, program: Program) -> list[Any]:
+        compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+        return [to_numpy(x) for x in compiled(*arrays)]
+
+    def xla(self, *arrays: Any, program: Program) -> list[Any]:
+        return list(program.derive("compiled", lambda: Compiled(simplify(program)))(*arrays))
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program) -> Any:
+        active = tuple(t is not None for t in tangents)
+        derived = jvp_program(program, active)
+        outs = call(*primals, *(t for t in tangents if t is not None), program=derived.program)
+        count = len(program.outputs)
+        out_tangents = iter(outs[count:])
+        return outs[:count], [next(out_tangents) if a else None for a in derived.out_active]
+
+    def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
+        halves = split_program(params["program"], tuple(unknown))
+        count = halves.residual_count
+        known_operands = [i for i, u in enumerate(unknown) if not u]
+        unknown_operands = [i for i, u in enumerate(unknown) if u]
+        return SplitEqn(
+            known=call,
+            known_params={"program": halves.known},
+            known_operands=known_operands,
+            unknown=call,
+            unknown_params={"program": halves.unknown},
+            unknown_operands=[*map(Residual, range(count)), *unknown_operands],
+            residual_types=halves.unknown.in_types[:count],
+            out_unknown=halves.out_unknown,
+        )
+
+    def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> list[Tangent]:
+        linear = tuple(isinstance(x, ArrayType) for x in operands)
+        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+        known = [x for x in operands if not isinstance(x, ArrayType)]
+        outs = iter(call(*known, *(ct for ct in cotangents if ct is not None), program=turned.program))
+        active = iter(turned.in_active)
+        return [next(outs) if is_linear and next(active) else None for is_linear in linear]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
+        derived = batch_program(program, size, tuple(batched))
+        return call(*operands, program=derived.program), list(derived.out_batched)
+
+
+call = Call()
+

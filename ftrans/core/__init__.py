@@ -1,0 +1,1 @@
+"""What a program is: types, equations, tracing and evaluation.  Needs NumPy alone."""

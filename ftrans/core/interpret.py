@@ -1,0 +1,61 @@
+"""interpret(): the one walk that runs a program forwards.
+
+Evaluation, lowering, inlining, forward differentiation and batching all walk a program in this way.  They
+differ in what a value is and in `apply`, which says what one equation does with values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from .program import Const, Eqn, Program, Var
+from .source import attributed_to
+
+Value = TypeVar("Value")
+
+
+def interpret(
+    program: Program,
+    args: Sequence[Value],
+    apply: Callable[[Eqn, list[Value]], Sequence[Value]],
+    constant: Callable[[Const], Value],
+) -> list[Value]:
+    """Run `program` forwards on `args`.
+
+    Args:
+        program: the program.
+        args: one value per input, of whatever kind `apply` handles.
+        apply: takes an equation and the values of its operands, returns the values of its outputs.
+        constant: makes a value from a constant operand.
+
+    Returns:
+        One value per output.
+    """
+    values: dict[Var, Value] = dict(zip(program.inputs, args, strict=True))
+    for eqn in program.eqns:
+        operands = [values[a] if isinstance(a, Var) else constant(a) for a in eqn.operands]
+        for var, value in zip(eqn.outputs, apply(eqn, operands), strict=True):
+            values[var] = value
+    return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
+
+
+def inline(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Record the equations of `program` in the program that is being traced, with `args` for its inputs."""
+
+    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
+        with attributed_to(eqn.line):
+            return eqn.primitive.bind_all(operands, eqn.params)
+
+    return interpret(program, args, apply, lambda const: const)
+
+
+def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run `program` on NumPy arrays, through the straight-line Python that it is translated to once.
+
+    Returns:
+        One fresh, writable array (or NumPy scalar) per output.
+    """
+    from .straightline import compiled
+
+    return program.derive("straight line", lambda: compiled(program))(args)

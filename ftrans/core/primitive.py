@@ -1,0 +1,127 @@
+"""Primitive: an operation that programs are made of, with all of its rules in one class.
+
+A primitive states its type, its meaning on NumPy arrays and its lowering to XLA; its derivative (`jvp`), its
+transpose if it is linear, and how it maps over a leading batch axis.  Every rule but the evaluators is written
+with tracers: applying primitives in a rule records equations.
+
+Conventions:
+    * Operands of one equation have equal dtypes and shapes, where that makes sense for the primitive.
+    * A tangent or cotangent that is zero is absent: None.
+    * The batch axis is always axis 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from .program import Atom, Params
+from .source import at_line, user_line
+from .trace import Tracer, current_builder, leak_error
+from .types import ArrayType
+
+Tangent = Tracer | None
+
+
+class MissingRule(NotImplementedError):
+    """A primitive lacks the rule that a transformation needs, or NumPy's function has no ftrans form."""
+
+
+class Primitive:
+    """Base class of all primitives.
+
+    A primitive with several results sets `multiple_results`; its rules then return lists.
+
+    Attributes:
+        name: what it is called in print.
+        aliases: whether its NumPy result may share memory with an operand.
+        broadcasts: whether its NumPy form broadcasts operands by itself.
+    """
+
+    name: str = ""
+    multiple_results = False
+    aliases = False
+    broadcasts = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+    # Applying
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        """Record the equation; return a tracer, or a list of them where there are several results."""
+        results = self.bind_all(operands, params)
+        return results if self.multiple_results else results[0]
+
+    def bind_all(self, operands: Sequence[Any], params: Params) -> list[Any]:
+        """Record the equation in the current trace, or evaluate it where none is running; return all results."""
+        builder = current_builder()
+        if builder is not None:
+            return builder.record(self, operands, params)
+        for x in operands:
+            if isinstance(x, Tracer):
+                raise leak_error(x)
+        result = self.numpy(*operands, **params)
+        return list(result) if self.multiple_results else [result]
+
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        """Types of all results, from the types of the operands."""
+        result = self.type_rule(*types, **params)
+        return tuple(result) if self.multiple_results else (result,)
+
+    # Rules
+
+    def type_rule(self, *types: ArrayType, **params: Any) -> Any:
+        """Type of the result (a list where there are several).  Raises TypeError or ValueError on a mismatch."""
+        self._missing("type_rule")
+
+    def numpy(self, *arrays: Any, **params: Any) -> Any:
+        """The meaning of the primitive, on NumPy arrays."""
+        self._missing("numpy")
+
+    def python(self, operands: Sequence[str], params: Params) -> str | None:
+        """A Python expression for the NumPy meaning, or None to call `numpy`."""
+        return None
+
+    def python_thin(self, operand: str, atoms: Sequence[Atom], params: Params) -> str | None:
+        """A Python expression that NumPy broadcasts to the result where it meets a full array, or None."""
+        return None
+
+    def xla(self, *arrays: Any, **params: Any) -> Any:
+        """The same in public calls of `jax.lax` and `jax.numpy`."""
+        self._missing("xla")
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        """(results, tangents of the results), given operands and their tangents, not all of them None."""
+        self._missing("jvp")
+
+    def transpose(self, cotangents: Any, operands: Sequence[Tracer | ArrayType], **params: Any) -> Sequence[Tangent]:
+        """Cotangents of the operands.
+
+        Args:
+            cotangents: the cotangent of the result (a list with None for zeros where there are several).
+            operands: known operands as tracers, linear ones as their types.
+            params: parameters of the equation.
+        """
+        self._missing("transpose")
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> tuple[Any, Any]:
+        """(results, whether each is batched), where batched operands have a leading axis of `size`."""
+        self._missing("batch")
+
+    def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> Any:
+        """A `transforms.split.SplitEqn`, for an equation part of whose results are known, or None."""
+        return None
+
+    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
+        """An operand or a simpler equation that equals the result, or None."""
+        return None
+
+    def _missing(self, rule: str) -> NoReturn:
+        meaning = {
+            "jvp": "it cannot be differentiated",
+            "transpose": "it is not linear, or reverse mode is not defined for it",
+            "batch": "it cannot be mapped by vmap",
+            "xla": "it cannot be compiled",
+        }.get(rule, "it is incomplete")
+        raise MissingRule(f"the primitive {self.name!r} has no {rule} rule: {meaning}{at_line(user_line())}")

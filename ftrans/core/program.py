@@ -1,0 +1,261 @@
+"""Program: a pure function written down as typed equations.
+
+A program is in A-normal form: every equation applies one primitive to variables and constants and names its
+results, and every variable is assigned once.  A program is frozen; transformations read one and write another.
+What has been derived from a program (its gradient, its compiled forms) is kept in its `derived` dictionary and
+dies with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .source import Line, at_line
+from .types import ArrayType
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+Params = dict[str, Any]
+Derived = TypeVar("Derived")
+
+
+class Var:
+    """A variable of a program.  Its identity is its name; the printer gives it a letter."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Var({self.type})"
+
+
+class Const:
+    """A constant operand: an array, or one number that stands for an array filled with it (a *splat*).
+
+    Attributes:
+        value: an array of the type's shape, or a NumPy scalar.
+        type: type of the operand.
+    """
+
+    __slots__ = ("type", "value")
+
+    def __init__(self, value: Any, type: ArrayType) -> None:
+        self.value = value
+        self.type = type
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether one number stands for the whole array."""
+        return isinstance(self.value, np.generic)
+
+    def array(self) -> Any:
+        """The constant as an array of its full shape."""
+        if not self.is_splat:
+            return self.value
+        return self.value if self.type.shape == () else np.full(self.type.shape, self.value, self.type.dtype)
+
+    def __repr__(self) -> str:
+        return f"Const({self.value!r}: {self.type})"
+
+
+Atom = Var | Const
+
+_literals: dict[Any, Const] = {}
+_MOST_LITERALS = 100_000
+
+
+def literal(value: Any, type: ArrayType) -> Const:
+    """The constant for a number (or a small array) that is part of a program's structure.
+
+    Literals are interned, so that equal ones are the same object.
+
+    Args:
+        value: a number, standing for an array filled with it, or an array of the type's shape.
+        type: type of the constant.
+    """
+    number = (type, value.__class__, value) if value.__class__ in (float, int) and value else None
+    const = _literals.get(number)
+    if const is not None:
+        return const
+    array = np.asarray(value, type.dtype)
+    key = (type, array.tobytes())
+    const = _literals.get(key)
+    if const is None:
+        if len(_literals) > _MOST_LITERALS:
+            _literals.clear()
+        if array.ndim:
+            array = array.copy()
+            array.flags.writeable = False
+        const = _literals[key] = Const(array[()], type)
+    if number is not None:
+        _literals[number] = const
+    return const
+
+
+def splat_value(atom: Atom) -> Any:
+    """The number that a constant is filled with, or None for anything else."""
+    return atom.value if isinstance(atom, Const) and atom.is_splat else None
+
+
+class Eqn:
+    """One equation: `outputs = primitive(*operands, **params)`, and the user's line that asked for it."""
+
+    __slots__ = ("line", "operands", "outputs", "params", "primitive")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        operands: tuple[Atom, ...],
+        params: Params,
+        outputs: tuple[Var, ...],
+        line: Line | None,
+    ) -> None:
+        self.primitive = primitive
+        self.operands = operands
+        self.params = params
+        self.outputs = outputs
+        self.line = line
+
+    def __repr__(self) -> str:
+        from .printer import format_eqn
+
+        return format_eqn(self)
+
+
+class ProgramError(TypeError):
+    """A program that is not closed, not typed or assigns a variable twice: a defect of a transformation."""
+
+
+class Program:
+    """A pure function as a list of equations.
+
+    Attributes:
+        name: what it is called in print.
+        inputs: the variables that a call gives values to.
+        eqns: the equations, in an order in which they can run.
+        outputs: the variables and constants that a call returns.
+        derived: programs and functions made from this one, by what was asked for.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> program = ft.trace(lambda x: np.sin(x) * 2.0)(1.0)
+        >>> program(0.5)
+        [np.float64(0.958851077208406)]
+    """
+
+    __slots__ = ("__weakref__", "derived", "eqns", "inputs", "name", "outputs")
+
+    def __init__(self, name: str, inputs: Sequence[Var], eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> None:
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.eqns = tuple(eqns)
+        self.outputs = tuple(outputs)
+        self.derived: dict[Hashable, Any] = {}
+
+    @property
+    def in_types(self) -> tuple[ArrayType, ...]:
+        """Types of the inputs."""
+        return tuple(v.type for v in self.inputs)
+
+    @property
+    def out_types(self) -> tuple[ArrayType, ...]:
+        """Types of the outputs."""
+        return tuple(a.type for a in self.outputs)
+
+    def derive(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
+        """What `make` returns, computed once per program and key."""
+        try:
+            found: Derived = self.derived[key]
+        except KeyError:
+            found = self.derived[key] = make()
+        return found
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """Evaluate on NumPy arrays: one argument per input, a list with one result per output."""
+        from .interpret import evaluate
+
+        if len(args) != len(self.inputs):
+            raise TypeError(f"{self.name} takes {len(self.inputs)} arguments, {len(args)} were given")
+        return evaluate(self, args)
+
+    def __str__(self) -> str:
+        from .printer import format_program
+
+        return format_program(self)
+
+    __repr__ = __str__
+
+    def subprograms(self) -> Iterator[Program]:
+        """The programs that equations of this one hold among their parameters."""
+        for eqn in self.eqns:
+            yield from programs_in(eqn.params)
+
+    def check(self) -> Program:
+        """Check that the program is closed, typed and assigns each variable once; return it.
+
+        Raises:
+            ProgramError: it is not, naming the equation, its neighbours and the user's line.
+        """
+        known: set[Var] = set()
+        for var in self.inputs:
+            if var in known:
+                raise ProgramError(f"an input of {self.name} is listed twice\n{self}")
+            known.add(var)
+        for index, eqn in enumerate(self.eqns):
+            problem = _problem_with(eqn, known)
+            if problem:
+                near = "\n".join(f"    {e!r}" for e in self.eqns[max(0, index - 2) : index + 3])
+                raise ProgramError(f"{problem} in equation {index} of {self.name}:\n{near}{at_line(eqn.line)}")
+            known.update(eqn.outputs)
+            for program in programs_in(eqn.params):
+                program.check()
+        for atom in self.outputs:
+            if isinstance(atom, Var) and atom not in known:
+                raise ProgramError(f"an output of {self.name} is assigned nowhere\n{self}")
+        return self
+
+
+def needed_eqns(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> list[Eqn]:
+    """The equations, in order, that `outputs` depend on."""
+    needed = {a for a in outputs if isinstance(a, Var)}
+    kept: list[Eqn] = []
+    for eqn in reversed(eqns):
+        if not needed.isdisjoint(eqn.outputs):
+            kept.append(eqn)
+            needed.update(a for a in eqn.operands if isinstance(a, Var))
+    kept.reverse()
+    return kept
+
+
+def programs_in(params: Params) -> Iterator[Program]:
+    """The sub-programs among the parameters of an equation."""
+    for value in params.values():
+        if isinstance(value, Program):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Program))
+
+
+def _problem_with(eqn: Eqn, known: set[Var]) -> str | None:
+    for atom in eqn.operands:
+        if isinstance(atom, Var):
+            if atom not in known:
+                return "an operand is not defined before its use"
+        elif not atom.is_splat and tuple(atom.value.shape) != atom.type.shape:
+            return f"a constant of shape {atom.value.shape} is declared as {atom.type}"
+    try:
+        types = eqn.primitive.output_types([a.type for a in eqn.operands], eqn.params)
+    except Exception as error:
+        return f"operands do not fit ({error})"
+    declared = tuple(v.type for v in eqn.outputs)
+    if types != declared:
+        return f"declared types {declared} differ from inferred types {types}"
+    if any(v in known for v in eqn.outputs):
+        return "a variable is assigned twice"
+    return None

@@ -1,0 +1,200 @@
+"""Program -> straight-line Python over NumPy: the fast form of the NumPy evaluator.
+
+Each equation becomes one statement.  A broadcast whose result only meets elementwise operations is left to
+NumPy's own broadcasting.  What NumPy raises or warns of while the code runs is reported at the user's line of the
+equation.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .printer import Names
+from .program import Atom, Const, Eqn, Program, Var
+from .source import Line
+
+_FILENAME = "<ftrans program>"
+# Below this size, holding on to a dead temporary costs less than the statement that drops it.
+_DROP_BYTES = 1 << 14
+# NumPy's default floating-point error modes, and the same with warnings sent to a function.
+_WARNS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+_CALLS = {"divide": "call", "over": "call", "invalid": "call"}
+
+
+class StraightLine:
+    """The source of a program's function, with the objects that it names.
+
+    Attributes:
+        source: text of the function.
+        namespace: the constants and rules that the text names.
+        lines: the user's line for each line of the text.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.namespace: dict[str, Any] = {"np": np}
+        self.lines: list[Line | None] = [None, None]
+        self._names = Names()
+        self._last_use: dict[Var, int] = {}
+        for index, eqn in enumerate(program.eqns):
+            self._last_use.update((a, index) for a in eqn.operands if isinstance(a, Var))
+        self._thin = self._find_thin()
+        self._constants: dict[int, str] = {}
+        self.source = self._write()
+
+    def _find_thin(self) -> set[Var]:
+        """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
+        thin = {
+            e.outputs[0] for e in self.program.eqns if e.primitive.python_thin("", e.operands[:1], e.params) is not None
+        }
+        thin.difference_update(a for a in self.program.outputs if isinstance(a, Var))
+        count = -1
+        while count != len(thin):
+            count = len(thin)
+            for eqn in self.program.eqns:
+                full = any(isinstance(a, Var) and a not in thin for a in eqn.operands)
+                if not (eqn.primitive.broadcasts and full):
+                    thin.difference_update(a for a in eqn.operands if isinstance(a, Var))
+        return thin
+
+    def _write(self) -> str:
+        program = self.program
+        arguments = [self._names[v] for v in program.inputs]
+        aliased: set[Atom] = set(program.inputs)
+        body: list[str] = []
+        for index, eqn in enumerate(program.eqns):
+            statement = self._statement(eqn)
+            dead = [
+                self._names[a]
+                for a in dict.fromkeys(eqn.operands)
+                if isinstance(a, Var)
+                and self._last_use[a] == index
+                and a.type.nbytes >= _DROP_BYTES
+                and a not in program.outputs
+            ]
+            body.append(f"{statement}; del {', '.join(dead)}" if dead else statement)
+            self.lines.append(eqn.line)
+            if eqn.primitive.aliases:
+                aliased.update(eqn.outputs)
+        returned: list[str] = []
+        seen: set[Atom] = set()
+        for atom in program.outputs:
+            text = self._operand(atom, False)
+            if isinstance(atom, Const) or atom in aliased or atom in seen:
+                text = f"np.array({text})[()]" if atom.type.shape == () else f"np.array({text})"
+            seen.add(atom)
+            returned.append(text)
+        lines = [f"def {_identifier(program.name)}({', '.join(arguments)}):"]
+        lines += [f"    {statement}" for statement in body]
+        lines.append(f"    return [{', '.join(returned)}]")
+        self.lines.append(None)
+        return "\n".join(lines)
+
+    def _statement(self, eqn: Eqn) -> str:
+        operands = [self._operand(a, eqn.primitive.broadcasts) for a in eqn.operands]
+        results = ", ".join(self._names[v] for v in eqn.outputs)
+        if eqn.outputs and eqn.outputs[0] in self._thin:
+            expression = eqn.primitive.python_thin(operands[0], eqn.operands[:1], eqn.params)
+        else:
+            expression = eqn.primitive.python(operands, eqn.params)
+        if expression is None:
+            rule = self._bind_name(eqn.primitive.name, eqn.primitive.numpy)
+            params = [f"{k}={self._param(v)}" for k, v in eqn.params.items()]
+            expression = f"{rule}({', '.join(operands + params)})"
+        if eqn.primitive.multiple_results and len(eqn.outputs) == 1:
+            results += ","
+        elif not eqn.outputs:
+            return expression
+        return f"{results} = {expression}"
+
+    def _operand(self, atom: Atom, scalar_will_do: bool) -> str:
+        if isinstance(atom, Var):
+            return self._names[atom]
+        if atom.is_splat and (scalar_will_do or atom.type.shape == ()):
+            item = atom.value.item()
+            if atom.type.dtype in (np.float64, np.int64, np.bool_) and np.isfinite(item) and scalar_will_do:
+                return repr(item) if item >= 0 else f"({item!r})"
+            return self._constant(atom, atom.value)
+        return self._constant(atom, atom.array())
+
+    def _constant(self, atom: Const, value: Any) -> str:
+        name = self._constants.get(id(atom))
+        if name is None:
+            name = self._constants[id(atom)] = f"c{len(self._constants)}_"
+            self.namespace[name] = value
+        return name
+
+    def _param(self, value: Any) -> str:
+        if isinstance(value, int | str | bool | None) or (
+            isinstance(value, tuple) and all(isinstance(v, int | bool) for v in value)
+        ):
+            return repr(value)
+        return self._bind_name("p", value)
+
+    def _bind_name(self, stem: str, value: Any) -> str:
+        name = _identifier(stem) + "_"
+        while name in self.namespace and self.namespace[name] != value:
+            name += "_"
+        self.namespace[name] = value
+        return name
+
+
+def _identifier(name: str) -> str:
+    text = "".join(c if c.isalnum() else "_" for c in name)
+    return text if text.isidentifier() else "program"
+
+
+def source(program: Program) -> str:
+    """Readable Python text of a program, as the NumPy evaluator runs it."""
+    return StraightLine(program).source
+
+
+def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
+    """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
+    text = StraightLine(program)
+    exec(compile(text.source, _FILENAME, "exec"), text.namespace)
+    function = text.namespace[_identifier(program.name)]
+    code, lines, geterr, errstate = function.__code__, text.lines, np.geterr, np.errstate
+
+    def warn(kind: str, flag: int) -> None:
+        line = _line_running(code, lines)
+        if line is None:
+            warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+
+    def run(args: Sequence[Any]) -> list[Any]:
+        modes = geterr()
+        modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
+        try:
+            with errstate(call=warn, **modes):  # type: ignore[arg-type]
+                return function(*args)  # type: ignore[no-any-return]
+        except Exception as error:
+            _add_line(error, code, lines)
+            raise
+
+    return run
+
+
+def _line_running(code: Any, lines: list[Line | None]) -> Line | None:
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is code:
+            return lines[frame.f_lineno]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _add_line(error: Exception, code: Any, lines: list[Line | None]) -> None:
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is code:
+            line = lines[trace.tb_lineno]
+            if line is not None:
+                error.add_note(f"  at {line.describe()}")
+        trace = trace.tb_next

@@ -1,0 +1,456 @@
+"""Tracing: running Python code on tracers writes a program.
+
+A `Tracer` stands for a value of the program that a `Builder` is writing.  There is one kind of tracer and one
+kind of builder; a tracer of an outer builder, or an array, that the code closes over becomes a *captured input*
+of the inner program.
+
+Tracing is also how a program is looked up.  Programs that begin alike share a path in a trie whose edges are
+equations, so tracing a function a second time walks that path and allocates little, and it ends at the very same
+`Program` object, with everything that was ever derived from it.
+
+Tracing never computes.  But a builder remembers the actual arguments (its *witnesses*), so when user code asks
+for a Python `bool` or an index, the slice of the program that this needs is evaluated.  The predicates assumed
+in that way are the program's *guards*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .program import Atom, Const, Eqn, Params, Program, Var, literal
+from .source import Line, at_line, attributed_line, attributed_to, user_line
+from .types import ArrayType, type_of
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+_current: ContextVar[Builder | None] = ContextVar("builder", default=None)
+
+# A captured array up to this size is copied, so that code may overwrite it while it is being traced.  A larger one
+# is watched by a checksum instead, because copying it would cost as much as computing with it.
+_COPY_BYTES = 1 << 16
+# A scalar at one place of a program is structure until it has been seen with more values than this.
+_MOST_SCALARS = 4
+_MOST_NODES = 200_000
+
+
+class TracerLeak(RuntimeError):
+    """A tracer was used after the trace that made it had ended."""
+
+
+class ConcretizationError(TypeError):
+    """Python code asked for the value of a tracer that has none."""
+
+
+class NoWitness(NamedTuple):
+    """Stands in for the value of an input that has none, and says why."""
+
+    reason: str
+
+
+class Tracer:
+    """A value of the program that is being written: what user code computes with in place of an array."""
+
+    __slots__ = ("__weakref__", "atom", "builder", "view", "weak")
+
+    def __init__(self, builder: Builder, atom: Atom, weak: bool = False) -> None:
+        self.builder = builder
+        self.atom = atom
+        self.weak = weak
+        self.view: Any = None
+
+    @property
+    def type(self) -> ArrayType:
+        """Shape and dtype."""
+        return self.atom.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.atom.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return self.atom.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.atom.type.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.atom.type.size
+
+    def line(self) -> Line | None:
+        """The user's line that made this value, or None for an argument."""
+        node: Node | None = self.builder.node
+        while node is not None:
+            if node.eqn is not None and self.atom in node.eqn.outputs:
+                return node.eqn.line
+            node = node.parent
+        return None
+
+
+class Node:
+    """A place in the trie of programs: all that was recorded up to one equation (or capture)."""
+
+    __slots__ = ("children", "eqn", "parent", "programs", "scalars", "var")
+
+    def __init__(self, parent: Node | None, eqn: Eqn | None = None, var: Var | None = None) -> None:
+        self.parent = parent
+        self.eqn = eqn
+        self.var = var
+        self.children: dict[Any, Node] = {}
+        self.programs: dict[Any, Program] = {}
+        self.scalars: set[Const] | None = None
+
+    def eqns(self) -> list[Eqn]:
+        """The equations on the path to this place."""
+        found: list[Eqn] = []
+        node: Node | None = self
+        while node is not None:
+            if node.eqn is not None:
+                found.append(node.eqn)
+            node = node.parent
+        found.reverse()
+        return found
+
+
+class _Root(Node):
+    __slots__ = ("inputs",)
+
+    def __init__(self, types: Iterable[ArrayType]) -> None:
+        super().__init__(None)
+        self.inputs = tuple(Var(t) for t in types)
+
+
+class _Trie:
+    """The shared roots of traced programs, thrown away together when they have grown too large."""
+
+    def __init__(self) -> None:
+        self.roots: dict[tuple[ArrayType, ...], _Root] = {}
+        self.count = 0
+
+    def root(self, types: tuple[ArrayType, ...]) -> _Root:
+        if self.count > _MOST_NODES:
+            self.roots, self.count = {}, 0
+        root = self.roots.get(types)
+        if root is None:
+            root = self.roots[types] = _Root(types)
+        return root
+
+
+_trie = _Trie()
+
+
+class Guard(NamedTuple):
+    """A value that control flow in Python assumed: the atom, the value it had, and the line that asked."""
+
+    atom: Atom
+    expected: Any
+    line: Line | None
+
+
+class Builder:
+    """Writes one program.
+
+    Args:
+        types: types of the program's explicit inputs.
+        witnesses: the actual arguments, so that Python control flow can ask for values; or one `NoWitness` for all.
+        shared: take part in the trie of programs.  Off for programs that transformations write.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[ArrayType],
+        witnesses: Sequence[Any] | NoWitness = NoWitness("the program is being transformed"),
+        shared: bool = False,
+    ) -> None:
+        self.root = _trie.root(tuple(types)) if shared else _Root(types)
+        self.shared = shared
+        self.node: Node = self.root
+        self.parent = _current.get()
+        self.is_open = True
+        self.guards: list[Guard] = []
+        self.captured: list[Any] = []
+        self.capture_vars: list[Var] = []
+        self._captures: dict[Any, Var] = {}
+        self.definitions: dict[Var, Eqn] = {}
+        self._watched: list[tuple[Any, int, Line | None]] = []
+        self._witnesses = witnesses
+        self._values: dict[Var, Any] | None = None
+
+    def inputs(self) -> list[Tracer]:
+        """Tracers for the explicit inputs."""
+        return [Tracer(self, v) for v in self.root.inputs]
+
+    # Recording
+
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
+        """Record one equation and return tracers for its results."""
+        atoms = [
+            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x)
+            for x in operands
+        ]
+        line = user_line()
+        key = (primitive, line, *atoms, *params.values())
+        node = self.node.children.get(key)
+        if node is None:
+            node = self._extend(key, primitive, tuple(atoms), params, line)
+        self.node = node
+        return [Tracer(self, v) for v in node.eqn.outputs]  # type: ignore[union-attr]
+
+    def _extend(
+        self, key: Any, primitive: Primitive, atoms: tuple[Atom, ...], params: Params, line: Line | None
+    ) -> Node:
+        types = primitive.output_types([a.type for a in atoms], params)
+        eqn = Eqn(primitive, atoms, params, tuple(Var(t) for t in types), line)
+        if not self.shared:
+            self.definitions.update((v, eqn) for v in eqn.outputs)
+        return self._add(key, Node(self.node, eqn=eqn))
+
+    def _add(self, key: Any, node: Node) -> Node:
+        if self.shared:
+            _trie.count += 1
+        return self.node.children.setdefault(key, node)
+
+    def atom(self, x: Any) -> Atom:
+        """The variable or constant that an operand is in this program; anything foreign is captured."""
+        if isinstance(x, Tracer):
+            if x.view is not None:
+                x.view.refresh(x)
+            return x.atom if x.builder is self else self._capture_tracer(x)
+        if isinstance(x, Const):
+            return x
+        return self._capture_array(x)
+
+    def scalar(self, value: Any, dtype: np.dtype[Any]) -> Atom:
+        """The operand for a Python number in user code: a literal, or a captured input if it varies from call to call."""
+        const = literal(value, ArrayType((), dtype))
+        if not self.shared or attributed_line() is not None:
+            return const
+        seen = self.node.scalars
+        if seen is None:
+            seen = self.node.scalars = set()
+        if const not in seen:
+            if len(seen) >= _MOST_SCALARS:
+                return self._capture(("scalar", const), const.value, const.type)
+            seen.add(const)
+        return const
+
+    # Captures
+
+    def _capture(self, identity: Any, value: Any, type: ArrayType) -> Var:
+        var = self._captures.get(identity)
+        if var is None:
+            key = ("capture", type)
+            node = self.node.children.get(key)
+            if node is None:
+                node = self._add(key, Node(self.node, var=Var(type)))
+            self.node = node
+            assert node.var is not None
+            var = self._captures[identity] = node.var
+            self.captured.append(value)
+            self.capture_vars.append(var)
+        return var
+
+    def _capture_tracer(self, tracer: Tracer) -> Atom:
+        builder = tracer.builder
+        if not builder.is_open:
+            raise leak_error(tracer)
+        ancestor = self.parent
+        while ancestor is not None and ancestor is not builder:
+            ancestor = ancestor.parent
+        if ancestor is None:
+            raise TracerLeak(
+                "a traced value of one trace was used in another that is not inside it, for instance in another thread "
+                "or after an inner function had stored it; return the value from the function instead"
+                + at_line(user_line())
+            )
+        if isinstance(tracer.atom, Const):
+            return tracer.atom
+        return self._capture(tracer.atom, Tracer(builder, tracer.atom), tracer.atom.type)
+
+    def _capture_array(self, x: Any) -> Atom:
+        type = type_of(x)
+        if not isinstance(x, np.ndarray):
+            if isinstance(x, np.generic | bool | int | float | complex):
+                const = literal(x, type)
+                return self._capture(("scalar", const), const.value, type) if self.shared else const
+            return self._capture(("array", id(x)), x, type)
+        if not x.flags.writeable:
+            return self._capture(("array", id(x)), x, type)
+        if x.nbytes > _COPY_BYTES:
+            if ("array", id(x)) not in self._captures:
+                self._watched.append((x, _checksum(x), user_line()))
+            return self._capture(("array", id(x)), x, type)
+        return self._capture(("copy", type, x.tobytes()), x.copy(), type)
+
+    def check_captures(self) -> None:
+        """Raise if a large captured array has been overwritten since it was captured."""
+        for array, checksum, line in self._watched:
+            if _checksum(array) != checksum:
+                raise ValueError(
+                    f"an array of shape {array.shape} was used and then overwritten inside one traced function; "
+                    "the program sees it only once, so write `a = a + b` instead of `a += b`, or pass it as an argument"
+                    + at_line(line)
+                )
+
+    # Finishing
+
+    def finish(self, outputs: Sequence[Any], name: str) -> Program:
+        """The program recorded so far: explicit inputs first, then captured ones."""
+        atoms = tuple(self.atom(x) for x in outputs)
+        self.check_captures()
+        key = (name, atoms)
+        program = self.node.programs.get(key)
+        if program is None:
+            inputs = self.root.inputs + tuple(self.capture_vars)
+            program = self.node.programs.setdefault(key, Program(name, inputs, self.node.eqns(), atoms))
+        return program
+
+    # Concrete values
+
+    def concretize(self, tracer: Tracer, what: str) -> Any:
+        """The value of a tracer of this builder as a NumPy scalar or array, from the witnesses.
+
+        The result is remembered, and recorded as a guard.
+
+        Raises:
+            ConcretizationError: the value depends on an input without a witness.
+        """
+        line = user_line()
+        atom = self.atom(tracer)
+        if isinstance(atom, Const):
+            return atom.array()
+        value = self._value_of(atom, what, line)
+        if isinstance(value, Tracer):
+            return value.builder.concretize(value, what)
+        self.guards.append(Guard(atom, value, line))
+        return value
+
+    def _value_of(self, var: Var, what: str, line: Line | None) -> Any:
+        if self._values is None:
+            witnesses = self._witnesses
+            if isinstance(witnesses, NoWitness):
+                witnesses = [witnesses] * len(self.root.inputs)
+            self._values = dict(zip(self.root.inputs, witnesses, strict=True))
+        values = self._values
+        values.update(zip(self.capture_vars, self.captured, strict=True))
+        if var in values and not isinstance(values[var], NoWitness):
+            return _as_numpy(values[var], what, line)
+        needed = {var}
+        slice_: list[Eqn] = []
+        node: Node | None = self.node
+        while node is not None:
+            eqn = node.eqn
+            if eqn is not None and not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in values:
+                slice_.append(eqn)
+                needed.update(a for a in eqn.operands if isinstance(a, Var))
+            node = node.parent
+        leaves = [values[v] for v in needed if v in values]
+        missing = [x for x in leaves if isinstance(x, NoWitness)]
+        if missing:
+            raise ConcretizationError(
+                f"{what} of a traced value, but there is no value to look at: {missing[0].reason}"
+                + at_line(line)
+                + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, ftrans.while_loop"
+                " or ftrans.fori_loop for a branch or loop that depends on it."
+            )
+        symbolic = any(isinstance(x, Tracer) for x in leaves)
+        with recording_in(self.parent if symbolic else None):
+            for eqn in reversed(slice_):
+                operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]
+                if not symbolic:
+                    operands = [_as_numpy(x, what, line) for x in operands]
+                with attributed_to(eqn.line):
+                    results = eqn.primitive.bind_all(operands, eqn.params)
+                values.update(zip(eqn.outputs, results, strict=True))
+        return values[var]
+
+    def witness(self, tracer: Tracer) -> Any:
+        """The value of a tracer if it can be had, else None.  For printing only: it records no guard."""
+        builder: Builder = self
+        depth = [(b, len(b.guards)) for b in _chain(builder)]
+        try:
+            value = self.concretize(tracer, "printing")
+        except Exception:
+            return None
+        finally:
+            for b, count in depth:
+                del b.guards[count:]
+        return value
+
+
+def _chain(builder: Builder | None) -> Iterator[Builder]:
+    while builder is not None:
+        yield builder
+        builder = builder.parent
+
+
+def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
+    if isinstance(value, np.ndarray | np.generic | Tracer):
+        return value
+    try:
+        return np.asarray(value)
+    except Exception as error:
+        raise ConcretizationError(
+            f"{what} of a traced value, but its value is not known here ({type(error).__name__}): the function runs "
+            "inside another library's trace; use numpy.where or ftrans.cond" + at_line(line)
+        ) from None
+
+
+def _checksum(array: np.ndarray[Any, Any]) -> int:
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    words = flat[: flat.size - flat.size % 8].view(np.uint64)
+    mixed = int(np.add.reduce(words)) ^ int(np.bitwise_xor.reduce(words)) << 1
+    return mixed ^ hash(flat[flat.size - flat.size % 8 :].tobytes())
+
+
+def definition(tracer: Tracer) -> Eqn | None:
+    """The equation that a tracer of a transformation is the result of, for rules that simplify."""
+    return tracer.builder.definitions.get(tracer.atom) if isinstance(tracer.atom, Var) else None
+
+
+def leak_error(tracer: Tracer) -> TracerLeak:
+    """The error for a tracer used after its trace: names the line that made it and the line that used it."""
+    made = tracer.line()
+    where = f"made at {made.describe()}" if made is not None else "an argument of the traced function"
+    return TracerLeak(
+        f"a traced value ({tracer.type}, {where}) was used after the function that made it had returned; "
+        "it stands for a value only while that function is traced. Return it from the function instead of storing it"
+        + at_line(user_line())
+    )
+
+
+def current_builder() -> Builder | None:
+    """The builder of the innermost trace that is running, if any."""
+    return _current.get()
+
+
+@contextmanager
+def building(builder: Builder) -> Iterator[Builder]:
+    """Make `builder` the one that records; when the block ends, it and its tracers are closed."""
+    with recording_in(builder):
+        try:
+            yield builder
+        finally:
+            builder.is_open = False
+
+
+@contextmanager
+def recording_in(builder: Builder | None) -> Iterator[None]:
+    """Record in `builder`, which stays open, until the block ends; None evaluates instead of recording."""
+    token = _current.set(builder)
+    try:
+        yield
+    finally:
+        _current.reset(token)

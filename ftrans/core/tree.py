@@ -1,0 +1,85 @@
+"""Nested containers at the edge of the API: arguments and results as flat lists of leaves.
+
+Tuples, lists, dicts, NamedTuples, dataclasses, None and whatever is registered with `optree` in the "ftrans"
+namespace are containers; all else is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+NAMESPACE = "ftrans"
+Structure = optree.PyTreeSpec
+_ARRAYS = (np.ndarray, np.generic, float, int, bool, complex)
+_leaf_structure: Structure = optree.tree_structure(0, namespace=NAMESPACE)
+
+
+def _register_dataclass(cls: type) -> None:
+    names = [f.name for f in dataclasses.fields(cls)]
+
+    def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
+        return [getattr(x, name) for name in names], None, names
+
+    def unflatten(_: None, children: Sequence[Any]) -> Any:
+        x = object.__new__(cls)
+        for name, child in zip(names, children, strict=True):
+            object.__setattr__(x, name, child)
+        return x
+
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of a nested container, in a fixed order, and its structure."""
+    if tree.__class__ is np.ndarray:
+        return [tree], _leaf_structure
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    unknown = {
+        type(x) for x in leaves if dataclasses.is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "dtype")
+    }
+    if unknown:
+        for cls in unknown:
+            _register_dataclass(cls)
+        return flatten(tree)
+    return leaves, structure
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """The nested container of a structure, with these leaves."""
+    if structure is _leaf_structure:
+        return leaves[0]
+    return optree.tree_unflatten(structure, leaves)
+
+
+def leaf_structure() -> Structure:
+    """The structure of a single leaf."""
+    return _leaf_structure
+
+
+def paths(tree: Any) -> list[str]:
+    """For each leaf, how to get to it: `['weights'][0]`, or an empty string for a tree that is a leaf."""
+    flatten(tree)
+    accessors = optree.tree_accessors(tree, namespace=NAMESPACE)
+    return [accessor.codify("") for accessor in accessors]
+
+
+def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """Apply `f` to the leaves of one or several trees of the same structure."""
+    leaves, structure = flatten(tree)
+    columns = [leaves]
+    for other in others:
+        more, other_structure = flatten(other)
+        if other_structure != structure:
+            raise ValueError(f"two nested containers differ in structure: {structure} and {other_structure}")
+        columns.append(more)
+    return unflatten(structure, [f(*row) for row in zip(*columns, strict=True)])
+
+
+def broadcast_prefix(prefix: Any, tree: Any) -> list[Any]:
+    """One entry of `prefix` per leaf of `tree`, where an entry may stand for a whole subtree.  None is an entry."""
+    return optree.broadcast_prefix(prefix, tree, is_leaf=lambda x: x is None, namespace=NAMESPACE)

@@ -1,0 +1,180 @@
+"""What operands become before a primitive sees them: tracers of one dtype and one shape, as NumPy promotes them.
+
+Dtypes follow NEP 50: Python numbers, and tracers that stand for them, are *weak* and take the dtype of the array
+they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..core.program import Const, literal
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, Tracer, current_builder
+from ..core.types import ArrayType, Shape, type_of
+from ..ops.elementwise import convert
+from ..ops.shapes import broadcast, concatenate, reshape
+
+_PYTHON_NUMBERS = (float, int, bool, complex)
+_WEAK_TYPES = {"f": float, "i": int, "b": bool, "c": complex}
+
+
+def builder() -> Builder:
+    """The running trace's builder."""
+    found = current_builder()
+    if found is None:
+        from ..core.trace import TracerLeak
+
+        raise TracerLeak(
+            "a traced value was used after the function that made it had returned; return it from the function "
+            "instead of storing it" + at_line(user_line())
+        )
+    return found
+
+
+def has_tracer(x: Any) -> bool:
+    """Whether `x` is a tracer, or a list, tuple or object array that holds one."""
+    if x.__class__ is Tracer:
+        return True
+    if isinstance(x, list | tuple):
+        return any(has_tracer(y) for y in x)
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return any(y.__class__ is Tracer for y in x.flat)
+    return False
+
+
+def asarray(x: Any) -> Tracer:
+    """`x` as a tracer: arrays and numbers are captured, lists and object arrays of tracers are stacked."""
+    if x.__class__ is Tracer:
+        return x  # type: ignore[no-any-return]
+    here = builder()
+    if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype == object):
+        return _stack_nested(x) if has_tracer(x) else asarray(np.array(x))
+    if isinstance(x, _PYTHON_NUMBERS):
+        type = type_of(x)
+        return Tracer(here, here.scalar(x, type.dtype), weak=True)
+    try:
+        return Tracer(here, here.atom(x))
+    except TypeError as error:
+        raise TypeError(f"{error}{at_line(user_line())}") from None
+
+
+def _stack_nested(x: Any) -> Tracer:
+    """One array of a nested list or object array whose innermost items may be tracers."""
+    if isinstance(x, np.ndarray):
+        flat = [asarray(y) for y in x.reshape(-1)]
+        return _reshaped(stack(flat), (*x.shape, *flat[0].shape))
+    return stack([asarray(y) for y in x])
+
+
+def stack(xs: Sequence[Any], axis: int = 0) -> Tracer:
+    """Arrays of one shape joined along a new axis."""
+    tracers = [asarray(x) for x in xs]
+    shapes = {x.shape for x in tracers}
+    if len(shapes) != 1:
+        raise ValueError(f"all input arrays must have the same shape; got {sorted(shapes)}{at_line(user_line())}")
+    dtype = result_dtype(*tracers)
+    shape = tracers[0].shape
+    axis = axis % (len(shape) + 1)
+    expanded = (*shape[:axis], 1, *shape[axis:])
+    return concatenate(*(_reshaped(operand(x, dtype, shape), expanded) for x in tracers), axis=axis)
+
+
+def kind_of(x: Any) -> Any:
+    """A dtype, or for a weak operand the Python type it acts as: what NumPy's promotion looks at."""
+    if x.__class__ is Tracer:
+        return _WEAK_TYPES[x.dtype.kind] if x.weak else x.atom.type.dtype
+    if isinstance(x, np.generic):
+        return x.dtype
+    if isinstance(x, _PYTHON_NUMBERS):
+        return type(x)
+    return x.dtype
+
+
+@cache
+def _result_dtype(*kinds: Any) -> np.dtype[Any]:
+    return np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))
+
+
+def result_dtype(*xs: Any) -> np.dtype[Any]:
+    """The dtype that NumPy gives to a combination of the operands."""
+    return _result_dtype(*(kind_of(x) for x in xs))
+
+
+def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
+    """`x` (a tracer, an array or a number) converted to `dtype` and broadcast to `shape`."""
+    if x.__class__ is Tracer:
+        tracer = x
+    elif isinstance(x, _PYTHON_NUMBERS):
+        here = builder()
+        try:
+            atom = here.scalar(x, dtype)
+        except OverflowError as error:
+            raise OverflowError(f"{error}{at_line(user_line())}") from None
+        if isinstance(atom, Const):
+            return Tracer(here, literal(atom.value, ArrayType(shape, dtype)))
+        tracer = Tracer(here, atom)
+    else:
+        tracer = asarray(x)
+    type = tracer.atom.type
+    if type.dtype != dtype:
+        tracer = cast(tracer, dtype)
+    return tracer if type.shape == shape else broadcast_to(tracer, shape)
+
+
+def cast(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    """`x` in another dtype; a constant is converted at once."""
+    if isinstance(x.atom, Const) and x.atom.is_splat:
+        value = np.asarray(x.atom.value).astype(dtype)
+        return Tracer(x.builder, literal(value[()], x.type.with_dtype(dtype)))
+    return convert(x, dtype=dtype) if x.dtype != dtype else x
+
+
+def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
+    """`x` repeated to `shape` by NumPy's rules."""
+    if x.shape == shape:
+        return x
+    if isinstance(x.atom, Const) and x.atom.is_splat:
+        return Tracer(x.builder, literal(x.atom.value, ArrayType(shape, x.dtype)))
+    offset = len(shape) - x.ndim
+    kept = [i for i, n in enumerate(x.shape) if n == shape[i + offset]]
+    if offset < 0 or any(n != 1 for i, n in enumerate(x.shape) if i not in kept):
+        raise ValueError(f"cannot broadcast shape {x.shape} to shape {shape}{at_line(user_line())}")
+    x = _reshaped(x, tuple(x.shape[i] for i in kept))
+    return broadcast(x, shape=shape, dims=tuple(i + offset for i in kept))
+
+
+def broadcast_shapes(name: str, *xs: Any) -> Shape:
+    """The common shape of operands, with an error that shows their types."""
+    shapes = [x.shape if hasattr(x, "shape") else () for x in xs]
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first  # type: ignore[no-any-return]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = " and ".join(str(type_of(x)) for x in xs)
+        raise ValueError(
+            f"operands of {name} could not be broadcast together: {given}{at_line(user_line())}"
+        ) from None
+
+
+def promote(name: str, *xs: Any) -> list[Tracer]:
+    """Operands in their common dtype and shape."""
+    operands = [x if isinstance(x, _PYTHON_NUMBERS) else asarray(x) for x in xs]
+    dtype = result_dtype(*operands)
+    shape = broadcast_shapes(name, *operands)
+    return [operand(x, dtype, shape) for x in operands]
+
+
+def is_weak(x: Any) -> bool:
+    """Whether an operand takes the dtype of what it meets."""
+    return x.weak if x.__class__ is Tracer else isinstance(x, _PYTHON_NUMBERS)  # type: ignore[no-any-return]
+
+
+def _reshaped(x: Tracer, shape: Shape) -> Tracer:
+    return x if x.shape == shape else reshape(x, shape=shape)

@@ -1,0 +1,1 @@
+"""Program -> program: differentiate, split, transpose, batch, simplify.  They compose in any order."""

@@ -1,0 +1,52 @@
+"""batch: a program -> the program that does the same for every element of a leading axis.
+
+The batch axis is always axis 0.  What does not depend on a batched input is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..core.interpret import interpret
+from ..core.program import Eqn, Program
+from ..core.source import attributed_to
+from ..core.trace import Builder, Tracer, building
+
+Flags = tuple[bool, ...]
+Lane = tuple[Tracer, bool]
+
+
+class Batch(NamedTuple):
+    """The batched program, and which outputs have the batch axis."""
+
+    program: Program
+    out_batched: Flags
+
+
+def batch(program: Program, size: int, batched: Flags) -> Batch:
+    """Map `program` over a leading axis of `size` of the inputs flagged in `batched`."""
+    return program.derive(("batch", size, batched), lambda: _batch(program, size, batched))
+
+
+def _batch(program: Program, size: int, batched: Flags) -> Batch:
+    types = [
+        t.with_shape((size, *t.shape)) if is_batched else t
+        for t, is_batched in zip(program.in_types, batched, strict=True)
+    ]
+    builder = Builder(types)
+
+    def apply(eqn: Eqn, operands: list[Lane]) -> Sequence[Lane]:
+        values = [x for x, _ in operands]
+        flags = [b for _, b in operands]
+        with attributed_to(eqn.line):
+            if not any(flags):
+                return [(y, False) for y in eqn.primitive.bind_all(values, eqn.params)]
+            results, out_flags = eqn.primitive.batch(size, values, flags, **eqn.params)
+        return list(zip(results, out_flags, strict=True)) if eqn.primitive.multiple_results else [(results, out_flags)]
+
+    with building(builder):
+        lanes = list(zip(builder.inputs(), batched, strict=True))
+        outs = interpret(program, lanes, apply, lambda const: (Tracer(builder, const), False))
+        program_out = builder.finish([y for y, _ in outs], f"batch({program.name})")
+        return Batch(program_out, tuple(b for _, b in outs))

@@ -1,0 +1,216 @@
+"""Derivative programs: jvp, split and transpose put together.
+
+`linearize` divides a jvp program into its values and a linear program; `pullback` transposes the linear part.
+`gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..core.interpret import inline
+from ..core.program import Const, Program, literal
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType
+from ..ops.elementwise import add, convert, eq
+from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
+from ..ops.shapes import transpose as transpose_axes
+from .batch import batch
+from .jvp import jvp
+from .simplify import simplify
+from .split import split
+from .transpose import transpose
+
+Flags = tuple[bool, ...]
+Mode = Literal["forward", "reverse"]
+
+
+class Linear(NamedTuple):
+    """A program divided at its linear part.
+
+    Attributes:
+        values: the inputs of the program -> its outputs, then residuals.
+        linear: residuals, then tangents of active inputs (for a pullback: cotangents of active outputs) -> tangents
+            of the active outputs (cotangents of the active inputs).
+        residual_count: how many residuals there are.
+        out_active: which outputs depend on an active input.
+        in_active: which of the active inputs the linear program returns a cotangent for.
+    """
+
+    values: Program
+    linear: Program
+    residual_count: int
+    out_active: Flags
+    in_active: Flags
+
+
+def zero(type: ArrayType) -> Const:
+    """The zero of a type, as a constant."""
+    return literal(0, type)
+
+
+def linearize(program: Program, active: Flags) -> Linear:
+    """The values of `program`, and its tangents as a linear program."""
+    return program.derive(("linearize", active), lambda: _linearize(program, active))
+
+
+def _linearize(program: Program, active: Flags) -> Linear:
+    derived = jvp(program, active)
+    tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
+    simple = simplify(derived.program)
+    halves = split(simple, tangent_inputs)
+    count = len(program.outputs)
+    is_linear = iter(halves.out_unknown[count:])
+    # A tangent that depends on no tangent is zero: a linear map of nothing.
+    out_active = tuple(a and next(is_linear) for a in derived.out_active)
+    if out_active != derived.out_active:
+        kept = [a for a, u in zip(simple.outputs[count:], halves.out_unknown[count:], strict=True) if u]
+        halves = split(
+            Program(simple.name, simple.inputs, simple.eqns, (*simple.outputs[:count], *kept)), tangent_inputs
+        )
+    return Linear(halves.known, halves.unknown, halves.residual_count, out_active, ())
+
+
+def pullback(program: Program, active: Flags) -> Linear:
+    """The values of `program`, and its transposed linear program, from cotangents to cotangents."""
+    return program.derive(("pullback", active), lambda: _pullback(program, active))
+
+
+def _pullback(program: Program, active: Flags) -> Linear:
+    parts = linearize(program, active)
+    linear = (False,) * parts.residual_count + (True,) * active.count(True)
+    turned = transpose(parts.linear, linear)
+    return parts._replace(linear=simplify(turned.program), in_active=turned.in_active)
+
+
+def gradient(program: Program, active: Flags, with_value: bool) -> Program:
+    """The program for the gradient of the first output, a scalar, with respect to the active inputs.
+
+    Its outputs are those of `program` (without the first, unless `with_value`), then the gradients.
+    """
+    return program.derive(("gradient", active, with_value), lambda: _gradient(program, active, with_value))
+
+
+def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
+    parts = pullback(program, active)
+    builder = Builder(program.in_types)
+    with building(builder):
+        count = len(program.outputs)
+        results = inline(parts.values, builder.inputs())
+        residuals = results[count:]
+        ones = [
+            full(a.type.shape, 1.0 if i == 0 else 0.0, a.type.dtype)
+            for i, a in enumerate(program.outputs)
+            if parts.out_active[i]
+        ]
+        cts = iter(inline(parts.linear, [*residuals, *ones]))
+        has_ct = iter(parts.in_active)
+        types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+        gradients = [next(cts) if next(has_ct) else full(t.shape, 0, t.dtype) for t in types]
+        outs = results[0 if with_value else 1 : count] + gradients
+        return simplify(builder.finish(outs, f"grad({program.name})"))
+
+
+def basis(type: ArrayType, start: int = 0, stop: int | None = None) -> Tracer:
+    """The unit vectors `start` to `stop` of the space of a type, along a leading axis: (stop - start, *shape)."""
+    stop = type.size if stop is None else stop
+    rows = iota(shape=(stop - start, type.size), axis=0, dtype=np.dtype(np.int64))
+    columns = iota(shape=(stop - start, type.size), axis=1, dtype=np.dtype(np.int64))
+    if start:
+        rows = add(rows, full(rows.shape, start, rows.dtype))
+    eye = convert(eq(rows, columns), dtype=type.dtype)
+    return reshape(eye, shape=(stop - start, *type.shape))  # type: ignore[no-any-return]
+
+
+def jacobian(program: Program, active: Flags, wanted: int, mode: Mode, chunk: int | None) -> Program:
+    """The program for all outputs, then for the Jacobian blocks of the first `wanted` of them.
+
+    The block of output `j` and active input `i` has the shape of `j` followed by that of `i`; blocks are ordered by
+    output, then input.
+
+    Args:
+        program: the program.
+        active: which inputs to differentiate with respect to.
+        wanted: how many leading outputs get Jacobian blocks; further ones are only returned.
+        mode: "forward" pushes unit tangents through, "reverse" pulls unit cotangents back.
+        chunk: how many unit vectors go through at once; all by default.
+    """
+    key = ("jacobian", active, wanted, mode, chunk)
+    make = _jacobian_forward if mode == "forward" else _jacobian_reverse
+    return program.derive(key, lambda: make(program, active, wanted, chunk))
+
+
+def _jacobian_forward(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
+    count = len(program.outputs)
+    builder = Builder(program.in_types)
+    with building(builder):
+        inputs = builder.inputs()
+        columns: list[list[Tracer]] = []
+        outs: list[Tracer] = []
+        for index, is_active in enumerate(active):
+            if not is_active:
+                continue
+            parts = linearize(program, tuple(i == index for i in range(len(active))))
+            results = inline(parts.values, inputs)
+            outs = results[:count]
+            type = program.in_types[index]
+            pushed = _in_chunks(parts.linear, results[count:], type, chunk)
+            tangents = iter(pushed)
+            column: list[Tracer] = []
+            for j, out in enumerate(program.outputs):
+                block = next(tangents) if parts.out_active[j] else None
+                if j < wanted:
+                    column.append(_block_of_columns(block, out.type, type))
+            columns.append(column)
+        blocks = [column[j] for j in range(wanted) for column in columns]
+        return simplify(builder.finish([*outs, *blocks], f"jacobian({program.name})"))
+
+
+def _block_of_columns(pushed: Tracer | None, out: ArrayType, wrt: ArrayType) -> Tracer:
+    if pushed is None:
+        return full((*out.shape, *wrt.shape), 0, out.dtype)
+    rotated = transpose_axes(pushed, axes=(*range(1, pushed.ndim), 0))
+    return reshape(rotated, shape=(*out.shape, *wrt.shape))  # type: ignore[no-any-return]
+
+
+def _jacobian_reverse(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
+    count = len(program.outputs)
+    builder = Builder(program.in_types)
+    with building(builder):
+        inputs = builder.inputs()
+        types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+        parts = linearize(program, active)
+        results = inline(parts.values, inputs)
+        linear = (False,) * parts.residual_count + (True,) * len(types)
+        blocks: list[Tracer] = []
+        for j in range(wanted):
+            out = program.out_types[j]
+            rows: Sequence[Tracer | None] = [None] * len(types)
+            if parts.out_active[j]:
+                position = parts.out_active[:j].count(True)
+                only = tuple(i == position for i in range(parts.out_active.count(True)))
+                turned = transpose(parts.linear, linear, only)
+                pulled = iter(_in_chunks(turned.program, results[count:], out, chunk))
+                rows = [next(pulled) if a else None for a in turned.in_active]
+            for row, wrt in zip(rows, types, strict=True):
+                shape = (*out.shape, *wrt.shape)
+                blocks.append(full(shape, 0, wrt.dtype) if row is None else reshape(row, shape=shape))
+        return simplify(builder.finish([*results[:count], *blocks], f"jacobian({program.name})"))
+
+
+def _in_chunks(linear: Program, residuals: Sequence[Tracer], type: ArrayType, chunk: int | None) -> list[Tracer]:
+    """Apply a linear program of residuals and one vector to every unit vector of that vector's space."""
+    size = type.size
+    step = size if chunk is None else min(chunk, size)
+    pieces: list[list[Tracer]] = []
+    for start in range(0, size, max(step, 1)) or [0]:
+        stop = min(start + step, size)
+        batched = batch(linear, stop - start, (False,) * len(residuals) + (True,))
+        outs = inline(batched.program, [*residuals, basis(type, start, stop)])
+        pieces.append(
+            [with_batch_axis(stop - start, y, b) for y, b in zip(outs, batched.out_batched, strict=True)]
+        )
+    return [row[0] if len(row) == 1 else concatenate(*row, axis=0) for row in zip(*pieces, strict=True)]

@@ -1,0 +1,72 @@
+"""simplify: a program -> a shorter program with the same meaning.
+
+One pass forwards applies each primitive's `simplify` rule, folds constants and shares common subexpressions;
+one pass backwards drops what nothing needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.interpret import interpret
+from ..core.program import Const, Eqn, Program, literal, needed_eqns
+from ..core.source import attributed_to
+from ..core.trace import Builder, Tracer, building
+
+# Results of constant expressions up to this many elements are computed once and for all.
+_FOLDED_SIZE = 256
+
+
+def simplify(program: Program) -> Program:
+    """Simplify `program`.  Its inputs, outputs and their types stay the same."""
+    return program.derive("simplify", lambda: without_dead_code(_rewrite(program)))
+
+
+def without_dead_code(program: Program) -> Program:
+    """`program` without the equations that no output needs."""
+    return Program(program.name, program.inputs, needed_eqns(program.eqns, program.outputs), program.outputs)
+
+
+def _rewrite(program: Program) -> Program:
+    builder = Builder(program.in_types)
+    known: dict[Any, Sequence[Tracer]] = {}
+
+    def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
+        with attributed_to(eqn.line):
+            if not eqn.primitive.multiple_results:
+                simpler = eqn.primitive.simplify(operands, **eqn.params)
+                if simpler is not None:
+                    return [simpler]
+                folded = _fold(eqn, operands)
+                if folded is not None:
+                    return [Tracer(builder, folded)]
+            key = (eqn.primitive, *(x.atom for x in operands), *eqn.params.values())
+            results = known.get(key)
+            if results is None:
+                results = known[key] = eqn.primitive.bind_all(operands, eqn.params)
+            return results
+
+    with building(builder):
+        outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
+        return builder.finish(outs, program.name)
+
+
+def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
+    """The constant that an equation of constants computes, or None."""
+    consts = [x.atom for x in operands if isinstance(x.atom, Const)]
+    type = eqn.outputs[0].type
+    if len(consts) != len(operands):
+        return None
+    splats = bool(consts) and eqn.primitive.broadcasts and all(c.is_splat for c in consts)
+    if not splats and max([type.size, *(c.type.size for c in consts)]) > _FOLDED_SIZE:
+        return None
+    values = [c.value if splats else c.array() for c in consts]
+    try:
+        with np.errstate(all="ignore"):
+            return literal(eqn.primitive.numpy(*values, **eqn.params), type)
+    except (ArithmeticError, ValueError, IndexError):
+        # What cannot be computed is reported when the program runs, at the user's line.
+        return None

@@ -1,0 +1,105 @@
+"""Running programs through JAX: op by op on JAX arrays, or compiled as a whole.
+
+JAX only compiles here; it never differentiates.  The process-wide configuration of JAX is not touched: 64-bit
+types are enabled in a scope around each trace and call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.interpret import interpret
+from ..core.program import Const, Eqn, Program
+
+
+def is_jax(x: Any) -> bool:
+    """Whether `x` is a JAX array or one of JAX's own tracers."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def is_jax_tracer(x: Any) -> bool:
+    """Whether `x` stands for an array inside a JAX transformation."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.core.Tracer)
+
+
+def lower(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Apply `program` to JAX arrays or tracers, equation by equation."""
+    from jax import lax
+
+    arrays: dict[int, Any] = {}
+
+    def array(x: Any) -> Any:
+        if not isinstance(x, Const):
+            return x
+        found = arrays.get(id(x))
+        if found is None:
+            found = lax.full(x.type.shape, x.value, x.type.dtype) if x.is_splat else lax.asarray(x.value)
+            arrays[id(x)] = found
+        return found
+
+    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
+        # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
+        scalar_will_do = eqn.primitive.broadcasts and not all(isinstance(x, Const) for x in operands)
+        values = [
+            x.value if scalar_will_do and isinstance(x, Const) and x.is_splat else array(x) for x in operands
+        ]
+        try:
+            result = eqn.primitive.xla(*values, **eqn.params)
+        except Exception as error:
+            if eqn.line is not None:
+                error.add_note(f"  at {eqn.line.describe()}")
+            raise
+        return result if eqn.primitive.multiple_results else (result,)  # type: ignore[no-any-return]
+
+    return [array(x) for x in interpret(program, args, apply, lambda const: const)]
+
+
+def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run `program` op by op through JAX; results are JAX arrays."""
+    import jax
+
+    with jax.enable_x64(True):
+        arrays = [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in args]
+        return lower(program, arrays)
+
+
+class Compiled:
+    """A program compiled by XLA.
+
+    Args:
+        program: what to compile.
+        donated: which inputs XLA may overwrite.
+    """
+
+    def __init__(self, program: Program, donated: tuple[int, ...] = ()) -> None:
+        import jax
+
+        def function(*args: Any) -> list[Any]:
+            return lower(program, args)
+
+        function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
+        self.program = program
+        self._enable_x64 = jax.enable_x64
+        self.function = jax.jit(function, donate_argnums=donated)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on NumPy or JAX arrays; results are JAX arrays."""
+        with self._enable_x64(True):
+            return self.function(*args)
+
+    def lower(self, *args: Any) -> Any:
+        """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
+        with self._enable_x64(True):
+            return self.function.lower(*args)
+
+
+def to_numpy(x: Any) -> Any:
+    """A JAX array as a writable NumPy array of its own, or a NumPy scalar."""
+    array = np.asarray(x)
+    return array.copy() if array.ndim else array[()]
