@@ -17,6 +17,8 @@ import numpy
 
 from .harness import Contender
 
+OPTIONAL = ("ftrans", "autograd", "torch")
+
 
 @dataclass(frozen=True)
 class Library:
@@ -43,13 +45,15 @@ class Library:
 
 
 def available(libraries: Mapping[str, Callable[[], Library]]) -> dict[str, Library]:
-    """Those of `libraries` that can be imported."""
+    """Those of `libraries` that are installed."""
     found = {}
     for name, library in libraries.items():
         try:
             found[name] = library()
-        except ModuleNotFoundError:
-            continue
+        except ModuleNotFoundError as error:
+            # One that is there but broken is not passed over.
+            if error.name not in OPTIONAL:
+                raise
     return found
 
 

@@ -188,15 +188,16 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
         return float(x)
     if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
         return asarray(x)
-    where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
     try:
         type = type_of(x)
     except TypeError:
+        where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
         raise TypeError(
             f"{what} differentiates with respect to arrays, but {where} is {type_name(x)}; pass it at a position that "
             f"is not in argnums, or close over it{at_line(user_line())}"
         ) from None
     if not is_inexact(type.dtype):
+        where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
         raise TypeError(
             f"{what} differentiates with respect to floating-point arrays, but {where} is {type}; convert it with "
             f"x.astype(float){at_line(user_line())}"

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core import tree
-from ..core.program import Program
+from ..core.program import Program, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..transforms import differentiate as d
+from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify
 from ..transforms.split import split
 from ..transforms.transpose import transpose
@@ -79,7 +80,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def _require_single(traced: Traced, f: Function, what: str) -> None:
-    if traced.structure.num_leaves != 1 or traced.structure.num_nodes != 1:
+    if traced.structure is not tree.leaf_structure() and traced.structure != tree.leaf_structure():
         raise TypeError(
             f"{what} is for functions with one number as their result, but {name_of(f)} returned a container with "
             f"{traced.structure.num_leaves} arrays; return one number, or use has_aux=True for a pair (number, more), "
@@ -185,11 +186,11 @@ def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, t
     """The simplified jvp program, with zeros for absent tangents."""
 
     def make() -> tuple[Program, tuple[bool, ...]]:
-        derived = d.jvp(program, active)
+        derived = jvp_program(program, active)
         count = len(program.outputs)
         given = iter(derived.program.outputs[count:])
         tangents = [
-            next(given) if a else d.zero(x.type) for a, x in zip(derived.out_active, program.outputs, strict=True)
+            next(given) if a else literal(0, x.type) for a, x in zip(derived.out_active, program.outputs, strict=True)
         ]
         full = Program(
             derived.program.name,

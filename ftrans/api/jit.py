@@ -23,11 +23,11 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, Guard, NoWitness, Tracer, building, current_builder
 from ..core.types import type_of
 from ..transforms.simplify import simplify
-from ..xla import Compiled, is_jax, is_jax_tracer
-from ..xla.execute import to_numpy
+from ..xla import Compiled, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, named, trace_flat, type_name
 
 _NUMBERS = (float, int, bool, complex)
+_LEAVES = frozenset((np.ndarray, np.float64, np.float32, float, int))
 _MOST_PATHS = 32
 
 
@@ -59,9 +59,15 @@ def _equal(value: Any, expected: Any) -> bool:
 
 
 class Paths:
-    """The compiled paths of a function for one signature, the latest used first."""
+    """The compiled paths of a function for one signature, the latest used first.
 
-    def __init__(self) -> None:
+    Attributes:
+        paths: the paths.
+        on_device: whether an argument is a JAX array, so that results stay JAX arrays.
+    """
+
+    def __init__(self, on_device: bool) -> None:
+        self.on_device = on_device
         self.paths: list[Path] = []
         self._has_warned = False
 
@@ -134,12 +140,17 @@ def jit(
     function = f
     statics = _Statics(function, static_argnums, static_argnames)
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    has_statics = bool(statics.positions or statics.names)
     cache: dict[Any, Paths] = {}
 
     def prepare(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
         """The signature of a call, its array leaves, and how to call the function with others in their place."""
+        if not kwargs and not has_statics and all([x.__class__ in _LEAVES for x in args]):
+            # The usual call, without containers, is spared the cost of taking them apart.
+            key = tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in args])
+            return key, list(args), (None, None)
         static: Any = None
-        if statics.positions or statics.names:
+        if has_statics:
             static, args, kwargs = statics.take(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         key = (structure, static, tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in leaves]))
@@ -149,6 +160,8 @@ def jit(
         structure, static = how
 
         def call(values: list[Any]) -> Any:
+            if structure is None:
+                return function(*values)
             new_args, new_kwargs = tree.unflatten(structure, values)
             if static is not None:
                 new_args, new_kwargs = statics.put_back(static, new_args, new_kwargs)
@@ -174,9 +187,9 @@ def jit(
         except TypeError as error:
             raise _explained(error, function, args, kwargs, statics) from None
         if paths is None:
-            paths = cache[key] = Paths()
+            paths = cache[key] = Paths(any(is_jax(x) for x in leaves))
         outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
-        if not any([is_jax(x) for x in leaves]):
+        if not paths.on_device:
             outs = [to_numpy(x) for x in outs]
         return tree.unflatten(path.structure, outs)
 
@@ -239,7 +252,7 @@ def _call_inside(
 def _leaf_key(x: Any) -> Any:
     if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
         return type(x)
-    return type_of(x)
+    return type_of(x), is_jax(x)
 
 
 def _on_device(captured: list[Any]) -> list[Any]:
@@ -250,7 +263,8 @@ def _on_device(captured: list[Any]) -> list[Any]:
 
 
 def _donated_leaves(positions: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, ...]:
-    donated, count = [], 0
+    donated: list[int] = []
+    count = 0
     for position, arg in enumerate(args):
         size = len(tree.flatten(arg)[0])
         if position in positions:

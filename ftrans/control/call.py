@@ -15,8 +15,7 @@ from ..transforms.simplify import simplify
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
-from ..xla import Compiled
-from ..xla.execute import to_numpy
+from ..xla import Compiled, to_numpy
 
 
 class Call(Primitive):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .program import Atom, Params
+from .program import Atom, Eqn, Params
 from .source import at_line, user_line
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
@@ -113,9 +113,13 @@ class Primitive:
         """A `transforms.split.SplitEqn`, for an equation part of whose results are known, or None."""
         return None
 
-    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
-        """An operand or a simpler equation that equals the result, or None."""
+    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Any:
+        """An operand or a simpler equation that equals the result (a list where there are several), or None."""
         return None
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        """The equation without what only the results not flagged in `used` need; it assigns all that are flagged."""
+        return eqn
 
     def _missing(self, rule: str) -> NoReturn:
         meaning = {

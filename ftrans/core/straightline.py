@@ -169,10 +169,10 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
             warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
 
     def run(args: Sequence[Any]) -> list[Any]:
-        modes = geterr()
+        modes: Any = geterr()
         modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
         try:
-            with errstate(call=warn, **modes):  # type: ignore[arg-type]
+            with errstate(call=warn, **modes):
                 return function(*args)  # type: ignore[no-any-return]
         except Exception as error:
             _add_line(error, code, lines)

@@ -16,7 +16,6 @@ in that way are the program's *guards*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -436,21 +435,28 @@ def current_builder() -> Builder | None:
     return _current.get()
 
 
-@contextmanager
-def building(builder: Builder) -> Iterator[Builder]:
-    """Make `builder` the one that records; when the block ends, it and its tracers are closed."""
-    with recording_in(builder):
-        try:
-            yield builder
-        finally:
-            builder.is_open = False
-
-
-@contextmanager
-def recording_in(builder: Builder | None) -> Iterator[None]:
+class recording_in:
     """Record in `builder`, which stays open, until the block ends; None evaluates instead of recording."""
-    token = _current.set(builder)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_builder", "_token")
+
+    def __init__(self, builder: Builder | None) -> None:
+        self._builder = builder
+
+    def __enter__(self) -> Builder | None:
+        self._token = _current.set(self._builder)
+        return self._builder
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+
+
+class building(recording_in):
+    """Make `builder` the one that records; when the block ends, it and its tracers are closed."""
+
+    __slots__ = ()
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+        assert self._builder is not None
+        self._builder.is_open = False

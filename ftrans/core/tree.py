@@ -7,7 +7,7 @@ namespace are containers; all else is a leaf.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ import optree
 
 NAMESPACE = "ftrans"
 Structure = optree.PyTreeSpec
-_ARRAYS = (np.ndarray, np.generic, float, int, bool, complex)
-_leaf_structure: Structure = optree.tree_structure(0, namespace=NAMESPACE)
+# Classes that are leaves for certain; asking about anything else takes longer.
+_LEAVES = frozenset((np.ndarray, np.float64, float, int))
+_leaf_structure: Structure = optree.treespec_leaf(namespace=NAMESPACE)
 
 
 def _register_dataclass(cls: type) -> None:
@@ -25,8 +26,8 @@ def _register_dataclass(cls: type) -> None:
     def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
         return [getattr(x, name) for name in names], None, names
 
-    def unflatten(_: None, children: Sequence[Any]) -> Any:
-        x = object.__new__(cls)
+    def unflatten(_: Any, children: Iterable[Any]) -> Any:
+        x: Any = object.__new__(cls)
         for name, child in zip(names, children, strict=True):
             object.__setattr__(x, name, child)
         return x
@@ -36,7 +37,7 @@ def _register_dataclass(cls: type) -> None:
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a nested container, in a fixed order, and its structure."""
-    if tree.__class__ is np.ndarray:
+    if tree.__class__ in _LEAVES:
         return [tree], _leaf_structure
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     unknown = {

@@ -6,6 +6,7 @@ they meet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -14,12 +15,13 @@ import numpy as np
 
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, Tracer, current_builder
+from ..core.trace import Builder, Tracer, TracerLeak, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops.elementwise import convert
-from ..ops.shapes import broadcast, concatenate, reshape
+from ..ops.shapes import broadcast, concatenate, full, reshape
+from .selection import Selection
 
-_PYTHON_NUMBERS = (float, int, bool, complex)
+_NUMBERS = (float, int, complex, np.number, np.bool_)
 _WEAK_TYPES = {"f": float, "i": int, "b": bool, "c": complex}
 
 
@@ -27,8 +29,6 @@ def builder() -> Builder:
     """The running trace's builder."""
     found = current_builder()
     if found is None:
-        from ..core.trace import TracerLeak
-
         raise TracerLeak(
             "a traced value was used after the function that made it had returned; return it from the function "
             "instead of storing it" + at_line(user_line())
@@ -38,7 +38,7 @@ def builder() -> Builder:
 
 def has_tracer(x: Any) -> bool:
     """Whether `x` is a tracer, or a list, tuple or object array that holds one."""
-    if x.__class__ is Tracer:
+    if x.__class__ is Tracer or x.__class__ is Selection:
         return True
     if isinstance(x, list | tuple):
         return any(has_tracer(y) for y in x)
@@ -50,14 +50,19 @@ def has_tracer(x: Any) -> bool:
 def asarray(x: Any) -> Tracer:
     """`x` as a tracer: arrays and numbers are captured, lists and object arrays of tracers are stacked."""
     if x.__class__ is Tracer:
+        if x.view is not None:
+            x.view.refresh(x)
         return x  # type: ignore[no-any-return]
-    here = builder()
+    if x.__class__ is Selection:
+        return x.taken()  # type: ignore[no-any-return]
     if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype == object):
-        return _stack_nested(x) if has_tracer(x) else asarray(np.array(x))
-    if isinstance(x, _PYTHON_NUMBERS):
-        type = type_of(x)
-        return Tracer(here, here.scalar(x, type.dtype), weak=True)
+        if has_tracer(x):
+            return _stack_nested(x)
+        x = np.array(x)
+    here = builder()
     try:
+        if isinstance(x, _NUMBERS):
+            return Tracer(here, here.scalar(x, type_of(x).dtype), weak=is_weak(x))
         return Tracer(here, here.atom(x))
     except TypeError as error:
         raise TypeError(f"{error}{at_line(user_line())}") from None
@@ -66,9 +71,9 @@ def asarray(x: Any) -> Tracer:
 def _stack_nested(x: Any) -> Tracer:
     """One array of a nested list or object array whose innermost items may be tracers."""
     if isinstance(x, np.ndarray):
-        flat = [asarray(y) for y in x.reshape(-1)]
-        return _reshaped(stack(flat), (*x.shape, *flat[0].shape))
-    return stack([asarray(y) for y in x])
+        items = stack(list(x.reshape(-1)))
+        return reshaped(items, (*x.shape, *items.shape[1:]))
+    return stack(x)
 
 
 def stack(xs: Sequence[Any], axis: int = 0) -> Tracer:
@@ -77,22 +82,32 @@ def stack(xs: Sequence[Any], axis: int = 0) -> Tracer:
     shapes = {x.shape for x in tracers}
     if len(shapes) != 1:
         raise ValueError(f"all input arrays must have the same shape; got {sorted(shapes)}{at_line(user_line())}")
-    dtype = result_dtype(*tracers)
+    dtype = strong_dtype(*tracers)
     shape = tracers[0].shape
-    axis = axis % (len(shape) + 1)
     expanded = (*shape[:axis], 1, *shape[axis:])
-    return concatenate(*(_reshaped(operand(x, dtype, shape), expanded) for x in tracers), axis=axis)
+    return concatenate(*(reshaped(cast(x, dtype), expanded) for x in tracers), axis=axis)
+
+
+def is_number(x: Any) -> bool:
+    """Whether `x` is a number of Python or NumPy, and no array."""
+    return isinstance(x, _NUMBERS)
+
+
+def is_weak(x: Any) -> bool:
+    """Whether an operand takes the dtype of what it meets."""
+    if x.__class__ is Tracer:
+        return x.weak  # type: ignore[no-any-return]
+    return isinstance(x, float | int | complex) and not isinstance(x, np.generic)
 
 
 def kind_of(x: Any) -> Any:
     """A dtype, or for a weak operand the Python type it acts as: what NumPy's promotion looks at."""
     if x.__class__ is Tracer:
         return _WEAK_TYPES[x.dtype.kind] if x.weak else x.atom.type.dtype
-    if isinstance(x, np.generic):
-        return x.dtype
-    if isinstance(x, _PYTHON_NUMBERS):
-        return type(x)
-    return x.dtype
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None:
+        return dtype
+    return next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
 
 
 @cache
@@ -105,18 +120,23 @@ def result_dtype(*xs: Any) -> np.dtype[Any]:
     return _result_dtype(*(kind_of(x) for x in xs))
 
 
+def strong_dtype(*xs: Tracer) -> np.dtype[Any]:
+    """The dtype that NumPy gives to an array which holds all of the operands, where Python numbers are not weak."""
+    return _result_dtype(*(x.dtype for x in xs))
+
+
 def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
     """`x` (a tracer, an array or a number) converted to `dtype` and broadcast to `shape`."""
     if x.__class__ is Tracer:
         tracer = x
-    elif isinstance(x, _PYTHON_NUMBERS):
+    elif isinstance(x, _NUMBERS):
         here = builder()
         try:
             atom = here.scalar(x, dtype)
         except OverflowError as error:
             raise OverflowError(f"{error}{at_line(user_line())}") from None
         if isinstance(atom, Const):
-            return Tracer(here, literal(atom.value, ArrayType(shape, dtype)))
+            return Tracer(here, literal(x, ArrayType(shape, dtype)))
         tracer = Tracer(here, atom)
     else:
         tracer = asarray(x)
@@ -128,23 +148,25 @@ def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
 
 def cast(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
     """`x` in another dtype; a constant is converted at once."""
+    if x.dtype == dtype:
+        return x
     if isinstance(x.atom, Const) and x.atom.is_splat:
         value = np.asarray(x.atom.value).astype(dtype)
         return Tracer(x.builder, literal(value[()], x.type.with_dtype(dtype)))
-    return convert(x, dtype=dtype) if x.dtype != dtype else x
+    return convert(x, dtype=np.dtype(dtype))
 
 
 def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
     """`x` repeated to `shape` by NumPy's rules."""
     if x.shape == shape:
         return x
-    if isinstance(x.atom, Const) and x.atom.is_splat:
-        return Tracer(x.builder, literal(x.atom.value, ArrayType(shape, x.dtype)))
     offset = len(shape) - x.ndim
-    kept = [i for i, n in enumerate(x.shape) if n == shape[i + offset]]
-    if offset < 0 or any(n != 1 for i, n in enumerate(x.shape) if i not in kept):
+    if offset < 0 or any(n != 1 and n != shape[i + offset] for i, n in enumerate(x.shape)):
         raise ValueError(f"cannot broadcast shape {x.shape} to shape {shape}{at_line(user_line())}")
-    x = _reshaped(x, tuple(x.shape[i] for i in kept))
+    if isinstance(x.atom, Const) and x.atom.is_splat:
+        return full(shape, x.atom.value, x.dtype)
+    kept = [i for i, n in enumerate(x.shape) if n == shape[i + offset]]
+    x = reshaped(x, tuple(x.shape[i] for i in kept))
     return broadcast(x, shape=shape, dims=tuple(i + offset for i in kept))
 
 
@@ -165,16 +187,21 @@ def broadcast_shapes(name: str, *xs: Any) -> Shape:
 
 def promote(name: str, *xs: Any) -> list[Tracer]:
     """Operands in their common dtype and shape."""
-    operands = [x if isinstance(x, _PYTHON_NUMBERS) else asarray(x) for x in xs]
+    operands = [x if is_number(x) else asarray(x) for x in xs]
     dtype = result_dtype(*operands)
     shape = broadcast_shapes(name, *operands)
     return [operand(x, dtype, shape) for x in operands]
 
 
-def is_weak(x: Any) -> bool:
-    """Whether an operand takes the dtype of what it meets."""
-    return x.weak if x.__class__ is Tracer else isinstance(x, _PYTHON_NUMBERS)  # type: ignore[no-any-return]
+def reshaped(x: Tracer, shape: Shape) -> Tracer:
+    """`x` in another shape; a constant takes it at once."""
+    if x.shape == shape:
+        return x
+    if isinstance(x.atom, Const) and x.atom.is_splat and math.prod(shape) == x.size:
+        return full(shape, x.atom.value, x.dtype)
+    return reshape(x, shape=shape)
 
 
-def _reshaped(x: Tracer, shape: Shape) -> Tracer:
-    return x if x.shape == shape else reshape(x, shape=shape)
+def same_value(x: Tracer) -> Tracer:
+    """A new tracer for the value of `x`: what is assigned to one is not seen by the other."""
+    return Tracer(x.builder, asarray(x).atom)

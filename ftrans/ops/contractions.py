@@ -13,8 +13,8 @@ from ..core.primitive import Primitive, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .elementwise import add, mul
-from .shapes import broadcast, full_like, reshape, splat, transpose
 from .reductions import reduce_sum
+from .shapes import broadcast, full_like, reshape, splat, transpose
 
 Dims = tuple[Shape, Shape]
 
@@ -89,9 +89,7 @@ class DotGeneral(Primitive):
         )
         shared = len(batch[0])
         if all(batched):
-            both = dot_general(
-                x, y, contract=(x_dims[0], y_dims[0]), batch=((0, *x_dims[1]), (0, *y_dims[1]))
-            )
+            both = dot_general(x, y, contract=(x_dims[0], y_dims[0]), batch=((0, *x_dims[1]), (0, *y_dims[1])))
             return both, True
         # A batch axis of one operand alone is a free axis.  It lands first among those of its operand.
         place = shared
@@ -126,9 +124,7 @@ def _filled_product(value: Any, y: Tracer, out: ArrayType, contract: Shape, batc
     kept = sorted((*batch, *y_free))
     total = transpose(total, axes=tuple(kept.index(i) for i in (*batch, *y_free)))
     start = len(batch) if side else out.ndim - len(y_free)
-    repeated = broadcast(
-        total, shape=out.shape, dims=(*range(len(batch)), *range(start, start + len(y_free)))
-    )
+    repeated = broadcast(total, shape=out.shape, dims=(*range(len(batch)), *range(start, start + len(y_free))))
     return mul(repeated, full_like(out, value))
 
 
@@ -153,10 +149,12 @@ def _numpy_form(x_ndim: int, y_ndim: int, contract: Dims, batch: Dims) -> Callab
     if simple and not batch[0]:
         flip_x, flip_y = contract[0][0] != x_ndim - 1, contract[1][0] != 0
         return _MATRIX_PRODUCTS[flip_x, flip_y]
+    if batch[0] and contract[0] and not (x_free and y_free):
+        return _einsum(x_ndim, y_ndim, contract, batch)
     x_axes = (*batch[0], *x_free, *contract[0])
     y_axes = (*batch[1], *contract[1], *y_free)
     shared, rows = len(batch[0]), len(x_free)
-    if simple and rows == 1 and len(y_free) == 1:
+    if simple and x_free and y_free:
         return _batched_product(x_axes, y_axes)
 
     def general(x: Any, y: Any) -> Any:
@@ -165,8 +163,8 @@ def _numpy_form(x_ndim: int, y_ndim: int, contract: Dims, batch: Dims) -> Callab
         if not contract[0]:
             return x.reshape(x.shape + (1,) * len(y_free)) * y.reshape(lead + (1,) * rows + y_rest)
         length = math.prod(x.shape[shared + rows :])
-        left = x.reshape((*lead, math.prod(x_rest), length))
-        right = y.reshape((*lead, length, math.prod(y_rest)))
+        left = x.reshape((*lead, math.prod(x_rest), length) if x_free else (length,))
+        right = y.reshape((*lead, length, math.prod(y_rest)) if y_free else (length,))
         return np.matmul(left, right).reshape(lead + x_rest + y_rest)
 
     return general
@@ -185,6 +183,19 @@ def _batched_product(x_axes: Shape, y_axes: Shape) -> Callable[[Any, Any], Any]:
     if not x_moves and not y_moves:
         return np.matmul
     return lambda x, y: np.matmul(x.transpose(x_axes) if x_moves else x, y.transpose(y_axes) if y_moves else y)
+
+
+def _einsum(x_ndim: int, y_ndim: int, contract: Dims, batch: Dims) -> Callable[[Any, Any], Any]:
+    # Many small products that use each element once: BLAS would be called once for each of them.
+    x_names = [chr(ord("a") + i) for i in range(x_ndim)]
+    y_names = [chr(ord("A") + i) for i in range(y_ndim)]
+    for xs, ys in (contract, batch):
+        for i, j in zip(xs, ys, strict=True):
+            y_names[j] = x_names[i]
+    x_free, y_free = _free(x_ndim, contract[0], batch[0]), _free(y_ndim, contract[1], batch[1])
+    kept = [x_names[i] for i in (*batch[0], *x_free)] + [y_names[j] for j in y_free]
+    subscripts = f"{''.join(x_names)},{''.join(y_names)}->{''.join(kept)}"
+    return lambda x, y: np.einsum(subscripts, x, y)
 
 
 dot_general = DotGeneral()

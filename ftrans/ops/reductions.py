@@ -17,7 +17,17 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
 from .elementwise import add, convert, div, eq, exp, isfinite, mul, select, sub
-from .shapes import broadcast, concatenate, full, full_like, pad, reshape, reverse, slice_, splat, transpose
+from .shapes import (
+    broadcast,
+    concatenate,
+    full,
+    full_like,
+    reshape,
+    slice_,
+    splat,
+    transpose,
+    with_batch_axis,
+)
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
@@ -134,7 +144,7 @@ class ReduceProd(Reduction):
 
     def __init__(self) -> None:
         super().__init__(
-            "reduce_prod", np.multiply, accepts=_is_number, repeated=lambda value, count: value ** value.dtype.type(count)
+            "reduce_prod", np.multiply, accepts=_is_number, repeated=lambda value, n: value ** value.dtype.type(n)
         )
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
@@ -151,12 +161,12 @@ class ReduceProd(Reduction):
         while count > 1:
             half = count // 2
             (x0, t0), (x1, t1), (x2, t2) = (
-                (_section(x, -1, *where), _section(t, -1, *where))
+                (_section(x, out.ndim, *where), _section(t, out.ndim, *where))
                 for where in ((0, half), (half, 2 * half), (2 * half, count))
             )
-            x = concatenate(mul(x0, x1), x2, axis=x.ndim - 1) if count % 2 else mul(x0, x1)
+            x = concatenate(mul(x0, x1), x2, axis=out.ndim) if count % 2 else mul(x0, x1)
             t = add(mul(t0, x1), mul(x0, t1))
-            t = concatenate(t, t2, axis=t.ndim - 1) if count % 2 else t
+            t = concatenate(t, t2, axis=out.ndim) if count % 2 else t
             count -= half
         return reshape(t, shape=out.shape)
 
@@ -229,15 +239,24 @@ class Cumulative(Primitive):
 
     Args:
         ufunc: combines two elements.
+        xla: the same on JAX arrays: name of a function of `jax.numpy`.
+        start: what combining with changes nothing, or None for a ufunc that makes nothing of `f(x, x)` but `x`.
         accepts: dtypes that the operand may have.
     """
 
     def __init__(
-        self, name: str, ufunc: np.ufunc, accepts: Callable[[np.dtype[Any]], bool] = _is_number
+        self,
+        name: str,
+        ufunc: np.ufunc,
+        xla: str,
+        start: float | None = None,
+        accepts: Callable[[np.dtype[Any]], bool] = _is_number,
     ) -> None:
         self.name = name
         self._accumulate = ufunc.accumulate
         self._python = f"np.{ufunc.__name__}.accumulate({{0}}, {{1}}, {{0}}.dtype)"
+        self._xla = xla
+        self._start = start
         self._accepts = accepts
 
     def type_rule(self, x: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
@@ -256,9 +275,23 @@ class Cumulative(Primitive):
         return None if params["reverse"] else self._python.format(operands[0], params["axis"])
 
     def xla(self, x: Any, *, axis: int, reverse: bool) -> Any:
+        import jax.numpy as jnp
         from jax import lax
 
-        return getattr(lax, self.name)(x, axis, reverse)
+        def step(total: Any, row: Any) -> Any:
+            total = getattr(jnp, self._xla)(total, row)
+            return total, total
+
+        def start(rows: Any) -> Any:
+            return rows[-1 if reverse else 0] if self._start is None else jnp.full_like(rows[0], self._start)
+
+        if not x.size:
+            return x
+        return lax.platform_dependent(
+            x,
+            cpu=lambda x: _loop(step, start, (x,), axis, reverse),
+            default=lambda x: getattr(lax, self.name)(x, axis, reverse),
+        )
 
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int, reverse: bool
@@ -266,17 +299,12 @@ class Cumulative(Primitive):
         (x,), (t,) = primals, tangents
         assert t is not None
         out = self(x, axis=axis, reverse=reverse)
-        if not x.size:
-            return out, None
-        return out, _flip(self._tangent(*(_flip(v, axis, reverse) for v in (out, x, t)), axis), axis, reverse)
+        return out, self._tangent(out, x, t, axis, reverse) if x.size else None
 
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int) -> Tracer:
-        """The tangent, for a forward accumulation."""
+    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         self._missing("jvp")
 
-    def batch(
-        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, reverse: bool
-    ) -> Any:
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, reverse: bool) -> Any:
         return self(operands[0], axis=axis + 1, reverse=reverse), True
 
     def simplify(self, operands: Sequence[Tracer], *, axis: int, reverse: bool) -> Tracer | None:
@@ -284,69 +312,122 @@ class Cumulative(Primitive):
         return x if x.shape[axis] <= 1 else None
 
 
-def _flip(x: Tracer, axis: int, wanted: bool) -> Tracer:
-    return reverse(x, axes=(axis,)) if wanted else x
+def _loop(
+    step: Callable[[Any, Any], Any], start: Callable[..., Any], arrays: Sequence[Any], axis: int, reverse: bool
+) -> Any:
+    """An accumulation as a loop over rows: on a CPU several times faster than XLA's tree of partial results."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    rows = [jnp.moveaxis(x, axis, 0) for x in arrays]
+    _, out = lax.scan(step, start(*rows), rows if len(rows) > 1 else rows[0], reverse=reverse)
+    return jnp.moveaxis(out, 0, axis)
 
 
-def _section(x: Tracer, axis: int, start: int, limit: int, step: int = 1) -> Tracer:
-    """Elements `start` to `limit` of `x` along `axis`, in steps."""
-    axis %= x.ndim
+def _section(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
+    """Elements `start` to `limit` of `x` along `axis`."""
     return slice_(
         x,
         start=tuple(start if i == axis else 0 for i in range(x.ndim)),
         limit=tuple(limit if i == axis else n for i, n in enumerate(x.shape)),
-        strides=tuple(step if i == axis else 1 for i in range(x.ndim)),
+        strides=(1,) * x.ndim,
     )
 
 
-def _previous(x: Tracer, axis: int, first: Any) -> Tracer:
-    """`x` shifted by one place along `axis`: element `i` is element `i - 1` of `x`, element 0 is `first`."""
-    head = full(tuple(1 if i == axis else n for i, n in enumerate(x.shape)), first, x.dtype)
-    return concatenate(head, _section(x, axis, 0, x.shape[axis] - 1), axis=axis)
+def _shifted(x: Tracer, axis: int, fill: Any, backwards: bool) -> Tracer:
+    """Element `i` is element `i - 1` of `x` along `axis`, or `i + 1` if `backwards`; `fill` comes in at the end."""
+    n = x.shape[axis]
+    new = full(tuple(1 if i == axis else m for i, m in enumerate(x.shape)), fill, x.dtype)
+    if backwards:
+        return concatenate(_section(x, axis, 1, n), new, axis=axis)
+    return concatenate(new, _section(x, axis, 0, n - 1), axis=axis)
 
 
-def _interleaved(even: Tracer, odd: Tracer, axis: int) -> Tracer:
-    """The elements at even and at odd places along `axis`, in one array."""
-    size = even.shape[axis] + odd.shape[axis]
+class LinearRecurrence(Primitive):
+    """The solution of `y[i] = a[i] y[i-1] + b[i]`, `y[0] = b[0]`, along `axis`; from the last on if `reverse`.
 
-    def spread(x: Tracer, before: int) -> Tracer:
-        after = size - before - (2 * x.shape[axis] - 1)
-        place: list[Shape] = [tuple(n if i == axis else 0 for i in range(x.ndim)) for n in (before, after, 1)]
-        return pad(x, full((), 0, x.dtype), before=place[0], after=place[1], interior=place[2])
-
-    return add(spread(even, 0), spread(odd, 1))
-
-
-def linear_recurrence(a: Tracer, b: Tracer, axis: int) -> Tracer:
-    """The solution of `y[i] = a[i] y[i-1] + b[i]`, with `y[0] = b[0]`, along `axis`.
-
-    It takes 2 log2(n) elementwise steps on ever smaller arrays, by halving the recurrence (Blelloch, "Prefix sums
-    and their applications", 1990), so it is linear in `b` and has derivatives and transposes of every order.
+    NumPy and accelerators halve the recurrence until it is solved (Blelloch, "Prefix sums and their applications",
+    1990): products of several `a` are formed, but nothing is ever divided by one.
     """
-    n = b.shape[axis]
-    if n < 2:
+
+    name = "linear_recurrence"
+
+    def type_rule(self, a: ArrayType, b: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
+        if a is not b or axis >= a.ndim:
+            raise TypeError(f"{self.name} along axis {axis} is not defined for {a} and {b}")
         return b
-    half = n // 2
-    a0, b0, a1, b1 = (_section(v, axis, start, n, 2) for start in (0, 1) for v in (a, b))
-    a0_paired, b0_paired = (_section(v, axis, 0, half) for v in (a0, b0))
-    odd = linear_recurrence(mul(a1, a0_paired), add(mul(a1, b0_paired), b1), axis)
-    later = n - half
-    before = _section(odd, axis, 0, later - 1)
-    rest = add(mul(_section(a0, axis, 1, later), before), _section(b0, axis, 1, later))
-    even = concatenate(_section(b0, axis, 0, 1), rest, axis=axis)
-    return _interleaved(even, odd, axis)
+
+    def numpy(self, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+        a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+        out = self._halve(a[::-1], b[::-1])[::-1] if reverse else self._halve(a, b)
+        return np.moveaxis(out, 0, axis)
+
+    def _halve(self, a: Any, b: Any) -> Any:
+        n = len(b)
+        out = np.array(b)
+        if n > 1:
+            even = slice(0, n - n % 2, 2)
+            out[1::2] = self._halve(a[1::2] * a[even], a[1::2] * b[even] + b[1::2])
+            out[2::2] += a[2::2] * out[1 : n - 1 : 2]
+        return out
+
+    def xla(self, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+        import jax.numpy as jnp
+        from jax import lax
+
+        def step(y: Any, row: Any) -> Any:
+            y = row[0] * y + row[1]
+            return y, y
+
+        def then(first: Any, second: Any) -> Any:
+            return second[0] * first[0], second[0] * first[1] + second[1]
+
+        if not b.size:
+            return b
+        last = b.shape[axis] - 1
+        a = a.at[(slice(None),) * axis + (last if reverse else 0,)].set(0)
+        return lax.platform_dependent(
+            a,
+            b,
+            cpu=lambda a, b: _loop(step, lambda a, b: jnp.zeros_like(b[0]), (a, b), axis, reverse),
+            default=lambda a, b: lax.associative_scan(then, (a, b), reverse, axis)[1],
+        )
+
+    def jvp(
+        self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int, reverse: bool
+    ) -> tuple[Any, Any]:
+        (a, b), (ta, tb) = primals, tangents
+        out = linear_recurrence(a, b, axis=axis, reverse=reverse)
+        if not b.size:
+            return out, None
+        if ta is not None:
+            along_a = mul(ta, _shifted(out, axis, 0, reverse))
+            tb = along_a if tb is None else add(tb, along_a)
+        return out, linear_recurrence(a, tb, axis=axis, reverse=reverse)
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int, reverse: bool) -> list[Tangent]:
+        if not ct.size:
+            return [None, ct]
+        later = _shifted(operands[0], axis, 0, not reverse)
+        return [None, linear_recurrence(later, ct, axis=axis, reverse=not reverse)]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, reverse: bool) -> Any:
+        a, b = (with_batch_axis(size, x, flag) for x, flag in zip(operands, batched, strict=True))
+        return linear_recurrence(a, b, axis=axis + 1, reverse=reverse), True
+
+    def simplify(self, operands: Sequence[Tracer], *, axis: int, reverse: bool) -> Tracer | None:
+        a, b = operands
+        return b if b.shape[axis] <= 1 or splat(a) == 0 or splat(b) == 0 else None
 
 
 class CumSum(Cumulative):
     """Cumulative sum of `x` along `axis`, from the end if `reverse`."""
 
     def __init__(self) -> None:
-        super().__init__("cumsum", np.add)
+        super().__init__("cumsum", np.add, "add", 0)
 
-    def jvp(
-        self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int, reverse: bool
-    ) -> tuple[Any, Any]:
-        return tuple(cumsum(v, axis=axis, reverse=reverse) for v in (primals[0], tangents[0]))  # type: ignore[return-value]
+    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
+        return cumsum(t, axis=axis, reverse=reverse)
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int, reverse: bool) -> list[Tangent]:
         return [cumsum(ct, axis=axis, reverse=not reverse)]
@@ -360,39 +441,42 @@ class CumProd(Cumulative):
     """Cumulative product of `x` along `axis`, from the end if `reverse`."""
 
     def __init__(self) -> None:
-        super().__init__("cumprod", np.multiply)
+        super().__init__("cumprod", np.multiply, "multiply", 1)
 
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int) -> Tracer:
-        # out[i] = x[i] out[i-1]
-        return linear_recurrence(x, mul(t, _previous(out, axis, 1)), axis)
+    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
+        # The tangent of out[i] = x[i] out[i-1].
+        new = mul(t, _shifted(out, axis, 1, reverse))
+        return linear_recurrence(x, new, axis=axis, reverse=reverse)
 
 
 class CumExtremum(Cumulative):
     """Largest or smallest element of `x` so far along `axis`; elements that tie share the derivative equally."""
 
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int) -> Tracer:
+    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         # Sums of the winners' tangents, and their number, that start again where a new extremum does.
-        same = convert(eq(out, _previous(out, axis, 0)), dtype=x.dtype)
+        same = convert(eq(out, _shifted(out, axis, 0, reverse)), dtype=x.dtype)
         winners = convert(eq(x, out), dtype=x.dtype)
-        return div(linear_recurrence(same, mul(t, winners), axis), linear_recurrence(same, winners, axis))
+        total, count = (linear_recurrence(same, v, axis=axis, reverse=reverse) for v in (mul(t, winners), winners))
+        return div(total, count)
 
 
 class CumLogSumExp(Cumulative):
     """Logarithm of the cumulative sum of `exp(x)` along `axis`; neither it nor its derivatives overflow."""
 
     def __init__(self) -> None:
-        super().__init__("cumlogsumexp", np.logaddexp, _is_real)
+        super().__init__("cumlogsumexp", np.logaddexp, "logaddexp", -math.inf, _is_real)
 
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int) -> Tracer:
-        # A mean of tangents, weighted by exp(x[j] - out[i]): each step mixes a new one in, with weights that add to 1.
+    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
+        # A mean of tangents with weights exp(x[j] - out[i]): each step mixes a new one in, by weights that add to 1.
         # An infinite result must not meet an equally infinite operand: inf - inf is not a number.
         base = select(isfinite(out), out, full_like(out, 0))
-        kept = exp(sub(_previous(out, axis, -math.inf), base))
-        return linear_recurrence(kept, mul(t, exp(sub(x, base))), axis)
+        kept = exp(sub(_shifted(out, axis, -math.inf, reverse), base))
+        return linear_recurrence(kept, mul(t, exp(sub(x, base))), axis=axis, reverse=reverse)
 
 
+linear_recurrence = LinearRecurrence()
 cumsum = CumSum()
 cumprod = CumProd()
-cummax = CumExtremum("cummax", np.maximum)
-cummin = CumExtremum("cummin", np.minimum)
+cummax = CumExtremum("cummax", np.maximum, "maximum")
+cummin = CumExtremum("cummin", np.minimum, "minimum")
 cumlogsumexp = CumLogSumExp()

@@ -12,6 +12,7 @@ from ..core.interpret import interpret
 from ..core.program import Eqn, Program
 from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
+from ..ops.shapes import with_batch_axis
 
 Flags = tuple[bool, ...]
 Lane = tuple[Tracer, bool]
@@ -24,12 +25,20 @@ class Batch(NamedTuple):
     out_batched: Flags
 
 
-def batch(program: Program, size: int, batched: Flags) -> Batch:
-    """Map `program` over a leading axis of `size` of the inputs flagged in `batched`."""
-    return program.derive(("batch", size, batched), lambda: _batch(program, size, batched))
+def batch(program: Program, size: int, batched: Flags, wanted: Flags | None = None) -> Batch:
+    """Map `program` over a leading axis of `size`.
+
+    Args:
+        program: the program.
+        size: size of the axis.
+        batched: which inputs have the axis.
+        wanted: which outputs get the axis even where they do not depend on a batched input; none by default.
+    """
+    wanted = wanted if wanted is not None else (False,) * len(program.outputs)
+    return program.derive(("batch", size, batched, wanted), lambda: _batch(program, size, batched, wanted))
 
 
-def _batch(program: Program, size: int, batched: Flags) -> Batch:
+def _batch(program: Program, size: int, batched: Flags, wanted: Flags) -> Batch:
     types = [
         t.with_shape((size, *t.shape)) if is_batched else t
         for t, is_batched in zip(program.in_types, batched, strict=True)
@@ -48,5 +57,6 @@ def _batch(program: Program, size: int, batched: Flags) -> Batch:
     with building(builder):
         lanes = list(zip(builder.inputs(), batched, strict=True))
         outs = interpret(program, lanes, apply, lambda const: (Tracer(builder, const), False))
+        outs = [(with_batch_axis(size, y, b), True) if w else (y, b) for (y, b), w in zip(outs, wanted, strict=True)]
         program_out = builder.finish([y for y, _ in outs], f"batch({program.name})")
         return Batch(program_out, tuple(b for _, b in outs))

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.program import Const, Program, literal
+from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, convert, eq
@@ -45,11 +45,6 @@ class Linear(NamedTuple):
     residual_count: int
     out_active: Flags
     in_active: Flags
-
-
-def zero(type: ArrayType) -> Const:
-    """The zero of a type, as a constant."""
-    return literal(0, type)
 
 
 def linearize(program: Program, active: Flags) -> Linear:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.interpret import interpret
-from ..core.program import Const, Eqn, Program, ProgramError
+from ..core.program import Const, Eqn, Program, ProgramError, literal
 from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building
 
@@ -29,12 +29,19 @@ class Jvp(NamedTuple):
     out_active: Flags
 
 
-def jvp(program: Program, active: Flags) -> Jvp:
-    """Differentiate `program` along its inputs flagged in `active`."""
-    return program.derive(("jvp", active), lambda: _jvp(program, active))
+def jvp(program: Program, active: Flags, wanted: Flags | None = None) -> Jvp:
+    """Differentiate `program` along its inputs flagged in `active`.
+
+    Args:
+        program: the program.
+        active: which inputs have a tangent.
+        wanted: which outputs get a tangent even where it is zero; none by default.
+    """
+    wanted = wanted if wanted is not None else (False,) * len(program.outputs)
+    return program.derive(("jvp", active, wanted), lambda: _jvp(program, active, wanted))
 
 
-def _jvp(program: Program, active: Flags) -> Jvp:
+def _jvp(program: Program, active: Flags, wanted: Flags) -> Jvp:
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Builder([*program.in_types, *tangent_types])
     with building(builder):
@@ -42,6 +49,10 @@ def _jvp(program: Program, active: Flags) -> Jvp:
         tangents = iter(inputs[len(active) :])
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
         outs = interpret(program, duals, _apply, lambda const: (_tracer(builder, const), None))
+        outs = [
+            (y, Tracer(builder, literal(0, y.type)) if t is None and w else t)
+            for (y, t), w in zip(outs, wanted, strict=True)
+        ]
         out_active = tuple(t is not None for _, t in outs)
         results = [y for y, _ in outs] + [t for _, t in outs if t is not None]
         return Jvp(builder.finish(results, f"jvp({program.name})"), out_active)

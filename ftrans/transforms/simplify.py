@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.interpret import interpret
-from ..core.program import Const, Eqn, Program, literal, needed_eqns
+from ..core.program import Const, Eqn, Program, Var, literal
 from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
 
@@ -22,27 +22,52 @@ _FOLDED_SIZE = 256
 
 def simplify(program: Program) -> Program:
     """Simplify `program`.  Its inputs, outputs and their types stay the same."""
-    return program.derive("simplify", lambda: without_dead_code(_rewrite(program)))
+    return program.derive("simplify", lambda: _simplify(program))
+
+
+def _simplify(program: Program) -> Program:
+    if any(e.primitive.multiple_results for e in program.eqns):
+        program = without_dead_code(program)
+    while True:
+        program, changed = _rewrite(program)
+        program = without_dead_code(program)
+        # What a sub-program gave away has yet to meet the equations around it.
+        if not changed:
+            program.derived["simplify"] = program
+            return program
 
 
 def without_dead_code(program: Program) -> Program:
-    """`program` without the equations that no output needs."""
-    return Program(program.name, program.inputs, needed_eqns(program.eqns, program.outputs), program.outputs)
+    """`program` without the equations that no output needs, and without the parts of equations that nothing needs."""
+    needed = {a for a in program.outputs if isinstance(a, Var)}
+    kept: list[Eqn] = []
+    for eqn in reversed(program.eqns):
+        used = [v in needed for v in eqn.outputs]
+        if any(used):
+            if not all(used):
+                eqn = eqn.primitive.prune(eqn, used)
+            kept.append(eqn)
+            needed.update(a for a in eqn.operands if isinstance(a, Var))
+    return Program(program.name, program.inputs, kept[::-1], program.outputs)
 
 
-def _rewrite(program: Program) -> Program:
+def _rewrite(program: Program) -> tuple[Program, bool]:
+    """The rewritten program, and whether an equation with sub-programs has changed."""
     builder = Builder(program.in_types)
     known: dict[Any, Sequence[Tracer]] = {}
+    changed: list[Eqn] = []
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
+        several = eqn.primitive.multiple_results
         with attributed_to(eqn.line):
-            if not eqn.primitive.multiple_results:
-                simpler = eqn.primitive.simplify(operands, **eqn.params)
-                if simpler is not None:
-                    return [simpler]
-                folded = _fold(eqn, operands)
-                if folded is not None:
-                    return [Tracer(builder, folded)]
+            simpler = eqn.primitive.simplify(operands, **eqn.params)
+            if simpler is not None:
+                if several:
+                    changed.append(eqn)
+                return simpler if several else [simpler]  # type: ignore[no-any-return]
+            folded = None if several else _fold(eqn, operands)
+            if folded is not None:
+                return [Tracer(builder, folded)]
             key = (eqn.primitive, *(x.atom for x in operands), *eqn.params.values())
             results = known.get(key)
             if results is None:
@@ -51,7 +76,7 @@ def _rewrite(program: Program) -> Program:
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
-        return builder.finish(outs, program.name)
+        return builder.finish(outs, program.name), bool(changed)
 
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..core.primitive import Primitive
 from ..core.program import Atom, Eqn, Params, Program, Var, needed_eqns
+from ..core.types import ArrayType
 
 Flags = tuple[bool, ...]
 
@@ -40,6 +41,12 @@ class Residual(NamedTuple):
     index: int
 
 
+class Result(NamedTuple):
+    """Stands for a known result (by its index among all results), as an operand of the unknown half."""
+
+    index: int
+
+
 class SplitEqn(NamedTuple):
     """How an equation with sub-programs divides: what a primitive's `split` rule returns.
 
@@ -47,9 +54,9 @@ class SplitEqn(NamedTuple):
         known: primitive of the known half.
         known_params: its parameters; its results are the known results, then residuals.
         known_operands: which operands of the equation it takes.
-        unknown: primitive of the unknown half, whose results are the unknown results.
+        unknown: primitive of the unknown half, whose results are the unknown results, then what nothing needs.
         unknown_params: its parameters.
-        unknown_operands: which operands (by index) or residuals it takes.
+        unknown_operands: which operands (by index), residuals or known results it takes.
         residual_types: types of the residuals.
         out_unknown: which results are unknown.
     """
@@ -59,17 +66,24 @@ class SplitEqn(NamedTuple):
     known_operands: Sequence[int]
     unknown: Primitive
     unknown_params: Params
-    unknown_operands: Sequence[int | Residual]
-    residual_types: Sequence[object]
+    unknown_operands: Sequence[int | Residual | Result]
+    residual_types: Sequence[ArrayType]
     out_unknown: Flags
 
 
-def split(program: Program, unknown: Flags) -> Split:
-    """Split `program` by which of its inputs are unknown."""
-    return program.derive(("split", unknown), lambda: _split(program, unknown))
+def split(program: Program, unknown: Flags, wanted: Flags | None = None) -> Split:
+    """Split `program` by which of its inputs are unknown.
+
+    Args:
+        program: the program.
+        unknown: which inputs are unknown.
+        wanted: which outputs count as unknown even where they are known; none by default.
+    """
+    wanted = wanted if wanted is not None else (False,) * len(program.outputs)
+    return program.derive(("split", unknown, wanted), lambda: _split(program, unknown, wanted))
 
 
-def _split(program: Program, unknown: Flags) -> Split:
+def _split(program: Program, unknown: Flags, wanted: Flags) -> Split:
     unknown_vars: set[Var] = {v for v, u in zip(program.inputs, unknown, strict=True) if u}
     known_eqns: list[Eqn] = []
     unknown_eqns: list[Eqn] = []
@@ -88,7 +102,9 @@ def _split(program: Program, unknown: Flags) -> Split:
         unknown_eqns.append(unknown_eqn)
         unknown_vars.update(v for v, u in zip(eqn.outputs, halves.out_unknown, strict=True) if u)
 
-    out_unknown = tuple(isinstance(a, Var) and a in unknown_vars for a in program.outputs)
+    out_unknown = tuple(
+        w or (isinstance(a, Var) and a in unknown_vars) for a, w in zip(program.outputs, wanted, strict=True)
+    )
     unknown_outputs = [a for a, u in zip(program.outputs, out_unknown, strict=True) if u]
     unknown_eqns = needed_eqns(unknown_eqns, unknown_outputs)
     made = {v for e in unknown_eqns for v in e.outputs} | unknown_vars
@@ -96,6 +112,7 @@ def _split(program: Program, unknown: Flags) -> Split:
     used: dict[Var, None] = {}
     for eqn in unknown_eqns:
         used.update((a, None) for a in eqn.operands if isinstance(a, Var) and a not in made)
+    used.update((a, None) for a in unknown_outputs if isinstance(a, Var) and a not in made)
     residuals = list(used)
     known_inputs = [v for v, u in zip(program.inputs, unknown, strict=True) if not u]
     unknown_inputs = [v for v, u in zip(program.inputs, unknown, strict=True) if u]
@@ -109,9 +126,18 @@ def _split(program: Program, unknown: Flags) -> Split:
 
 
 def _split_eqn(eqn: Eqn, halves: SplitEqn) -> tuple[Eqn, Eqn]:
-    residuals = [Var(t) for t in halves.residual_types]  # type: ignore[arg-type]
+    residuals = [Var(t) for t in halves.residual_types]
     known_outputs = [v for v, u in zip(eqn.outputs, halves.out_unknown, strict=True) if not u]
     unknown_outputs = [v for v, u in zip(eqn.outputs, halves.out_unknown, strict=True) if u]
+
+    def operand(i: int | Residual | Result) -> Atom:
+        if isinstance(i, int):
+            return eqn.operands[i]
+        return residuals[i.index] if isinstance(i, Residual) else eqn.outputs[i.index]
+
+    operands = tuple(operand(i) for i in halves.unknown_operands)
+    types = halves.unknown.output_types([a.type for a in operands], halves.unknown_params)
+    unneeded = [Var(t) for t in types[len(unknown_outputs) :]]
     known = Eqn(
         halves.known,
         tuple(eqn.operands[i] for i in halves.known_operands),
@@ -121,9 +147,9 @@ def _split_eqn(eqn: Eqn, halves: SplitEqn) -> tuple[Eqn, Eqn]:
     )
     unknown = Eqn(
         halves.unknown,
-        tuple(residuals[i.index] if isinstance(i, Residual) else eqn.operands[i] for i in halves.unknown_operands),
+        operands,
         halves.unknown_params,
-        tuple(unknown_outputs),
+        (*unknown_outputs, *unneeded),
         eqn.line,
     )
     return known, unknown

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var
+from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building
 from ..ops.elementwise import add
@@ -28,19 +28,25 @@ class Transpose(NamedTuple):
     in_active: Flags
 
 
-def transpose(program: Program, linear: Flags, out_active: Flags | None = None) -> Transpose:
+def transpose(
+    program: Program, linear: Flags, out_active: Flags | None = None, wanted: Flags | None = None
+) -> Transpose:
     """Transpose `program`, which is linear in the inputs flagged in `linear`.
 
     Args:
         program: the program.
         linear: which inputs it is linear in.
         out_active: which outputs have a cotangent; all by default.
+        wanted: which linear inputs get a cotangent even where it is zero; none by default.
     """
     active = out_active if out_active is not None else (True,) * len(program.outputs)
-    return program.derive(("transpose", linear, active), lambda: _transpose(program, linear, active))
+    wanted = wanted if wanted is not None else (False,) * linear.count(True)
+    return program.derive(
+        ("transpose", linear, active, wanted), lambda: _transpose(program, linear, active, wanted)
+    )
 
 
-def _transpose(program: Program, linear: Flags, out_active: Flags) -> Transpose:
+def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags) -> Transpose:
     other = [v for v, is_linear in zip(program.inputs, linear, strict=True) if not is_linear]
     targets = [v for v, is_linear in zip(program.inputs, linear, strict=True) if is_linear]
     ct_types = [t for t, a in zip(program.out_types, out_active, strict=True) if a]
@@ -70,7 +76,10 @@ def _transpose(program: Program, linear: Flags, out_active: Flags) -> Transpose:
                     if ct is not None:
                         _check(eqn, atom, ct)
                         _accumulate(cotangents, atom, ct)
-        results = [cotangents.get(v) for v in targets]
+        results = [
+            Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
+            for v, w in zip(targets, wanted, strict=True)
+        ]
         kept = [ct for ct in results if ct is not None]
         return Transpose(builder.finish(kept, f"transpose({program.name})"), tuple(ct is not None for ct in results))
 

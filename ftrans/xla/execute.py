@@ -7,13 +7,16 @@ types are enabled in a scope around each trace and call.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core import tree
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
+from ..core.trace import Builder, building
+from ..core.types import type_of
 
 
 def is_jax(x: Any) -> bool:
@@ -30,6 +33,7 @@ def is_jax_tracer(x: Any) -> bool:
 
 def lower(program: Program, args: Sequence[Any]) -> list[Any]:
     """Apply `program` to JAX arrays or tracers, equation by equation."""
+    import jax.numpy
     from jax import lax
 
     arrays: dict[int, Any] = {}
@@ -39,7 +43,7 @@ def lower(program: Program, args: Sequence[Any]) -> list[Any]:
             return x
         found = arrays.get(id(x))
         if found is None:
-            found = lax.full(x.type.shape, x.value, x.type.dtype) if x.is_splat else lax.asarray(x.value)
+            found = lax.full(x.type.shape, x.value, x.type.dtype) if x.is_splat else jax.numpy.asarray(x.value)
             arrays[id(x)] = found
         return found
 
@@ -67,6 +71,21 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
     with jax.enable_x64(True):
         arrays = [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in args]
         return lower(program, arrays)
+
+
+def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function written for traced values on JAX arrays: it is traced, and run op by op."""
+    leaves, structure = tree.flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if is_jax(x)]
+    values = [leaves[i] for i in places]
+    builder = Builder([type_of(x) for x in values], values)
+    with building(builder):
+        for i, tracer in zip(places, builder.inputs(), strict=True):
+            leaves[i] = tracer
+        new_args, new_kwargs = tree.unflatten(structure, leaves)
+        outs, out_structure = tree.flatten(f(*new_args, **new_kwargs))
+        program = builder.finish(outs, getattr(f, "__name__", "function"))
+    return tree.unflatten(out_structure, run_program(program, [*values, *builder.captured]))
 
 
 class Compiled:

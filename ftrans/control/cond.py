@@ -1,0 +1,285 @@
+"""Cond: one of several programs, chosen by an index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.interpret import evaluate, inline
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Atom, Const, Eqn, Program, Var, literal
+from ..core.trace import Tracer
+from ..core.types import ArrayType, is_inexact
+from ..ops.elementwise import eq, select, stop_gradient
+from ..ops.shapes import broadcast, full_like, splat, with_batch_axis
+from ..transforms.batch import batch as batch_program
+from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import simplify as simplify_program
+from ..transforms.simplify import without_dead_code
+from ..transforms.split import Residual, Split, SplitEqn
+from ..transforms.split import split as split_program
+from ..transforms.transpose import transpose as transpose_program
+from ..xla.execute import is_jax_tracer, lower
+from .subprograms import (
+    Flags,
+    chosen,
+    cut,
+    either,
+    filled,
+    others,
+    redundant,
+    rewired,
+    specialized,
+    spread,
+    used_inputs,
+)
+
+Branches = tuple[Program, ...]
+_INDEX = ArrayType((), np.int64)
+
+
+class Cond(Primitive):
+    """The results of `branches[index]` on the operands that follow `index`, an int64 in range.
+
+    Where `index` is batched every branch runs on the whole batch, and each lane takes its results from its own branch;
+    derivatives of the lanes that a branch did not run for never reach the batched operands, finite or not.
+    """
+
+    name = "cond"
+    multiple_results = True
+
+    def type_rule(self, index: ArrayType, *types: ArrayType, branches: Branches) -> list[ArrayType]:
+        if index is not _INDEX:
+            raise TypeError(f"the index of {self.name} is {index}, not {_INDEX}")
+        for branch in branches:
+            if branch.in_types != types:
+                raise TypeError(f"{branch.name} takes {branch.in_types}, not {types}")
+            if branch.out_types != branches[0].out_types:
+                raise TypeError(f"branches differ in type: {branches[0].out_types} and {branch.out_types}")
+        return list(branches[0].out_types)
+
+    def numpy(self, index: Any, *arrays: Any, branches: Branches) -> list[Any]:
+        return evaluate(branches[int(index)], arrays)
+
+    def xla(self, index: Any, *arrays: Any, branches: Branches) -> list[Any]:
+        from jax import lax
+
+        if not is_jax_tracer(index):
+            return lower(branches[int(index)], arrays)
+        functions = [lambda *xs, branch=branch: lower(branch, xs) for branch in branches]
+        if len(branches) == 2:
+            return list(lax.cond(index != 0, *reversed(functions), *arrays))
+        return list(lax.switch(index, functions, *arrays))
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, branches: Branches) -> Any:
+        index, *xs = primals
+        ts = tangents[1:]
+        active = tuple(t is not None for t in ts)
+        out_active: Flags = (False,) * len(branches[0].outputs)
+        for branch in branches:
+            out_active = either(out_active, jvp_program(branch, active).out_active)
+        derived = tuple(simplify_program(jvp_program(b, active, out_active).program) for b in branches)
+        outs = self(index, *xs, *chosen(ts, active), branches=derived)
+        results, out_tangents = cut(outs, len(out_active))
+        return results, spread(out_tangents, out_active)
+
+    def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn | None:
+        if unknown[0]:
+            return None
+        branches: Branches = params["branches"]
+        return branches[0].derive(("split cond", branches, tuple(unknown)), lambda: _split(branches, tuple(unknown)))
+
+    def transpose(self, cotangents: Any, operands: Sequence[Any], *, branches: Branches) -> list[Tangent]:
+        index, *xs = operands
+        linear = tuple(isinstance(x, ArrayType) for x in xs)
+        active = tuple(ct is not None for ct in cotangents)
+        in_active: Flags = (False,) * linear.count(True)
+        for branch in branches:
+            in_active = either(in_active, transpose_program(branch, linear, active).in_active)
+        turned = tuple(simplify_program(transpose_program(b, linear, active, in_active).program) for b in branches)
+        outs = self(index, *others(xs, linear), *chosen(cotangents, active), branches=turned)
+        return [None, *spread(spread(outs, in_active), linear)]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, branches: Branches) -> Any:
+        index, *xs = operands
+        flags = tuple(batched[1:])
+        if batched[0]:
+            return self._batch_index(size, index, xs, flags, branches)
+        out_batched: Flags = (False,) * len(branches[0].outputs)
+        for branch in branches:
+            out_batched = either(out_batched, batch_program(branch, size, flags).out_batched)
+        derived = tuple(simplify_program(batch_program(b, size, flags, out_batched).program) for b in branches)
+        return self(index, *xs, branches=derived), list(out_batched)
+
+    def _batch_index(self, size: int, index: Tracer, xs: Sequence[Tracer], flags: Flags, branches: Branches) -> Any:
+        results: list[Tracer] = []
+        for number, branch in enumerate(branches):
+            mine = eq(index, full_like(index, number))
+            operands = [_only_for(mine, x) if b and is_inexact(x.dtype) else x for x, b in zip(xs, flags, strict=True)]
+            derived = batch_program(branch, size, flags)
+            outs = inline(simplify_program(derived.program), operands)
+            lanes = [with_batch_axis(size, y, b) for y, b in zip(outs, derived.out_batched, strict=True)]
+            results = [_where(mine, y, z) for y, z in zip(lanes, results, strict=True)] if results else lanes
+        return results, [True] * len(results)
+
+    def simplify(self, operands: Sequence[Tracer], *, branches: Branches) -> list[Any] | None:
+        index, *xs = operands
+        number = splat(index)
+        if number is not None:
+            return inline(simplify_program(branches[int(number)]), xs)
+        known = redundant(xs, [True] * len(xs))
+        simple = tuple(simplify_program(specialized(simplify_program(b), known)) for b in branches)
+        kept = [x for x, k in zip(xs, known, strict=True) if k is None]
+        used: Flags = (False,) * len(kept)
+        for branch in simple:
+            used = either(used, used_inputs(branch))
+        if not all(used):
+            wires = [i for i, u in enumerate(used) if u]
+            simple = tuple(rewired(b, wires) for b in simple)
+            kept = chosen(kept, used)
+        if all(b is simple[0] for b in simple):
+            return inline(simple[0], kept)
+        shared = _shared_results(simple)
+        wanted = [i for i, s in enumerate(shared) if s is None]
+        if simple == branches and len(wanted) == len(shared):
+            return None
+        every = range(len(kept))
+        computed: list[Any] = (
+            self(index, *kept, branches=tuple(_with_outputs(b, every, wanted) for b in simple)) if wanted else []
+        )
+        remaining = iter(computed)
+        results: list[Any] = []
+        for s in shared:
+            if s is None:
+                results.append(next(remaining))
+            elif isinstance(s, Const):
+                results.append(Tracer(index.builder, s))
+            else:
+                place, number = s
+                results.append(kept[number] if place == "operand" else results[number])
+        return results
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        wanted = [i for i, u in enumerate(used) if u]
+        branches = eqn.params["branches"]
+        every = range(len(branches[0].inputs))
+        pruned = tuple(_with_outputs(b, every, wanted) for b in branches)
+        return Eqn(self, eqn.operands, {"branches": pruned}, tuple(chosen(eqn.outputs, used)), eqn.line)
+
+
+def _with_outputs(branch: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+    program = rewired(branch, inputs, outputs)
+    return program if program is branch else program.derive("without dead code", lambda: without_dead_code(program))
+
+
+def _shared_results(branches: Branches) -> list[Const | tuple[str, int] | None]:
+    """For each result: the constant, operand or earlier result that it is in every branch, or None."""
+
+    def origin(branch: Program, index: int) -> Any:
+        atom = branch.outputs[index]
+        if isinstance(atom, Const):
+            return atom if atom.is_splat else None
+        if atom in branch.inputs:
+            return "operand", branch.inputs.index(atom)
+        first = branch.outputs.index(atom)
+        return ("result", first) if first < index else None
+
+    found: list[Const | tuple[str, int] | None] = []
+    for index in range(len(branches[0].outputs)):
+        origins = [origin(b, index) for b in branches]
+        found.append(origins[0] if all(o == origins[0] for o in origins) else None)
+    return found
+
+
+def _only_for(mine: Tracer, x: Tracer) -> Tracer:
+    """`x`, with a derivative in the lanes flagged in `mine` only."""
+    return _where(mine, x, stop_gradient(x))
+
+
+def _where(mine: Tracer, x: Tracer, y: Tracer) -> Tracer:
+    condition = mine if mine.shape == x.shape else broadcast(mine, shape=x.shape, dims=(0,))
+    return select(condition, x, y)  # type: ignore[no-any-return]
+
+
+def _split(branches: Branches, unknown: Flags) -> SplitEqn:
+    flags = unknown[1:]
+    out_unknown: Flags = (False,) * len(branches[0].outputs)
+    for branch in branches:
+        out_unknown = either(out_unknown, split_program(branch, flags).out_unknown)
+    halves = [split_program(branch, flags, out_unknown) for branch in branches]
+    known_inputs = [i for i, u in enumerate(flags) if not u]
+
+    # Residuals that are operands are taken from there.  Of the others, only those of one branch exist at a time, so
+    # residuals of one type share a place.
+    slots: list[ArrayType] = []
+    forwarded: dict[int, None] = {}
+    places: list[dict[Var, int]] = []
+    for half in halves:
+        mine: dict[Var, int] = {}
+        free = list(enumerate(slots))
+        for var in _residuals(half):
+            if var in half.known.inputs:
+                forwarded[known_inputs[half.known.inputs.index(var)]] = None
+                continue
+            place = next((i for i, t in free if t is var.type), None)
+            if place is None:
+                place = len(slots)
+                slots.append(var.type)
+            else:
+                free.remove((place, var.type))
+            mine[var] = place
+        places.append(mine)
+
+    known = tuple(_known_branch(h, m, slots) for h, m in zip(halves, places, strict=True))
+    order = list(forwarded)
+    unknown_types = [branches[0].in_types[i] for i, u in enumerate(flags) if u]
+    later = tuple(
+        _unknown_branch(h, m, slots, [known_inputs.index(i) for i in order], len(unknown_types))
+        for h, m in zip(halves, places, strict=True)
+    )
+    return SplitEqn(
+        known=cond,
+        known_params={"branches": known},
+        known_operands=[0, *(i + 1 for i in known_inputs)],
+        unknown=cond,
+        unknown_params={"branches": later},
+        unknown_operands=[
+            0,
+            *(i + 1 for i in order),
+            *map(Residual, range(len(slots))),
+            *(i + 1 for i, u in enumerate(flags) if u),
+        ],
+        residual_types=slots,
+        out_unknown=out_unknown,
+    )
+
+
+def _residuals(half: Split) -> list[Var]:
+    return list(half.unknown.inputs[: half.residual_count])
+
+
+def _known_branch(half: Split, places: dict[Var, int], slots: Sequence[ArrayType]) -> Program:
+    by_place = {place: var for var, place in places.items()}
+    residuals: list[Atom] = [by_place[i] if i in by_place else literal(0, t) for i, t in enumerate(slots)]
+    outputs = half.known.outputs[: half.out_unknown.count(False)]
+    return simplify_program(Program(half.known.name, half.known.inputs, half.known.eqns, [*outputs, *residuals]))
+
+
+def _unknown_branch(
+    half: Split, places: dict[Var, int], slots: Sequence[ArrayType], forwarded: Sequence[int], unknown_count: int
+) -> Program:
+    residuals = _residuals(half)
+    by_place = {place: var for var, place in places.items()}
+    operands = [half.known.inputs[i] for i in forwarded]
+    inputs = [
+        *(v if v in residuals else Var(v.type) for v in operands),
+        *(by_place[i] if i in by_place else Var(t) for i, t in enumerate(slots)),
+        *half.unknown.inputs[half.residual_count :],
+    ]
+    assert len(inputs) == len(forwarded) + len(slots) + unknown_count
+    return simplify_program(Program(half.unknown.name, inputs, half.unknown.eqns, half.unknown.outputs))
+
+
+cond = Cond()

@@ -1,0 +1,130 @@
+"""What the primitives of this folder share: sub-programs with their inputs and outputs rearranged.
+
+Everything derived here is kept with the program it comes from, so that the same question gets the same `Program`:
+equations are compared by the identity of the programs that they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from ..core.program import Atom, Const, Eqn, Program, Var, literal
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..ops.shapes import full_like
+
+Flags = tuple[bool, ...]
+Item = TypeVar("Item")
+
+
+def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
+    """Elementwise "or"."""
+    return tuple(x or y for x, y in zip(a, b, strict=True))
+
+
+def chosen(items: Sequence[Item], flags: Sequence[bool]) -> list[Item]:
+    """The items that are flagged."""
+    return [x for x, f in zip(items, flags, strict=True) if f]
+
+
+def others(items: Sequence[Item], flags: Sequence[bool]) -> list[Item]:
+    """The items that are not flagged."""
+    return [x for x, f in zip(items, flags, strict=True) if not f]
+
+
+def cut(items: Sequence[Item], *counts: int) -> list[list[Item]]:
+    """Consecutive groups of these sizes, then the rest."""
+    groups, start = [], 0
+    for count in counts:
+        groups.append(list(items[start : start + count]))
+        start += count
+    return [*groups, list(items[start:])]
+
+
+def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """One entry per flag: the next item where it is set, else None."""
+    remaining = iter(items)
+    return [next(remaining) if f else None for f in flags]
+
+
+def filled(tangents: Sequence[Tracer | None], primals: Sequence[Tracer | ArrayType], flags: Sequence[bool]) -> list[Tracer]:
+    """The tangents (or cotangents) that are flagged, as arrays of zeros where they are absent."""
+    return [
+        full_like(x, 0) if t is None else t for t, x, f in zip(tangents, primals, flags, strict=True) if f
+    ]
+
+
+def rewired(
+    program: Program, inputs: Sequence[int | ArrayType], outputs: Sequence[int | ArrayType] | None = None
+) -> Program:
+    """`program` with other inputs and outputs.
+
+    Args:
+        program: the program.
+        inputs: for each new input, the index of the old one that it is, or the type of one that is not used.
+        outputs: for each new output, the index of the old one that it is, or a type: zeros of it.  As they are by
+            default.
+    """
+    wires_in = tuple(inputs)
+    wires_out = tuple(range(len(program.outputs))) if outputs is None else tuple(outputs)
+    if wires_in == tuple(range(len(program.inputs))) and wires_out == tuple(range(len(program.outputs))):
+        return program
+
+    def make() -> Program:
+        new_inputs = [program.inputs[i] if isinstance(i, int) else Var(i) for i in wires_in]
+        new_outputs: list[Atom] = [program.outputs[i] if isinstance(i, int) else literal(0, i) for i in wires_out]
+        return Program(program.name, new_inputs, program.eqns, new_outputs)
+
+    return program.derive(("rewired", wires_in, wires_out), make)
+
+
+def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Program:
+    """`program` where some inputs are known to be a constant (`Const`) or equal to another input (its index).
+
+    Inputs that are None stay; the others go.
+    """
+    known = tuple(inputs)
+    if all(x is None for x in known):
+        return program
+
+    def make() -> Program:
+        values: dict[Atom, Atom] = {
+            v: program.inputs[x] if isinstance(x, int) else x
+            for v, x in zip(program.inputs, known, strict=True)
+            if x is not None
+        }
+        kept = [v for v in program.inputs if v not in values]
+        eqns = [
+            Eqn(e.primitive, tuple(values.get(a, a) for a in e.operands), e.params, e.outputs, e.line)
+            for e in program.eqns
+        ]
+        return Program(program.name, kept, eqns, [values.get(a, a) for a in program.outputs])
+
+    return program.derive(("specialized", known), make)
+
+
+def redundant(operands: Sequence[Tracer], among: Sequence[bool]) -> list[int | Const | None]:
+    """For each operand flagged in `among`: the constant that it is, or the first of them that it repeats, or None."""
+    found: list[int | Const | None] = []
+    first: dict[Atom, int] = {}
+    for index, (x, is_candidate) in enumerate(zip(operands, among, strict=True)):
+        atom = x.atom
+        if not is_candidate:
+            found.append(None)
+        elif isinstance(atom, Const) and (atom.is_splat or atom.type.ndim == 0):
+            found.append(atom)
+        else:
+            found.append(first.get(atom))
+            first.setdefault(atom, index)
+    return found
+
+
+def used_inputs(program: Program) -> Flags:
+    """Which inputs an equation or an output of the program refers to."""
+
+    def find() -> Flags:
+        used = {a for e in program.eqns for a in e.operands} | set(program.outputs)
+        return tuple(v in used for v in program.inputs)
+
+    return program.derive("used inputs", find)

@@ -1,0 +1,68 @@
+"""Selection: `x[mask]` for a traced mask.
+
+How many elements a traced mask selects depends on values, and a program has static shapes.  So the elements are
+taken only when something needs them, which asks for the value of the mask.  `x[mask] += v` needs nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..core.trace import ConcretizationError, Tracer
+
+
+class Selection:
+    """The elements of an array where a traced mask of its leading axes holds.
+
+    Attributes:
+        full: the array.
+        mask: the traced mask.
+    """
+
+    __slots__ = ("_taken", "full", "mask")
+
+    def __init__(self, full: Tracer, mask: Tracer) -> None:
+        self.full = full
+        self.mask = mask
+        self._taken: Tracer | None = None
+
+    def taken(self) -> Tracer:
+        """The selected elements, which takes the value of the mask."""
+        if self._taken is None:
+            from .indexing import getitem
+
+            self._taken = getitem(self.full, known_mask(self.mask))
+        return self._taken
+
+    def updated(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        """What an in-place operator leaves: elementwise on the whole array where `other` is one number."""
+        if other.__class__ is Selection and other.mask.atom is self.mask.atom:
+            other = other.full
+        elif np.ndim(other) != 0:
+            return operation(self.taken(), other)
+        return Selection(operation(self.full, other), self.mask)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.taken(), name)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*(x.taken() if x.__class__ is Selection else x for x in inputs), **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*(x.taken() if x.__class__ is Selection else x for x in args), **kwargs)
+
+
+def known_mask(mask: Tracer) -> Any:
+    """The value of a traced mask, as a NumPy array."""
+    try:
+        return np.asarray(mask.builder.concretize(mask, "the number of elements that a mask selects"))
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            f"how many elements a traced mask ({mask.type}) selects depends on values that are not known here"
+            + at_line(user_line())
+            + "\n  Write np.where(mask, a, b), np.sum(x, where=mask), or an assignment x[mask] = number instead."
+        ) from error
