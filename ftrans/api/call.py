@@ -14,6 +14,7 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, building
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer
+from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
 
 _INTEGERS = (int, bool)
@@ -46,7 +47,7 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
             return inline(program, args)
         if is_jax(x):
             return inline(program, args) if any(y.__class__ is Tracer for y in args) else run_program(program, args)
-    return evaluate(program, args)
+    return evaluate(simplify(program), args)
 
 
 def trace_flat(

@@ -15,7 +15,6 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
-from ..transforms.simplify import simplify
 from ..transforms.split import split
 from ..transforms.transpose import transpose
 from .call import (
@@ -149,9 +148,7 @@ def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayTy
     return checked
 
 
-def jvp(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-) -> tuple[Any, ...]:
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function and its directional derivative (forward mode).
 
     Args:
@@ -183,7 +180,7 @@ def jvp(
 
 
 def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
-    """The simplified jvp program, with zeros for absent tangents."""
+    """The jvp program, with zeros for absent tangents."""
 
     def make() -> tuple[Program, tuple[bool, ...]]:
         derived = jvp_program(program, active)
@@ -198,7 +195,7 @@ def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, t
             derived.program.eqns,
             (*derived.program.outputs[:count], *tangents),
         )
-        return simplify(full), derived.out_active
+        return full, derived.out_active
 
     return program.derive(("pushforward", active), make)
 
@@ -226,7 +223,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """
     chosen, traced, rebuild_aux = _trace(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
     parts = d.pullback(traced.program, _active(chosen, traced))
-    outs = run(simplify(parts.values), [*chosen.leaves, *traced.captured])
+    outs = run(parts.values, [*chosen.leaves, *traced.captured])
     count, total = traced.structure.num_leaves, len(traced.program.outputs)
     residuals = outs[total:]
     out_types = traced.program.out_types[:count]
@@ -241,7 +238,9 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             if a
         ]
         cts = iter(run(parts.linear, [*residuals, *wanted]))
-        has_ct = [next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)]
+        has_ct = [
+            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)
+        ]
         return tree.unflatten(chosen.structure, has_ct)
 
     out = tree.unflatten(traced.structure, outs[:count])
@@ -270,15 +269,17 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """
     chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linearize", False)
     parts = d.linearize(traced.program, _active(chosen, traced))
-    outs = run(simplify(parts.values), [*chosen.leaves, *traced.captured])
+    outs = run(parts.values, [*chosen.leaves, *traced.captured])
     count = len(traced.program.outputs)
     residuals = outs[count:]
 
     def push(*tangents: Any) -> Any:
         given = _checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
-        results = iter(run(simplify(parts.linear), [*residuals, *given]))
+        results = iter(run(parts.linear, [*residuals, *given]))
         types = traced.program.out_types
-        full = [next(results) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.out_active, types, strict=True)]
+        full = [
+            next(results) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.out_active, types, strict=True)
+        ]
         return tree.unflatten(traced.structure, full)
 
     return tree.unflatten(traced.structure, outs[:count]), push
@@ -304,7 +305,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     """
     chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
     active = _active(chosen, traced)
-    program = simplify(traced.program)
+    program = traced.program
     unknown = split(program, active)
     if not all(unknown.out_unknown):
         raise TypeError(f"{name_of(f)} has a result that does not depend on its arguments, so it is not linear")
@@ -313,8 +314,10 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
 
     def transposed(cotangent: Any) -> Any:
         given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
-        cts = iter(run(simplify(turned.program), [*residuals, *given]))
-        full = [next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(turned.in_active, chosen.types, strict=True)]
+        cts = iter(run(turned.program, [*residuals, *given]))
+        full = [
+            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(turned.in_active, chosen.types, strict=True)
+        ]
         return tree.unflatten(chosen.structure, full)
 
     return transposed
@@ -401,9 +404,7 @@ def value_and_jacobian(
         program = traced.program
         out_size = sum(t.size for t in program.out_types[:count])
         forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
-        derived = d.jacobian(
-            program, _active(chosen, traced), count, "forward" if forward else "reverse", chunk_size
-        )
+        derived = d.jacobian(program, _active(chosen, traced), count, "forward" if forward else "reverse", chunk_size)
         outs = run(derived, [*chosen.leaves, *traced.captured])
         total, width = len(program.outputs), len(chosen.leaves)
         blocks = outs[total:]

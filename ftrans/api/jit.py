@@ -80,8 +80,8 @@ class Paths:
                 self._has_warned = True
                 line = path.guards[-1].line if path.guards else None
                 warnings.warn(
-                    f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on traced "
-                    f"values; each one costs a compilation. Write numpy.where for a choice of values, or ftrans.cond, "
+                    f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on "
+                    f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or ftrans.cond, "
                     f"ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
                     RuntimeWarning,
                     stacklevel=4,
@@ -90,9 +90,7 @@ class Paths:
     def find(self, seen: Path, miss: int, values: Sequence[Any]) -> Path | None:
         """A path that assumes what `seen` did before its guard `miss`, and the actual outcome there."""
         for path in self.paths:
-            if len(path.guards) > miss and all(
-                _equal(path.guards[i].expected, values[i]) for i in range(miss + 1)
-            ):
+            if len(path.guards) > miss and all(_equal(path.guards[i].expected, values[i]) for i in range(miss + 1)):
                 return path
         return None
 
@@ -153,7 +151,11 @@ def jit(
         if has_statics:
             static, args, kwargs = statics.take(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
-        key = (structure, static, tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in leaves]))
+        key = (
+            structure,
+            static,
+            tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in leaves]),
+        )
         return key, leaves, (structure, static)
 
     def rebuild(how: Any) -> Callable[[list[Any]], Any]:
@@ -215,8 +217,8 @@ def _run_paths(
         count = len(outs) - len(path.guards)
         if is_jax_tracer(outs[0]):
             raise TypeError(
-                f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX transformation; "
-                f"use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
+                f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX "
+                f"transformation; use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
             )
         values = outs[count:]
         miss = path.first_miss(values)
@@ -245,7 +247,7 @@ def _call_inside(
     types = [type_of(x) for x in leaves]
     weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
     traced, _ = trace_flat(f, types, rebuild(how), leaves, weak)
-    outs = call_primitive(*leaves, *traced.captured, program=simplify(traced.program))
+    outs = call_primitive(*leaves, *traced.captured, program=traced.program)
     return tree.unflatten(traced.structure, outs)
 
 
@@ -329,7 +331,7 @@ def _explained(error: TypeError, f: Any, args: Any, kwargs: Any, statics: _Stati
 
 
 def trace(f: Callable[..., Any]) -> Callable[..., Program]:
-    """The program that a function is, for given arguments.
+    """The simplified program that a function is, for given arguments.
 
     Args:
         f: the function.
@@ -365,12 +367,12 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
             except TypeError:
                 path = tree.paths((args, kwargs))[index]
                 raise TypeError(
-                    f"trace takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; close over it instead"
+                    f"trace takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; close over it"
                     + at_line(user_line())
                 ) from None
         weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
         traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
-        return _bind(traced.program, len(leaves), traced.captured)
+        return simplify(_bind(traced.program, len(leaves), traced.captured))
 
     return trace_of_f
 

@@ -12,13 +12,14 @@ from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
-from ..transforms.simplify import simplify
 from .call import name_of, named, run, trace_flat, type_name
 
 Axes = Any
 
 
-def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None) -> Callable[..., Any]:
+def vmap(
+    f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None
+) -> Callable[..., Any]:
     """Map a function over an axis of its arguments, as one vectorised program.
 
     Args:
@@ -58,12 +59,13 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size
             new_args, new_kwargs = tree.unflatten(structure, new)
             return f(*new_args, **new_kwargs)
 
-        reason = f"vmap runs {name_of(f)} for all {size} elements at once, so a value that differs between them is not one"
+        reason = (
+            f"vmap runs {name_of(f)} for all {size} elements at once, so a value that differs between them is not one"
+        )
         traced, _ = trace_flat(f, types, call, NoWitness(reason))
-        program = simplify(traced.program)
         flags = (True,) * len(mapped) + (False,) * len(traced.captured)
-        derived = batch(program, size, flags)
-        outs = run(simplify(derived.program), [*moved, *traced.captured])
+        derived = batch(traced.program, size, flags)
+        outs = run(derived.program, [*moved, *traced.captured])
         out_tree = tree.unflatten(traced.structure, outs)
         wanted = tree.broadcast_prefix(out_axes, out_tree)
         placed = [
@@ -80,7 +82,7 @@ def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[s
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
-            f"vmap in_axes has {len(in_axes)} entries, but {name_of(f)} was called with {len(args)} positional arguments"
+            f"vmap in_axes has {len(in_axes)} entries, but {name_of(f)} was called with {len(args)} arguments by position"
             + at_line(user_line())
         )
     try:
@@ -110,8 +112,8 @@ def _common_size(
             ) from None
         if not -type.ndim <= axis < type.ndim:
             raise ValueError(
-                f"vmap was asked to map over axis {axis} of {where}, which is {type}; give it in_axes=None if it is the "
-                f"same for all elements{at_line(user_line())}"
+                f"vmap was asked to map over axis {axis} of {where}, which is {type}; give it in_axes=None if it is "
+                f"the same for all elements{at_line(user_line())}"
             )
         axes[index] = axis % type.ndim
         sizes[index] = type.shape[axis]
@@ -120,9 +122,7 @@ def _common_size(
     if not sizes:
         raise ValueError(f"vmap of {name_of(f)} has no argument to map over; give axis_size{at_line(user_line())}")
     if len(set(sizes.values())) > 1:
-        listing = ", ".join(
-            f"{_path(args, kwargs, i) if i >= 0 else 'axis_size'} has {n}" for i, n in sizes.items()
-        )
+        listing = ", ".join(f"{_path(args, kwargs, i) if i >= 0 else 'axis_size'} has {n}" for i, n in sizes.items())
         raise ValueError(f"vmap got mapped axes of different sizes: {listing}{at_line(user_line())}")
     return next(iter(sizes.values()))
 

@@ -27,7 +27,6 @@ from .subprograms import (
     chosen,
     cut,
     either,
-    filled,
     others,
     redundant,
     rewired,
@@ -129,7 +128,7 @@ class Cond(Primitive):
         number = splat(index)
         if number is not None:
             return inline(simplify_program(branches[int(number)]), xs)
-        known = redundant(xs, [True] * len(xs))
+        known = redundant(xs)
         simple = tuple(simplify_program(specialized(simplify_program(b), known)) for b in branches)
         kept = [x for x, k in zip(xs, known, strict=True) if k is None]
         used: Flags = (False,) * len(kept)

@@ -48,11 +48,11 @@ def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [next(remaining) if f else None for f in flags]
 
 
-def filled(tangents: Sequence[Tracer | None], primals: Sequence[Tracer | ArrayType], flags: Sequence[bool]) -> list[Tracer]:
+def filled(
+    tangents: Sequence[Tracer | None], primals: Sequence[Tracer | ArrayType], flags: Sequence[bool]
+) -> list[Tracer]:
     """The tangents (or cotangents) that are flagged, as arrays of zeros where they are absent."""
-    return [
-        full_like(x, 0) if t is None else t for t, x, f in zip(tangents, primals, flags, strict=True) if f
-    ]
+    return [full_like(x, 0) if t is None else t for t, x, f in zip(tangents, primals, flags, strict=True) if f]
 
 
 def rewired(
@@ -104,19 +104,14 @@ def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Progr
     return program.derive(("specialized", known), make)
 
 
-def redundant(operands: Sequence[Tracer], among: Sequence[bool]) -> list[int | Const | None]:
-    """For each operand flagged in `among`: the constant that it is, or the first of them that it repeats, or None."""
+def redundant(operands: Sequence[Tracer]) -> list[int | Const | None]:
+    """For each operand: the constant number that it is filled with, the index of the one that it repeats, or None."""
     found: list[int | Const | None] = []
     first: dict[Atom, int] = {}
-    for index, (x, is_candidate) in enumerate(zip(operands, among, strict=True)):
+    for index, x in enumerate(operands):
         atom = x.atom
-        if not is_candidate:
-            found.append(None)
-        elif isinstance(atom, Const) and (atom.is_splat or atom.type.ndim == 0):
-            found.append(atom)
-        else:
-            found.append(first.get(atom))
-            first.setdefault(atom, index)
+        found.append(atom if isinstance(atom, Const) and atom.is_splat else first.get(atom))
+        first.setdefault(atom, index)
     return found
 
 

@@ -76,7 +76,7 @@ class While(Primitive):
 
         if any(map(is_jax_tracer, arrays)):
             return loop(*arrays)
-        return body.derive(("compiled while", cond, cond_consts), lambda: jit(loop))(*arrays)  # type: ignore[no-any-return]
+        return body.derive(("compiled while", cond, cond_consts, body_consts), lambda: jit(loop))(*arrays)  # type: ignore[no-any-return]
 
     def jvp(
         self,
@@ -128,9 +128,9 @@ class While(Primitive):
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], **params: Any) -> NoReturn:
         raise MissingRule(
-            "reverse mode (grad, vjp, jacrev) through while_loop is not defined: it would need the values of every step, "
-            "and how many there are is not known beforehand. Use ftrans.scan, or ftrans.fori_loop with bounds that are "
-            "plain Python integers; or forward mode (jvp, jacfwd), which needs no values of past steps"
+            "reverse mode (grad, vjp, jacrev) through while_loop is not defined: it would need the values of every "
+            "step, and how many there are is not known beforehand. Use ftrans.scan, or ftrans.fori_loop with bounds "
+            "that are plain Python integers; or forward mode (jvp, jacfwd), which needs no values of past steps"
             + at_line(user_line())
         )
 
@@ -146,7 +146,8 @@ class While(Primitive):
         body_consts: int,
     ) -> Any:
         of_cond, of_body, carry = cut(operands, cond_consts, body_consts)
-        cond_flags, body_flags, flags = (tuple(f) for f in cut(batched, cond_consts, body_consts))
+        cond_flags, body_flags, given = (tuple(f) for f in cut(batched, cond_consts, body_consts))
+        flags = given
         while True:
             derived = batch_program(body, size, (*body_flags, *flags), flags)
             predicate = batch_program(cond, size, (*cond_flags, *flags))
@@ -155,7 +156,7 @@ class While(Primitive):
             if grown == flags:
                 break
             flags = grown
-        carry = [with_batch_axis(size, x, b) if f else x for x, b, f in zip(carry, batched[-len(carry) :], flags, strict=True)]
+        carry = [with_batch_axis(size, x, b) if f else x for x, b, f in zip(carry, given, flags, strict=True)]
         if not predicate.out_batched[0]:
             outs = self(
                 *of_cond,
@@ -249,7 +250,7 @@ class While(Primitive):
 
 def _without_redundant(program: Program, consts: list[Tracer]) -> tuple[Program, list[Tracer]]:
     """The program without constants that repeat another one, are a number, or are not used."""
-    known = redundant(consts, [True] * len(consts))
+    known = redundant(consts)
     rest = len(program.inputs) - len(consts)
     program = simplify_program(specialized(program, [*known, *[None] * rest]))
     consts = [x for x, k in zip(consts, known, strict=True) if k is None]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .program import Const, Eqn, Program, Var
-from .source import attributed_to
 
 Value = TypeVar("Value")
 
@@ -42,12 +41,11 @@ def interpret(
 
 def inline(program: Program, args: Sequence[Any]) -> list[Any]:
     """Record the equations of `program` in the program that is being traced, with `args` for its inputs."""
+    from .trace import Tracer, current_builder, repeat
 
-    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
-        with attributed_to(eqn.line):
-            return eqn.primitive.bind_all(operands, eqn.params)
-
-    return interpret(program, args, apply, lambda const: const)
+    builder = current_builder()
+    constant = Const.array if builder is None else lambda const: Tracer(builder, const)
+    return interpret(program, args, repeat, constant)
 
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:

@@ -47,7 +47,9 @@ def format_const(const: Const) -> str:
     value = const.value
     if const.is_splat or value.ndim == 0:
         item = value.item()
-        return f"{item:g}" if isinstance(item, float) and float(f"{item:g}") == item and "e" in f"{item:g}" else repr(item)
+        return (
+            f"{item:g}" if isinstance(item, float) and float(f"{item:g}") == item and "e" in f"{item:g}" else repr(item)
+        )
     if value.size <= 6:
         return np.array2string(np.asarray(value), separator=", ", precision=6).replace("\n", "")
     return f"<constant {const.type}>"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType
 
@@ -97,14 +95,19 @@ def user_line() -> Line | None:
     return None
 
 
-@contextmanager
-def attributed_to(line: Line | None) -> Iterator[None]:
+class attributed_to:
     """Attribute the equations recorded in this block to `line`, instead of the running code."""
-    token = _attributed.set(line if line is not None else _attributed.get())
-    try:
-        yield
-    finally:
-        _attributed.reset(token)
+
+    __slots__ = ("_line", "_token")
+
+    def __init__(self, line: Line | None) -> None:
+        self._line = line
+
+    def __enter__(self) -> None:
+        self._token = _attributed.set(self._line if self._line is not None else _attributed.get())
+
+    def __exit__(self, *_: object) -> None:
+        _attributed.reset(self._token)
 
 
 def at_line(line: Line | None) -> str:

@@ -96,7 +96,9 @@ class StraightLine:
         return "\n".join(lines)
 
     def _statement(self, eqn: Eqn) -> str:
-        operands = [self._operand(a, eqn.primitive.broadcasts) for a in eqn.operands]
+        # NumPy broadcasts a number to an array's shape, but numbers alone make no array.
+        scalar_will_do = eqn.primitive.broadcasts and any(isinstance(a, Var) for a in eqn.operands)
+        operands = [self._operand(a, scalar_will_do) for a in eqn.operands]
         results = ", ".join(self._names[v] for v in eqn.outputs)
         if eqn.outputs and eqn.outputs[0] in self._thin:
             expression = eqn.primitive.python_thin(operands[0], eqn.operands[:1], eqn.params)

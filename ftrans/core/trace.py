@@ -52,6 +52,9 @@ class NoWitness(NamedTuple):
     reason: str
 
 
+_TRANSFORMED = NoWitness("the program is being transformed")
+
+
 class Tracer:
     """A value of the program that is being written: what user code computes with in place of an array."""
 
@@ -90,12 +93,7 @@ class Tracer:
 
     def line(self) -> Line | None:
         """The user's line that made this value, or None for an argument."""
-        node: Node | None = self.builder.node
-        while node is not None:
-            if node.eqn is not None and self.atom in node.eqn.outputs:
-                return node.eqn.line
-            node = node.parent
-        return None
+        return next((e.line for e in self.builder.eqns() if self.atom in e.outputs), None)
 
 
 class Node:
@@ -108,7 +106,7 @@ class Node:
         self.eqn = eqn
         self.var = var
         self.children: dict[Any, Node] = {}
-        self.programs: dict[Any, Program] = {}
+        self.programs: dict[Any, Program] | None = None
         self.scalars: set[Const] | None = None
 
     def eqns(self) -> list[Eqn]:
@@ -170,7 +168,7 @@ class Builder:
     def __init__(
         self,
         types: Sequence[ArrayType],
-        witnesses: Sequence[Any] | NoWitness = NoWitness("the program is being transformed"),
+        witnesses: Sequence[Any] | NoWitness = _TRANSFORMED,
         shared: bool = False,
     ) -> None:
         self.root = _trie.root(tuple(types)) if shared else _Root(types)
@@ -183,6 +181,7 @@ class Builder:
         self.capture_vars: list[Var] = []
         self._captures: dict[Any, Var] = {}
         self.definitions: dict[Var, Eqn] = {}
+        self._eqns: list[Eqn] = []
         self._watched: list[tuple[Any, int, Line | None]] = []
         self._witnesses = witnesses
         self._values: dict[Var, Any] | None = None
@@ -196,30 +195,45 @@ class Builder:
     def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
         """Record one equation and return tracers for its results."""
         atoms = [
-            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x)
-            for x in operands
+            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x) for x in operands
         ]
         line = user_line()
-        key = (primitive, line, *atoms, *params.values())
-        node = self.node.children.get(key)
-        if node is None:
-            node = self._extend(key, primitive, tuple(atoms), params, line)
-        self.node = node
-        return [Tracer(self, v) for v in node.eqn.outputs]  # type: ignore[union-attr]
-
-    def _extend(
-        self, key: Any, primitive: Primitive, atoms: tuple[Atom, ...], params: Params, line: Line | None
-    ) -> Node:
-        types = primitive.output_types([a.type for a in atoms], params)
-        eqn = Eqn(primitive, atoms, params, tuple(Var(t) for t in types), line)
         if not self.shared:
-            self.definitions.update((v, eqn) for v in eqn.outputs)
-        return self._add(key, Node(self.node, eqn=eqn))
+            eqn = _new_eqn(primitive, atoms, params, line)
+            self._eqns.append(eqn)
+            for var in eqn.outputs:
+                self.definitions[var] = eqn
+        else:
+            key = (primitive, line, *atoms, *params.values())
+            node = self.node.children.get(key)
+            if node is None:
+                node = self._add(key, Node(self.node, eqn=_new_eqn(primitive, atoms, params, line)))
+            self.node = node
+            eqn = node.eqn  # type: ignore[assignment]
+        return [Tracer(self, v) for v in eqn.outputs]
+
+    def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
+        """Record an equation of another program on operands of the same types; return tracers for its results."""
+        if self.shared:
+            with attributed_to(eqn.line):
+                return self.record(eqn.primitive, operands, eqn.params)
+        atoms = [
+            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x) for x in operands
+        ]
+        # The types of the results are known, so the type rule need not run again.
+        new = Eqn(eqn.primitive, tuple(atoms), eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
+        self._eqns.append(new)
+        for var in new.outputs:
+            self.definitions[var] = new
+        return [Tracer(self, v) for v in new.outputs]
 
     def _add(self, key: Any, node: Node) -> Node:
-        if self.shared:
-            _trie.count += 1
+        _trie.count += 1
         return self.node.children.setdefault(key, node)
+
+    def eqns(self) -> list[Eqn]:
+        """The equations recorded so far."""
+        return self.node.eqns() if self.shared else self._eqns
 
     def atom(self, x: Any) -> Atom:
         """The variable or constant that an operand is in this program; anything foreign is captured."""
@@ -232,7 +246,7 @@ class Builder:
         return self._capture_array(x)
 
     def scalar(self, value: Any, dtype: np.dtype[Any]) -> Atom:
-        """The operand for a Python number in user code: a literal, or a captured input if it varies from call to call."""
+        """The operand for a number in user code: a literal, or a captured input if it varies from call to call."""
         const = literal(value, ArrayType((), dtype))
         if not self.shared or attributed_line() is not None:
             return const
@@ -250,16 +264,21 @@ class Builder:
     def _capture(self, identity: Any, value: Any, type: ArrayType) -> Var:
         var = self._captures.get(identity)
         if var is None:
-            key = ("capture", type)
-            node = self.node.children.get(key)
-            if node is None:
-                node = self._add(key, Node(self.node, var=Var(type)))
-            self.node = node
-            assert node.var is not None
-            var = self._captures[identity] = node.var
+            var = self._captures[identity] = self._new_capture(type)
             self.captured.append(value)
             self.capture_vars.append(var)
         return var
+
+    def _new_capture(self, type: ArrayType) -> Var:
+        if not self.shared:
+            return Var(type)
+        key = ("capture", type)
+        node = self.node.children.get(key)
+        if node is None:
+            node = self._add(key, Node(self.node, var=Var(type)))
+        self.node = node
+        assert node.var is not None
+        return node.var
 
     def _capture_tracer(self, tracer: Tracer) -> Atom:
         builder = tracer.builder
@@ -309,11 +328,16 @@ class Builder:
         """The program recorded so far: explicit inputs first, then captured ones."""
         atoms = tuple(self.atom(x) for x in outputs)
         self.check_captures()
+        inputs = self.root.inputs + tuple(self.capture_vars)
+        if not self.shared:
+            return Program(name, inputs, self._eqns, atoms)
+        programs = self.node.programs
+        if programs is None:
+            programs = self.node.programs = {}
         key = (name, atoms)
-        program = self.node.programs.get(key)
+        program = programs.get(key)
         if program is None:
-            inputs = self.root.inputs + tuple(self.capture_vars)
-            program = self.node.programs.setdefault(key, Program(name, inputs, self.node.eqns(), atoms))
+            program = programs.setdefault(key, Program(name, inputs, self.node.eqns(), atoms))
         return program
 
     # Concrete values
@@ -348,13 +372,10 @@ class Builder:
             return _as_numpy(values[var], what, line)
         needed = {var}
         slice_: list[Eqn] = []
-        node: Node | None = self.node
-        while node is not None:
-            eqn = node.eqn
-            if eqn is not None and not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in values:
+        for eqn in self._backwards():
+            if not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in values:
                 slice_.append(eqn)
                 needed.update(a for a in eqn.operands if isinstance(a, Var))
-            node = node.parent
         leaves = [values[v] for v in needed if v in values]
         missing = [x for x in leaves if isinstance(x, NoWitness)]
         if missing:
@@ -375,6 +396,16 @@ class Builder:
                 values.update(zip(eqn.outputs, results, strict=True))
         return values[var]
 
+    def _backwards(self) -> Iterator[Eqn]:
+        if not self.shared:
+            yield from reversed(self._eqns)
+            return
+        node: Node | None = self.node
+        while node is not None:
+            if node.eqn is not None:
+                yield node.eqn
+            node = node.parent
+
     def witness(self, tracer: Tracer) -> Any:
         """The value of a tracer if it can be had, else None.  For printing only: it records no guard."""
         builder: Builder = self
@@ -387,6 +418,11 @@ class Builder:
             for b, count in depth:
                 del b.guards[count:]
         return value
+
+
+def _new_eqn(primitive: Primitive, atoms: list[Atom], params: Params, line: Line | None) -> Eqn:
+    types = primitive.output_types([a.type for a in atoms], params)
+    return Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
 
 
 def _chain(builder: Builder | None) -> Iterator[Builder]:
@@ -412,6 +448,15 @@ def _checksum(array: np.ndarray[Any, Any]) -> int:
     words = flat[: flat.size - flat.size % 8].view(np.uint64)
     mixed = int(np.add.reduce(words)) ^ int(np.bitwise_xor.reduce(words)) << 1
     return mixed ^ hash(flat[flat.size - flat.size % 8 :].tobytes())
+
+
+def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
+    """Record an equation of another program in the current trace, or evaluate it where none is running."""
+    builder = _current.get()
+    if builder is not None:
+        return builder.repeat(eqn, operands)
+    with attributed_to(eqn.line):
+        return eqn.primitive.bind_all(operands, eqn.params)
 
 
 def definition(tracer: Tracer) -> Eqn | None:

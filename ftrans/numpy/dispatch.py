@@ -65,7 +65,7 @@ def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         from .ufuncs import call_with_options
 
         return call_with_options(ufunc, implementation, inputs, kwargs)
-    from .ufuncs import METHODS
+    from .ufunc_methods import METHODS
 
     if method not in METHODS:
         raise missing(f"{ufunc.__name__}.{method}")

@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..ops import elementwise as e
 from .dispatch import TABLE, array_function, array_ufunc
+from .indexing import getitem, setitem
+from .promotion import asarray, cast, same_value
+from .selection import Selection
+from .ufuncs import assign_cast
+from .views import Flat, Part, assign, view_of
 
-
-def _binary(ufunc: np.ufunc, primitive: Any = None) -> tuple[Any, Any]:
-    """The operator of a ufunc and its reflected form.  Operands of one type take a short cut."""
-    call = TABLE[ufunc]
-
-    def operator(self: Tracer, other: Any) -> Any:
-        if primitive is not None and other.__class__ is Tracer and not self.weak and not other.weak:
-            type = self.atom.type
-            if other.atom.type is type and type.dtype.kind == "f":
-                return primitive(self, other)
-        return call(self, other)
-
-    def reflected(self: Tracer, other: Any) -> Any:
-        return call(other, self)
-
-    return operator, reflected
-
-
-def _unary(ufunc: np.ufunc) -> Any:
-    call = TABLE[ufunc]
-    return lambda self: call(self)
-
-
-_OPERATORS = {
-    "add": (np.add, e.add),
-    "sub": (np.subtract, e.sub),
-    "mul": (np.multiply, e.mul),
-    "truediv": (np.divide, e.div),
-    "floordiv": (np.floor_divide, None),
-    "mod": (np.remainder, None),
-    "pow": (np.power, None),
-    "and": (np.bitwise_and, None),
-    "or": (np.bitwise_or, None),
-    "xor": (np.bitwise_xor, None),
-    "lshift": (np.left_shift, None),
-    "rshift": (np.right_shift, None),
+_BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
 }
 _COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+_UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
+# Ufuncs that NumPy looks for as methods of the elements of an object array.
+_UFUNC_METHODS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos",
+    "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "arctan2", "hypot",
+    "fmod", "rint", "floor", "ceil", "trunc", "fabs", "sign", "degrees", "radians", "deg2rad", "rad2deg", "logical_not",
+    "conjugate", "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
+)  # fmt: skip
+
+
+def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: call(other, self)
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
+    """An in-place operator.  NumPy's scalars are immutable, so a 0-d value that is no view becomes a new one."""
+    call = TABLE[ufunc]
+
+    def operator(self: Tracer, other: Any) -> Any:
+        result = call(self, other)
+        if result is NotImplemented or (not self.atom.type.shape and self.view is None):
+            return result
+        assign_cast(self, result, ufunc.__name__)
+        return self
+
+    return operator
+
+
+# Python's numbers
 
 
 def _to_bool(self: Tracer) -> bool:
@@ -60,18 +73,20 @@ def _to_bool(self: Tracer) -> bool:
             + at_line(user_line())
         )
     nonzero = self if self.dtype.kind == "b" else self != 0
-    return bool(nonzero.builder.concretize(nonzero.reshape(()), "a branch on the value"))  # type: ignore[attr-defined]
+    return bool(nonzero.builder.concretize(nonzero, "a branch on the value"))  # type: ignore[attr-defined]
 
 
 def _to_index(self: Tracer) -> int:
-    if self.dtype.kind not in "iu" or self.size != 1:
+    if self.dtype.kind not in "iu" or self.ndim:
         raise TypeError(f"only a traced integer scalar can be an index, not {self.type}{at_line(user_line())}")
-    return int(self.builder.concretize(self.reshape(()), "the integer value"))  # type: ignore[attr-defined]
+    return int(self.builder.concretize(self, "the integer value"))
 
 
 def _to_int(self: Tracer) -> int:
-    whole = self if self.dtype.kind in "iub" else TABLE[np.trunc](self).astype(np.int64)
-    return int(whole.builder.concretize(whole.reshape(()), "the integer value"))
+    if self.size != 1:
+        raise TypeError(f"only a traced array of one element becomes an int, not {self.type}{at_line(user_line())}")
+    whole = self if self.dtype.kind in "iub" else cast(TABLE[np.trunc](self), np.dtype(np.int64))
+    return int(whole.builder.concretize(whole, "the integer value").item())
 
 
 def _to_float(self: Tracer) -> float:
@@ -83,6 +98,14 @@ def _to_float(self: Tracer) -> float:
     )
 
 
+def _item(self: Tracer, *index: int) -> Any:
+    """The value as a Python number, for integers and booleans."""
+    element = self[index] if index else self.reshape(())  # type: ignore[index, attr-defined]
+    if element.dtype.kind not in "biu":
+        _to_float(element)
+    return element.builder.concretize(element, "the integer value").item()
+
+
 def _repr(self: Tracer) -> str:
     value = self.builder.witness(self) if self.builder.is_open else None
     if value is None:
@@ -91,40 +114,111 @@ def _repr(self: Tracer) -> str:
     return f"Traced({self.type} = {text})"
 
 
+def _format(self: Tracer, spec: str) -> str:
+    value = self.builder.witness(self) if spec and self.builder.is_open else None
+    return repr(self) if value is None else format(value, spec)
+
+
+# Containers
+
+
 def _len(self: Tracer) -> int:
     if self.ndim == 0:
         raise TypeError(f"len() of unsized object{at_line(user_line())}")
     return self.shape[0]
 
 
-def _iter(self: Tracer) -> Any:
+def _iter(self: Tracer) -> Iterator[Any]:
     if self.ndim == 0:
         raise TypeError(f"iteration over a 0-d traced value{at_line(user_line())}")
-    return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+    return (getitem(self, i) for i in range(self.shape[0]))
+
+
+def _contains(self: Tracer, value: Any) -> bool:
+    return bool(np.any(self == value))
+
+
+def _tolist(self: Tracer) -> Any:
+    """The elements as nested lists of 0-d values."""
+    return [_tolist(x) for x in _iter(self)] if self.ndim else same_value(self)
+
+
+def _fill(self: Tracer, value: Any) -> None:
+    """Set every element to one number."""
+    setitem(self, Ellipsis, value)
+
+
+def _astype(
+    self: Tracer, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Tracer:
+    """A copy in another dtype."""
+    dtype = np.dtype(dtype)
+    if not np.can_cast(self.dtype, dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {self.dtype!r} to {dtype!r} according to the rule '{casting}'"
+            + at_line(user_line())
+        )
+    x = asarray(self)
+    return cast(x, dtype) if x.dtype != dtype else same_value(x) if copy else x
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose first argument is the array, as a method of it."""
+    call = TABLE[function]
+
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+        return call(self, *args, **kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = call.__doc__
+    return method
+
+
+def _set_shape(self: Tracer, shape: Any) -> None:
+    raise AttributeError(f"the shape of a traced value cannot be set; write x = x.reshape({shape}){at_line(user_line())}")
+
+
+_FUNCTIONS = (
+    np.sum, np.prod, np.mean, np.std, np.var, np.any, np.all, np.max, np.min, np.argmax, np.argmin, np.cumsum,
+    np.cumprod, np.clip, np.round, np.conjugate, np.repeat, np.take, np.squeeze, np.swapaxes, np.diagonal, np.trace,
+    np.dot, np.argsort, np.searchsorted, np.nonzero, np.ravel, np.compress, np.put, np.choose, np.argpartition,
+)  # fmt: skip
 
 
 def install() -> None:
-    """Give `Tracer` its operators and methods."""
+    """Give `Tracer` its operators, methods and properties."""
     methods: dict[str, Any] = {
         "__array_ufunc__": array_ufunc,
         "__array_function__": array_function,
+        "__array_priority__": 100.0,
+        "__hash__": None,
         "__bool__": _to_bool,
         "__index__": _to_index,
         "__int__": _to_int,
         "__float__": _to_float,
         "__complex__": _to_float,
         "__repr__": _repr,
+        "__format__": _format,
         "__len__": _len,
         "__iter__": _iter,
-        "__neg__": _unary(np.negative),
-        "__abs__": _unary(np.absolute),
-        "__invert__": _unary(np.invert),
-        "__pos__": lambda self: self,
-        "__hash__": None,
+        "__contains__": _contains,
+        "__getitem__": getitem,
+        "__setitem__": setitem,
+        "__divmod__": TABLE[np.divmod],
+        "__rdivmod__": _reflected(TABLE[np.divmod]),
+        "__round__": lambda self, ndigits=0: np.round(self, ndigits or 0),
+        "__copy__": same_value,
+        "__deepcopy__": lambda self, memo: same_value(self),
+        "item": _item,
+        "tolist": _tolist,
+        "fill": _fill,
+        "astype": _astype,
     }
-    for name, (ufunc, primitive) in _OPERATORS.items():
-        methods[f"__{name}__"], methods[f"__r{name}__"] = _binary(ufunc, primitive)
-    for name, ufunc in _COMPARISONS.items():
-        methods[f"__{name}__"] = _binary(ufunc)[0]
+    for name, ufunc in _BINARY.items():
+        methods[f"__{name}__"] = TABLE[ufunc]
+        methods[f"__r{name}__"] = _reflected(TABLE[ufunc])
+        methods[f"__i{name}__"] = _in_place(ufunc)
+    methods |= {f"__{name}__": TABLE[ufunc] for name, ufunc in (_COMPARISONS | _UNARY).items()}
+    methods |= {name: _method(getattr(np, name)) for name in _UFUNC_METHODS}
     for name, method in methods.items():
         setattr(Tracer, name, method)

@@ -93,6 +93,11 @@ def is_number(x: Any) -> bool:
     return isinstance(x, _NUMBERS)
 
 
+def is_operand(x: Any) -> bool:
+    """Whether arithmetic takes `x`: other objects may know themselves what to do with a tracer."""
+    return isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, *_NUMBERS)) or hasattr(x, "__array__")
+
+
 def is_weak(x: Any) -> bool:
     """Whether an operand takes the dtype of what it meets."""
     if x.__class__ is Tracer:

@@ -1,24 +1,41 @@
-"""NumPy's ufuncs on tracers: dtypes as NumPy resolves them, broadcasting, `out=`, `where=`, reductions."""
+"""NumPy's ufuncs on tracers: dtypes as NumPy resolves them, then one primitive, or a few."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..core.primitive import Primitive
+from ..core.program import Const, literal
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
-from ..core.types import is_complex, is_inexact
+from ..core.trace import Builder, Tracer
+from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
-from .dispatch import TABLE, implements, missing, public
-from .promotion import asarray, broadcast_shapes, cast, is_weak, kind_of, operand
+from .dispatch import TABLE, implements, public
+from .promotion import (
+    asarray,
+    broadcast_shapes,
+    broadcast_to,
+    builder,
+    cast,
+    is_number,
+    is_operand,
+    is_weak,
+    kind_of,
+    operand,
+    promote,
+    result_dtype,
+    same_value,
+)
 
-_PYTHON_NUMBERS = (float, int, bool, complex)
+Rule = Callable[..., Tracer]
+
+_PREDICATES = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isfinite, np.isnan}
 
 
 @cache
@@ -27,86 +44,389 @@ def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], .
     if any(isinstance(k, np.dtype) and k.name == "bfloat16" for k in kinds):
         dtype = np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))
         return (dtype,) * len(kinds) + (np.dtype(bool) if ufunc in _PREDICATES else dtype,)
+    return ufunc.resolve_dtypes((*_dtypes_or_types(kinds), *(None,) * ufunc.nout))  # type: ignore[arg-type]
+
+
+def _dtypes_or_types(kinds: Sequence[Any]) -> list[Any]:
+    """What `ufunc.resolve_dtypes` takes: Python's bool is not weak, nor is any number among its like."""
     if not any(isinstance(k, np.dtype) for k in kinds):
-        kinds = tuple(np.dtype(k) for k in kinds)
-    return ufunc.resolve_dtypes((*(bool_as_dtype(k) for k in kinds), *(None,) * ufunc.nout))  # type: ignore[arg-type]
+        return [np.dtype(k) for k in kinds]
+    return [np.dtype(bool) if k is bool else k for k in kinds]
 
 
-def bool_as_dtype(kind: Any) -> Any:
-    """Python's bool is not weak."""
-    return np.dtype(bool) if kind is bool else kind
+def resolved_dtypes(ufunc: np.ufunc, xs: Sequence[Any]) -> tuple[np.dtype[Any], ...]:
+    """Dtypes that NumPy gives to the operands and the result of a ufunc."""
+    try:
+        return _resolved(ufunc, tuple([kind_of(x) for x in xs]))
+    except TypeError as error:
+        raise TypeError(f"{error}{at_line(user_line())}") from None
 
 
-_PREDICATES = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isfinite, np.isnan}
+def filled(here: Builder, value: float, type: ArrayType) -> Any:
+    """The operand for a number of Python that meets an array of `type`."""
+    try:
+        atom = here.scalar(value, type.dtype)
+    except OverflowError as error:
+        raise OverflowError(f"{error}{at_line(user_line())}") from None
+    if atom.__class__ is Const:
+        return literal(value, type) if type.shape else atom
+    return broadcast_to(Tracer(here, atom), type.shape)
 
 
-def elementwise_ufunc(ufunc: np.ufunc, primitive: Primitive) -> Callable[..., Any]:
-    """The traced form of a ufunc that is one primitive; enters it in the table and returns its public form."""
+def _general(ufunc: np.ufunc, rule: Rule) -> Callable[..., Tracer]:
+    """The traced form of a ufunc for operands of any kind; `rule` is given tracers of equal shapes."""
 
     def call(*xs: Any) -> Tracer:
         if len(xs) != ufunc.nin:
             raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} operands, {len(xs)} were given{at_line(user_line())}")
-        operands = [x if isinstance(x, _PYTHON_NUMBERS) else asarray(x) for x in xs]
-        try:
-            *in_dtypes, out_dtype = _resolved(ufunc, tuple([kind_of(x) for x in operands]))
-        except TypeError as error:
-            raise TypeError(f"{error}{at_line(user_line())}") from None
+        if not all(map(is_operand, xs)):
+            return NotImplemented  # type: ignore[no-any-return]
+        operands = [x if is_number(x) else asarray(x) for x in xs]
+        *in_dtypes, out_dtype = resolved_dtypes(ufunc, operands)
         shape = operands[0].shape if len(xs) == 1 else broadcast_shapes(ufunc.__name__, *operands)
-        y = primitive(*[operand(x, d, shape) for x, d in zip(operands, in_dtypes, strict=True)])
+        y = rule(*[operand(x, d, shape) for x, d in zip(operands, in_dtypes, strict=True)])
         if y.atom.type.dtype != out_dtype:
             y = cast(y, out_dtype)
         if all(map(is_weak, operands)) and out_dtype.kind != "b":
             y.weak = True
-        return y  # type: ignore[no-any-return]
+        return y
 
     call.__name__ = ufunc.__name__
     call.__doc__ = f"`numpy.{ufunc.__name__}` on arrays and on traced values."
+    return call
+
+
+def _takes_floats(ufunc: np.ufunc) -> bool:
+    return any(t.startswith("d" * ufunc.nin + "->") for t in ufunc.types)
+
+
+def _unary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> Callable[..., Any]:
+    """Enter a ufunc of one operand in the table; `rule` replaces the primitive for what is no floating-point array."""
+    general = _general(ufunc, rule or primitive)
+    is_direct = _takes_floats(ufunc)
+
+    def call(*xs: Any) -> Tracer:
+        if is_direct and len(xs) == 1:
+            (x,) = xs
+            if x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
+                return builder().record(primitive, xs, {})[0]
+        return general(*xs)
+
+    call.__name__, call.__doc__ = general.__name__, general.__doc__
     TABLE[ufunc] = call
     return public(ufunc, call)
 
 
-_UNARY = {
-    "exp": e.exp, "exp2": e.exp2, "expm1": e.expm1, "log": e.log, "log2": e.log2, "log10": e.log10, "log1p": e.log1p,
-    "sqrt": e.sqrt, "cbrt": e.cbrt, "square": e.square, "reciprocal": e.reciprocal, "negative": e.neg,
-    "sin": e.sin, "cos": e.cos, "tan": e.tan, "arcsin": e.arcsin, "arccos": e.arccos, "arctan": e.arctan,
-    "sinh": e.sinh, "cosh": e.cosh, "tanh": e.tanh, "arcsinh": e.arcsinh, "arccosh": e.arccosh, "arctanh": e.arctanh,
-    "sign": e.sign, "isfinite": e.isfinite, "isnan": e.isnan, "isinf": e.isinf, "signbit": e.signbit,
-    "invert": e.bitwise_not, "absolute": e.abs_, "rint": e.rint,
-}  # fmt: skip
-_BINARY = {
-    "add": e.add, "subtract": e.sub, "multiply": e.mul, "divide": e.div, "maximum": e.maximum, "minimum": e.minimum,
-    "arctan2": e.arctan2, "hypot": e.hypot, "logaddexp": e.logaddexp, "logaddexp2": e.logaddexp2,
-    "copysign": e.copysign, "nextafter": e.nextafter, "floor_divide": e.floor_divide, "remainder": e.remainder,
-    "fmod": e.fmod, "equal": e.eq, "not_equal": e.ne, "less": e.lt, "less_equal": e.le, "greater": e.gt,
-    "greater_equal": e.ge, "bitwise_and": e.bitwise_and, "bitwise_or": e.bitwise_or, "bitwise_xor": e.bitwise_xor,
-    "left_shift": e.left_shift, "right_shift": e.right_shift,
-}  # fmt: skip
+def _binary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> Callable[..., Any]:
+    """Enter a ufunc of two operands in the table; `rule` replaces the primitive for what is no floating-point array."""
+    general = _general(ufunc, rule or primitive)
+    is_direct = _takes_floats(ufunc)
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: elementwise_ufunc(getattr(np, name), primitive) for name, primitive in {**_UNARY, **_BINARY}.items()
-}
+    def call(*xs: Any) -> Tracer:
+        if is_direct and len(xs) == 2:
+            x, y = xs
+            if x.__class__ is Tracer and not x.weak:
+                type = x.atom.type
+                if type.dtype.kind == "f":
+                    if y.__class__ is Tracer:
+                        if y.atom.type is type and not y.weak:
+                            return builder().record(primitive, xs, {})[0]
+                    elif y.__class__ is float or y.__class__ is int:
+                        here = builder()
+                        return here.record(primitive, (x, filled(here, y, type)), {})[0]
+            elif y.__class__ is Tracer and not y.weak and (x.__class__ is float or x.__class__ is int):
+                type = y.atom.type
+                if type.dtype.kind == "f":
+                    here = builder()
+                    return here.record(primitive, (filled(here, x, type), y), {})[0]
+        return general(*xs)
 
-_general_power = elementwise_ufunc(np.power, e.power)
-_traced_power = TABLE[np.power]
+    call.__name__, call.__doc__ = general.__name__, general.__doc__
+    TABLE[ufunc] = call
+    return public(ufunc, call)
+
+
+def _unless(kinds: str, primitive: Primitive, otherwise: Rule) -> Rule:
+    """A rule: the primitive, but `otherwise` for operands of some kinds of dtype."""
+    return lambda *xs: otherwise(*xs) if xs[0].dtype.kind in kinds else primitive(*xs)
+
+
+exp = _unary(np.exp, e.exp)
+exp2 = _unary(np.exp2, e.exp2)
+expm1 = _unary(np.expm1, e.expm1)
+log = _unary(np.log, e.log)
+log2 = _unary(np.log2, e.log2)
+log10 = _unary(np.log10, e.log10)
+log1p = _unary(np.log1p, e.log1p)
+sqrt = _unary(np.sqrt, e.sqrt)
+cbrt = _unary(np.cbrt, e.cbrt)
+square = _unary(np.square, e.square)
+reciprocal = _unary(np.reciprocal, e.reciprocal)
+negative = _unary(np.negative, e.neg)
+sin = _unary(np.sin, e.sin)
+cos = _unary(np.cos, e.cos)
+tan = _unary(np.tan, e.tan)
+arcsin = _unary(np.arcsin, e.arcsin)
+arccos = _unary(np.arccos, e.arccos)
+arctan = _unary(np.arctan, e.arctan)
+sinh = _unary(np.sinh, e.sinh)
+cosh = _unary(np.cosh, e.cosh)
+tanh = _unary(np.tanh, e.tanh)
+arcsinh = _unary(np.arcsinh, e.arcsinh)
+arccosh = _unary(np.arccosh, e.arccosh)
+arctanh = _unary(np.arctanh, e.arctanh)
+sign = _unary(np.sign, e.sign)
+isfinite = _unary(np.isfinite, e.isfinite)
+isnan = _unary(np.isnan, e.isnan)
+isinf = _unary(np.isinf, e.isinf)
+signbit = _unary(np.signbit, e.signbit)
+invert = _unary(np.invert, e.bitwise_not)
+rint = _unary(np.rint, e.rint)
+absolute = _unary(np.absolute, e.abs_, _unless("bu", e.abs_, same_value))
+floor = _unary(np.floor, e.floor, _unless("biu", e.floor, same_value))
+ceil = _unary(np.ceil, e.ceil, _unless("biu", e.ceil, same_value))
+trunc = _unary(np.trunc, e.trunc, _unless("biu", e.trunc, same_value))
+
+add = _binary(np.add, e.add, _unless("b", e.add, e.bitwise_or))
+subtract = _binary(np.subtract, e.sub)
+multiply = _binary(np.multiply, e.mul, _unless("b", e.mul, e.bitwise_and))
+divide = _binary(np.divide, e.div)
+maximum = _binary(np.maximum, e.maximum)
+minimum = _binary(np.minimum, e.minimum)
+arctan2 = _binary(np.arctan2, e.arctan2)
+hypot = _binary(np.hypot, e.hypot)
+logaddexp = _binary(np.logaddexp, e.logaddexp)
+logaddexp2 = _binary(np.logaddexp2, e.logaddexp2)
+copysign = _binary(np.copysign, e.copysign)
+nextafter = _binary(np.nextafter, e.nextafter)
+floor_divide = _binary(np.floor_divide, e.floor_divide)
+remainder = _binary(np.remainder, e.remainder)
+fmod = _binary(np.fmod, e.fmod)
+equal = _binary(np.equal, e.eq)
+not_equal = _binary(np.not_equal, e.ne)
+less = _binary(np.less, e.lt)
+less_equal = _binary(np.less_equal, e.le)
+greater = _binary(np.greater, e.gt)
+greater_equal = _binary(np.greater_equal, e.ge)
+bitwise_and = _binary(np.bitwise_and, e.bitwise_and)
+bitwise_or = _binary(np.bitwise_or, e.bitwise_or)
+bitwise_xor = _binary(np.bitwise_xor, e.bitwise_xor)
+left_shift = _binary(np.left_shift, e.left_shift)
+right_shift = _binary(np.right_shift, e.right_shift)
+
+_general_power = _general(np.power, e.power)
+_MOST_FACTORS = 64
 
 
 @implements(np.power)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
-    if isinstance(y, int | float) and not isinstance(y, bool) and not isinstance(x, _PYTHON_NUMBERS):
-        x = asarray(x)
-        if is_inexact(x.dtype) and not (x.weak and isinstance(y, float)):
-            if y == int(y if math.isfinite(y) else 0.5) and abs(y) <= 64:
-                z = e.integer_pow(x, exponent=int(y))
-                z.weak = x.weak
+    if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
+        exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
+        if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
+            is_inexact(x.dtype) or (isinstance(y, int) and 0 <= exponent)
+        ):
+            if exponent == y and exponent != math.inf:
+                z = builder().record(e.integer_pow, (x,), {"exponent": exponent})[0]
+                z.weak = x.weak and is_weak(y)
                 return z
             if y == 0.5:
-                return np.sqrt(x)  # type: ignore[call-overload]
-        elif isinstance(y, int) and x.dtype.kind in "iu" and 0 <= y <= 64:
-            z = e.integer_pow(x, exponent=y)
-            z.weak = x.weak
-            return z
-    return _traced_power(x, y)
+                return TABLE[np.sqrt](x)
+    return _general_power(x, y)
 
 
-FUNCTIONS["power"] = power
+# Ufuncs that are a few primitives
+
+
+def _composed(ufunc: np.ufunc) -> Callable[[Rule], Callable[..., Any]]:
+    """Enter a ufunc whose rule is the decorated function of tracers."""
+
+    def enter(rule: Rule) -> Callable[..., Any]:
+        TABLE[ufunc] = call = _general(ufunc, rule)
+        call.__doc__ = rule.__doc__
+        return public(ufunc, call)
+
+    return enter
+
+
+def _truth(x: Tracer) -> Tracer:
+    return x if x.dtype.kind == "b" else e.ne(x, full_like(x, 0))
+
+
+def _logical(ufunc: np.ufunc, primitive: Primitive) -> Callable[..., Any]:
+    @implements(ufunc)
+    def call(*xs: Any) -> Tracer:
+        operands = [_truth(asarray(x)) for x in xs]
+        shape = broadcast_shapes(ufunc.__name__, *operands)
+        return primitive(*(broadcast_to(x, shape) for x in operands))  # type: ignore[no-any-return]
+
+    return call
+
+
+logical_and = _logical(np.logical_and, e.bitwise_and)
+logical_or = _logical(np.logical_or, e.bitwise_or)
+logical_xor = _logical(np.logical_xor, e.bitwise_xor)
+logical_not = _logical(np.logical_not, e.bitwise_not)
+
+
+@_composed(np.positive)
+def positive(x: Tracer) -> Tracer:
+    """`+x`: a copy."""
+    return same_value(x)
+
+
+@_composed(np.conjugate)
+def conjugate(x: Tracer) -> Tracer:
+    """The complex conjugate of each element."""
+    return e.conj(x) if is_complex(x.dtype) else same_value(x)  # type: ignore[no-any-return]
+
+
+@_composed(np.fabs)
+def fabs(x: Tracer) -> Tracer:
+    """The absolute value, in floating point."""
+    return e.abs_(x)  # type: ignore[no-any-return]
+
+
+@_composed(np.float_power)
+def float_power(x: Tracer, y: Tracer) -> Tracer:
+    """`x ** y` in float64 or complex128."""
+    return e.power(x, y)  # type: ignore[no-any-return]
+
+
+def _scaled(factor: float) -> Rule:
+    return lambda x: e.mul(x, full_like(x, factor))
+
+
+deg2rad = _composed(np.deg2rad)(_scaled(math.pi / 180))
+rad2deg = _composed(np.rad2deg)(_scaled(180 / math.pi))
+radians = _composed(np.radians)(_scaled(math.pi / 180))
+degrees = _composed(np.degrees)(_scaled(180 / math.pi))
+
+
+def _ignoring_nan(primitive: Primitive) -> Rule:
+    def rule(x: Tracer, y: Tracer) -> Tracer:
+        if not is_inexact(x.dtype):
+            return primitive(x, y)  # type: ignore[no-any-return]
+        return e.select(e.isnan(x), y, e.select(e.isnan(y), x, primitive(x, y)))  # type: ignore[no-any-return]
+
+    return rule
+
+
+fmax = _composed(np.fmax)(_ignoring_nan(e.maximum))
+fmin = _composed(np.fmin)(_ignoring_nan(e.minimum))
+
+
+@_composed(np.heaviside)
+def heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
+    """0 for negative `x`, 1 for positive, `at_zero` for 0."""
+    zero = full_like(x, 0)
+    step = e.select(e.lt(x, zero), zero, full_like(x, 1))
+    return e.select(e.isnan(x), full_like(x, math.nan), e.select(e.eq(x, zero), at_zero, step))  # type: ignore[no-any-return]
+
+
+@implements(np.ldexp)
+def ldexp(x: Any, exponent: Any) -> Any:
+    """`x * 2**exponent`."""
+    x, exponent = asarray(x), asarray(exponent)
+    if exponent.dtype.kind not in "biu":
+        raise TypeError(f"ldexp takes integer exponents, not {exponent.type}{at_line(user_line())}")
+    *_, dtype = resolved_dtypes(np.ldexp, (x, cast(exponent, np.dtype(np.int32))))
+    # In two steps, so that a power of two that is itself out of range can lead to a number that is not.
+    half = exponent >> 1
+    x = cast(x, dtype)
+    return x * cast(np.exp2(cast(half, dtype)), dtype) * cast(np.exp2(cast(exponent - half, dtype)), dtype)
+
+
+@implements(np.modf)
+def modf(x: Any) -> Any:
+    """The fractional and the integral part of each element, both with its sign."""
+    (x,) = promote("modf", x)
+    x = cast(x, resolved_dtypes(np.modf, (x,))[0])
+    whole = e.trunc(x)
+    fraction = e.select(e.isinf(x), full_like(x, 0), e.sub(x, whole))
+    return e.copysign(fraction, x), whole
+
+
+@implements(np.divmod)
+def divmod(x: Any, y: Any) -> Any:
+    """`(x // y, x % y)`."""
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+# out=, where=, dtype=
+
+# A value that is harmless to a ufunc, for operands of which `where` leaves the result out.
+_HARMLESS = {np.arccosh: 2, np.arcsin: 0, np.arccos: 0, np.arctanh: 0, np.log1p: 0}
+
+
+def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: Sequence[Any], options: Any) -> Any:
+    """A ufunc called with `out`, `where`, `dtype` or other options."""
+    out, where, dtype = options.pop("out", None), options.pop("where", True), options.pop("dtype", None)
+    casting = options.pop("casting", "same_kind")
+    unknown = [k for k, v in options.items() if (k, v) not in (("order", "K"), ("order", "C"), ("subok", True))]
+    if unknown:
+        raise TypeError(f"{ufunc.__name__} on traced values does not take {unknown[0]}={at_line(user_line())}")
+    if out is not None and out.__class__ is tuple and ufunc.nout == 1:
+        (out,) = out
+    if dtype is not None:
+        xs = _cast_for(ufunc, xs, np.dtype(dtype), casting)
+    if where is True:
+        return deliver(implementation(*xs), out, ufunc.__name__, casting)
+    if out is None:
+        raise ValueError(
+            f"np.{ufunc.__name__} with where= leaves the other elements undefined; give out=, for instance "
+            f"out=np.zeros_like(x), or write np.where(condition, ..., ...){at_line(user_line())}"
+        )
+    mask, harmless = asarray(where), _HARMLESS.get(ufunc, 1)
+    result = implementation(*(x if is_number(x) else np.where(mask, x, harmless) for x in xs))
+    return deliver(np.where(mask, cast(asarray(result), out.dtype), out), out, ufunc.__name__, casting)
+
+
+def _cast_for(ufunc: np.ufunc, xs: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
+    """Operands in the dtypes of the loop that computes a result of `dtype`."""
+    operands = [asarray(x) for x in xs]
+    try:
+        dtypes = ufunc.resolve_dtypes(
+            (*_dtypes_or_types([kind_of(x) for x in operands]), *(None,) * ufunc.nout),  # type: ignore[arg-type]
+            signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout),
+            casting=casting,
+        )
+    except TypeError as error:
+        raise TypeError(f"{error}{at_line(user_line())}") from None
+    return [cast(x, d) for x, d in zip(operands, dtypes[: ufunc.nin], strict=True)]
+
+
+def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:
+    """`result`, or `out` after the result has been assigned to it."""
+    if out is None:
+        return result
+    if out.__class__ is not Tracer:
+        raise not_assignable(out, name)
+    assign_cast(out, asarray(result), name, casting)
+    return out
+
+
+def not_assignable(target: Any, name: str) -> TypeError:
+    """The error for a plain array that traced values cannot be put into."""
+    return TypeError(
+        f"np.{name} cannot put traced values into an array of type {type(target).__name__}, which holds numbers; make "
+        f"the array by np.zeros_like(x) or ftrans.numpy.zeros(shape){at_line(user_line())}"
+    )
+
+
+def assign_cast(target: Tracer, new: Tracer, name: str, casting: Any = "same_kind") -> None:
+    """Assign the result of an operation to an array, if its dtype and shape may become those of the array."""
+    from .views import assign
+
+    dtype = target.dtype
+    if not np.can_cast(new.dtype, dtype, casting):
+        raise TypeError(
+            f"Cannot cast ufunc '{name}' output from {new.dtype!r} to {dtype!r} with casting rule '{casting}'; the array "
+            f"that is assigned to keeps its dtype, so convert it first, by .astype({new.dtype.name}){at_line(user_line())}"
+        )
+    if np.broadcast_shapes(new.shape, target.shape) != target.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape {new.shape}"
+            + at_line(user_line())
+        )
+    assign(target, broadcast_to(cast(new, dtype), target.shape))

@@ -47,7 +47,9 @@ class DotGeneral(Primitive):
         )
 
     def numpy(self, x: Any, y: Any, *, contract: Dims, batch: Dims) -> Any:
-        return _numpy_form(x.ndim, y.ndim, contract, batch)(x, y)
+        product = _numpy_form(x.ndim, y.ndim, contract, batch)(x, y)
+        # NumPy multiplies matrices of the small formats in a larger one.
+        return product if product.dtype == x.dtype else product.astype(x.dtype)
 
     def xla(self, x: Any, y: Any, *, contract: Dims, batch: Dims) -> Any:
         from jax import lax
@@ -108,8 +110,6 @@ class DotGeneral(Primitive):
         out = self.type_rule(x.type, y.type, contract=contract, batch=batch)
         for a, b, side in ((x, y, 0), (y, x, 1)):
             value = splat(a)
-            if value is not None and value == 0:
-                return full_like(out, 0)
             if a.ndim == 0:
                 return mul(broadcast(a, shape=b.shape, dims=()), b)
             if value is not None:

@@ -56,12 +56,13 @@ class Elementwise(Primitive):
     ) -> None:
         self.name = name
         self._numpy = numpy
-        self._xla = xla
+        self._xla: Any = xla
         self._partials = partials
         self._transposed = transposed
         self._result = result
         self._accepts = accepts
         self._simplify = simplify
+        self._is_plain = result is None and type(self) is Elementwise and (accepts is None or accepts(np.dtype(float)))
         if python is None and isinstance(numpy, np.ufunc):
             python = f"np.{numpy.__name__}({', '.join(['{}'] * numpy.nin)})"
         self._python = python
@@ -75,6 +76,13 @@ class Elementwise(Primitive):
             raise TypeError(f"{self.name} is not defined for {first}")
         return first if self._result is None else first.with_dtype(self._result(first.dtype))
 
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        # Types are interned, so for most equations two comparisons of addresses tell all.
+        first = types[0]
+        if self._is_plain and first.dtype.kind == "f" and all([t is first for t in types]):
+            return (first,)
+        return super().output_types(types, params)
+
     def numpy(self, *arrays: Any) -> Any:
         return self._numpy(*arrays)
 
@@ -82,11 +90,11 @@ class Elementwise(Primitive):
         return None if self._python is None else self._python.format(*operands)
 
     def xla(self, *arrays: Any) -> Any:
-        if callable(self._xla):
-            return self._xla(*arrays)
-        from jax import lax
+        if isinstance(self._xla, str):
+            from jax import lax
 
-        return getattr(lax, self._xla)(*arrays)
+            self._xla = getattr(lax, self._xla)
+        return self._xla(*arrays)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         out = self(*primals, **params)
@@ -170,10 +178,21 @@ def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
     return None
 
 
+def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
+    """A function of `jax.lax` for numbers, and what it means for booleans, where NumPy takes both."""
+
+    def call(x: Any, y: Any) -> Any:
+        from jax import lax
+
+        return getattr(lax, of_booleans if x.dtype == np.bool_ else of_numbers)(x, y)
+
+    return call
+
+
 add = Elementwise(
     "add",
     np.add,
-    "add",
+    _either("add", "bitwise_or"),
     lambda z, x, y: [lambda t: t, lambda t: t],
     transposed=lambda ct, x, y: [lambda: ct, lambda: ct],
     python="{} + {}",
@@ -191,7 +210,7 @@ sub = Elementwise(
 mul = Elementwise(
     "mul",
     np.multiply,
-    "mul",
+    _either("mul", "bitwise_and"),
     lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(x, t)],
     transposed=lambda ct, x, y: [lambda: mul(ct, y), lambda: mul(x, ct)],
     python="{} * {}",
@@ -238,7 +257,7 @@ class IntegerPow(Elementwise):
             return " * ".join([x] * n)
         if n == 4:
             return f"np.square({x} * {x})"
-        return {-1: f"1.0 / {x}", -2: f"1.0 / ({x} * {x})"}.get(n, f"np.power({x}, {n})")
+        return {-1: f"np.reciprocal({x})", -2: f"np.reciprocal({x} * {x})"}.get(n, f"np.power({x}, {n})")
 
     def xla(self, *arrays: Any, exponent: int = 1) -> Any:
         from jax import lax
@@ -290,7 +309,7 @@ reciprocal = _unary(
     np.reciprocal,
     "reciprocal",
     lambda y, x, t: neg(mul(t, mul(y, y))),
-    python="1.0 / {}",
+    python="np.reciprocal({})",
 )
 
 # Exponentials, logarithms, roots
@@ -322,7 +341,7 @@ arccos = _unary("arccos", np.arccos, "acos", lambda y, x, t: neg(div(t, sqrt(_on
 arctan = _unary("arctan", np.arctan, "atan", lambda y, x, t: div(t, add(full_like(x, 1), mul(x, x))))
 sinh = _unary("sinh", np.sinh, "sinh", lambda y, x, t: mul(t, cosh(x)))
 cosh = _unary("cosh", np.cosh, "cosh", lambda y, x, t: mul(t, sinh(x)))
-tanh = _unary("tanh", np.tanh, "tanh", lambda y, x, t: mul(t, _one_minus_square(y)))
+tanh = _unary("tanh", np.tanh, "tanh", lambda y, x, t: mul(t, sub(full_like(y, 1), mul(y, y))))
 arcsinh = _unary("arcsinh", np.arcsinh, "asinh", lambda y, x, t: div(t, sqrt(add(mul(x, x), full_like(x, 1)))))
 arccosh = _unary(
     "arccosh",
@@ -361,16 +380,25 @@ hypot = Elementwise(
 
 
 def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, exponential: Elementwise) -> list[Partial]:
-    # An infinite result must not meet an equally infinite operand: inf - inf is not a number.
-    base = select(isfinite(z), z, full_like(z, 0))
-    return [lambda t: mul(t, exponential(sub(x, base))), lambda t: mul(t, exponential(sub(y, base)))]
+    zero = full_like(z, 0)
+
+    def weight(operand: Tracer) -> Tracer:
+        # An infinite result must not meet an equally infinite operand: inf - inf is not a number.
+        limit = select(bitwise_and(eq(operand, z), gt(z, zero)), zero, full_like(z, -math.inf))
+        return exponential(select(isinf(z), limit, sub(operand, select(isinf(z), zero, z))))
+
+    return [lambda t: mul(t, weight(x)), lambda t: mul(t, weight(y))]
 
 
 logaddexp = Elementwise(
     "logaddexp", np.logaddexp, _jnp("logaddexp"), lambda z, x, y: _logaddexp_partials(z, x, y, exp), accepts=_is_real
 )
 logaddexp2 = Elementwise(
-    "logaddexp2", np.logaddexp2, _jnp("logaddexp2"), lambda z, x, y: _logaddexp_partials(z, x, y, exp2), accepts=_is_real
+    "logaddexp2",
+    np.logaddexp2,
+    _jnp("logaddexp2"),
+    lambda z, x, y: _logaddexp_partials(z, x, y, exp2),
+    accepts=_is_real,
 )
 
 # Choice: at ties both operands get half of the derivative.
@@ -411,9 +439,7 @@ class Select(Elementwise):
         condition, x, y = primals
         _, tx, ty = tangents
         out = select(condition, x, y)
-        return out, select(
-            condition, full_like(x, 0) if tx is None else tx, full_like(y, 0) if ty is None else ty
-        )
+        return out, select(condition, full_like(x, 0) if tx is None else tx, full_like(y, 0) if ty is None else ty)
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         condition, x, y = operands
@@ -440,9 +466,7 @@ def _copysign_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
 
 
 copysign = Elementwise("copysign", np.copysign, _jnp("copysign"), _copysign_partials, accepts=_is_real)
-nextafter = Elementwise(
-    "nextafter", np.nextafter, "nextafter", lambda z, x, y: [lambda t: t, None], accepts=_is_real
-)
+nextafter = Elementwise("nextafter", np.nextafter, "nextafter", lambda z, x, y: [lambda t: t, None], accepts=_is_real)
 abs_ = Elementwise(
     "abs",
     np.abs,
@@ -453,21 +477,49 @@ abs_ = Elementwise(
 
 # Division with remainder: the quotient is piecewise constant.
 
-floor_divide = _constant("floor_divide", np.floor_divide, _jnp("floor_divide"), python="{} // {}")
+
+def _integer_division(name: str) -> Callable[..., Any]:
+    """A division of `jax.numpy` whose result is 0 where an integer is divided by 0, as it is in NumPy."""
+
+    def call(x: Any, y: Any) -> Any:
+        import jax.numpy as jnp
+
+        if not _is_integer(x.dtype):
+            return getattr(jnp, name)(x, y)
+        is_zero = y == 0
+        return jnp.where(is_zero, 0, getattr(jnp, name)(x, jnp.where(is_zero, 1, y))).astype(x.dtype)
+
+    return call
+
+
+floor_divide = _constant("floor_divide", np.floor_divide, _integer_division("floor_divide"), python="{} // {}")
 remainder = Elementwise(
     "remainder",
     np.remainder,
-    _jnp("remainder"),
+    _integer_division("remainder"),
     lambda z, x, y: [lambda t: t, lambda t: neg(mul(t, floor_divide(x, y)))],
     python="{} % {}",
 )
 fmod = Elementwise(
-    "fmod", np.fmod, _jnp("fmod"), lambda z, x, y: [lambda t: t, lambda t: neg(mul(t, trunc(div(x, y))))]
+    "fmod", np.fmod, _integer_division("fmod"), lambda z, x, y: [lambda t: t, lambda t: neg(mul(t, trunc(div(x, y))))]
 )
 
 # Piecewise constant functions
 
-sign = _constant("sign", np.sign, "sign")
+
+def _sign_partials(y: Tracer, x: Tracer) -> list[Partial]:
+    if not is_complex(x.dtype):
+        return [None]
+
+    def along(t: Tracer) -> Tracer:
+        # A complex sign is x / |x|: only the part of the tangent at right angles to x turns it.
+        radial = convert(real(mul(conj(y), t)), dtype=x.dtype)
+        return div(sub(t, mul(y, radial)), _safe_divisor(convert(abs_(x), dtype=x.dtype)))
+
+    return [along]
+
+
+sign = Elementwise("sign", np.sign, "sign", _sign_partials)
 floor = _constant("floor", np.floor, "floor", accepts=_is_real)
 ceil = _constant("ceil", np.ceil, "ceil", accepts=_is_real)
 trunc = _constant("trunc", np.trunc, _jnp("trunc"), accepts=_is_real)
@@ -556,7 +608,9 @@ class Convert(Elementwise):
         return types[0].with_dtype(dtype)
 
     def numpy(self, *arrays: Any, dtype: Any = None) -> Any:
-        return arrays[0].real.astype(dtype) if _drops_imaginary(arrays[0].dtype, dtype) else arrays[0].astype(dtype)
+        # A Python number may have come this far: comparisons of them are no arrays.
+        x = np.asarray(arrays[0])
+        return (x.real if _drops_imaginary(x.dtype, dtype) else x).astype(dtype)[()]
 
     def python(self, operands: Sequence[str], params: Params) -> None:
         return None
@@ -565,6 +619,8 @@ class Convert(Elementwise):
         from jax import lax
 
         (x,) = arrays
+        if is_complex(x.dtype) and np.dtype(dtype).kind == "b":
+            return lax.ne(x, lax.full_like(x, 0))
         return lax.convert_element_type(lax.real(x) if _drops_imaginary(x.dtype, dtype) else x, dtype)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Primitives that move elements and compute nothing: reshape, transpose, broadcast, concatenate, pad, slice, reverse."""
+"""Primitives that move elements and compute nothing: reshape, transpose, broadcast, concatenate, pad, slice."""
 
 from __future__ import annotations
 
@@ -265,9 +265,7 @@ class Pad(Primitive):
         if value.shape != () or value.dtype != x.dtype:
             raise TypeError(f"padding of {x} needs a scalar of its dtype, not {value}")
         return x.with_shape(
-            tuple(
-                n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(x.shape, before, after, interior, strict=True)
-            )
+            tuple(n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(x.shape, before, after, interior, strict=True))
         )
 
     @staticmethod
@@ -297,6 +295,7 @@ class Pad(Primitive):
     def transpose(
         self, ct: Tracer, operands: Sequence[Any], *, before: Shape, after: Shape, interior: Shape
     ) -> list[Tangent]:
+        from .elementwise import sub
         from .reductions import reduce_sum
 
         x, value = operands
@@ -310,7 +309,7 @@ class Pad(Primitive):
         ct_value = None
         if isinstance(value, ArrayType):
             every = tuple(range(ct.ndim))
-            ct_value = reduce_sum(ct, axes=every) - reduce_sum(kept, axes=every)
+            ct_value = sub(reduce_sum(ct, axes=every), reduce_sum(kept, axes=every))
         return [kept if isinstance(x, ArrayType) else None, ct_value]
 
     def batch(
@@ -334,9 +333,7 @@ class Pad(Primitive):
         padded = pad(x, full((), 0, x.dtype), **padding)
         return select(inside, padded, broadcast(value, shape=padded.shape, dims=(0,))), True
 
-    def simplify(
-        self, operands: Sequence[Tracer], *, before: Shape, after: Shape, interior: Shape
-    ) -> Tracer | None:
+    def simplify(self, operands: Sequence[Tracer], *, before: Shape, after: Shape, interior: Shape) -> Tracer | None:
         x, value = operands
         if not any(before) and not any(after) and not any(interior):
             return x
@@ -407,7 +404,7 @@ class Iota(Primitive):
     def numpy(self, *, shape: Shape, axis: int, dtype: Any) -> Any:
         line = np.arange(shape[axis], dtype=dtype)
         aligned = line.reshape(tuple(n if i == axis else 1 for i, n in enumerate(shape)))
-        return np.ascontiguousarray(np.broadcast_to(aligned, shape))
+        return np.array(np.broadcast_to(aligned, shape))
 
     def xla(self, *, shape: Shape, axis: int, dtype: Any) -> Any:
         from jax import lax

@@ -48,9 +48,9 @@ def _batch(program: Program, size: int, batched: Flags, wanted: Flags) -> Batch:
     def apply(eqn: Eqn, operands: list[Lane]) -> Sequence[Lane]:
         values = [x for x, _ in operands]
         flags = [b for _, b in operands]
+        if not any(flags):
+            return [(y, False) for y in builder.repeat(eqn, values)]
         with attributed_to(eqn.line):
-            if not any(flags):
-                return [(y, False) for y in eqn.primitive.bind_all(values, eqn.params)]
             results, out_flags = eqn.primitive.batch(size, values, flags, **eqn.params)
         return list(zip(results, out_flags, strict=True)) if eqn.primitive.multiple_results else [(results, out_flags)]
 

@@ -1,7 +1,8 @@
 """Derivative programs: jvp, split and transpose put together.
 
 `linearize` divides a jvp program into its values and a linear program; `pullback` transposes the linear part.
-`gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.
+`gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.  None of them
+simplifies: that is done once, when the whole program is known and about to run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
 from .jvp import jvp
-from .simplify import simplify
 from .split import split
 from .transpose import transpose
 
@@ -55,16 +55,16 @@ def linearize(program: Program, active: Flags) -> Linear:
 def _linearize(program: Program, active: Flags) -> Linear:
     derived = jvp(program, active)
     tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
-    simple = simplify(derived.program)
-    halves = split(simple, tangent_inputs)
+    halves = split(derived.program, tangent_inputs)
     count = len(program.outputs)
     is_linear = iter(halves.out_unknown[count:])
     # A tangent that depends on no tangent is zero: a linear map of nothing.
     out_active = tuple(a and next(is_linear) for a in derived.out_active)
     if out_active != derived.out_active:
-        kept = [a for a, u in zip(simple.outputs[count:], halves.out_unknown[count:], strict=True) if u]
+        kept = [a for a, u in zip(derived.program.outputs[count:], halves.out_unknown[count:], strict=True) if u]
+        outputs = (*derived.program.outputs[:count], *kept)
         halves = split(
-            Program(simple.name, simple.inputs, simple.eqns, (*simple.outputs[:count], *kept)), tangent_inputs
+            Program(derived.program.name, derived.program.inputs, derived.program.eqns, outputs), tangent_inputs
         )
     return Linear(halves.known, halves.unknown, halves.residual_count, out_active, ())
 
@@ -78,7 +78,7 @@ def _pullback(program: Program, active: Flags) -> Linear:
     parts = linearize(program, active)
     linear = (False,) * parts.residual_count + (True,) * active.count(True)
     turned = transpose(parts.linear, linear)
-    return parts._replace(linear=simplify(turned.program), in_active=turned.in_active)
+    return parts._replace(linear=turned.program, in_active=turned.in_active)
 
 
 def gradient(program: Program, active: Flags, with_value: bool) -> Program:
@@ -106,7 +106,7 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
         types = [t for t, a in zip(program.in_types, active, strict=True) if a]
         gradients = [next(cts) if next(has_ct) else full(t.shape, 0, t.dtype) for t in types]
         outs = results[0 if with_value else 1 : count] + gradients
-        return simplify(builder.finish(outs, f"grad({program.name})"))
+        return builder.finish(outs, f"grad({program.name})")
 
 
 def basis(type: ArrayType, start: int = 0, stop: int | None = None) -> Tracer:
@@ -161,7 +161,7 @@ def _jacobian_forward(program: Program, active: Flags, wanted: int, chunk: int |
                     column.append(_block_of_columns(block, out.type, type))
             columns.append(column)
         blocks = [column[j] for j in range(wanted) for column in columns]
-        return simplify(builder.finish([*outs, *blocks], f"jacobian({program.name})"))
+        return builder.finish([*outs, *blocks], f"jacobian({program.name})")
 
 
 def _block_of_columns(pushed: Tracer | None, out: ArrayType, wrt: ArrayType) -> Tracer:
@@ -193,7 +193,7 @@ def _jacobian_reverse(program: Program, active: Flags, wanted: int, chunk: int |
             for row, wrt in zip(rows, types, strict=True):
                 shape = (*out.shape, *wrt.shape)
                 blocks.append(full(shape, 0, wrt.dtype) if row is None else reshape(row, shape=shape))
-        return simplify(builder.finish([*results[:count], *blocks], f"jacobian({program.name})"))
+        return builder.finish([*results[:count], *blocks], f"jacobian({program.name})")
 
 
 def _in_chunks(linear: Program, residuals: Sequence[Tracer], type: ArrayType, chunk: int | None) -> list[Tracer]:

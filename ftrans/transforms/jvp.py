@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program, ProgramError, literal
 from ..core.source import at_line, attributed_to
-from ..core.trace import Builder, Tracer, building
+from ..core.trace import Builder, Tracer, building, repeat
 
 Flags = tuple[bool, ...]
 Dual = tuple[Tracer, Tracer | None]
@@ -65,9 +65,9 @@ def _tracer(builder: Builder, const: Const) -> Tracer:
 def _apply(eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
     primals = [x for x, _ in operands]
     tangents = [t for _, t in operands]
+    if not any([t is not None for t in tangents]):
+        return [(y, None) for y in repeat(eqn, primals)]
     with attributed_to(eqn.line):
-        if all(t is None for t in tangents):
-            return [(y, None) for y in eqn.primitive.bind_all(primals, eqn.params)]
         outs, out_tangents = eqn.primitive.jvp(primals, tangents, **eqn.params)
     duals: list[Dual] = (
         list(zip(outs, out_tangents, strict=True)) if eqn.primitive.multiple_results else [(outs, out_tangents)]
@@ -75,6 +75,7 @@ def _apply(eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
     for y, t in duals:
         if t is not None and t.type is not y.type:
             raise ProgramError(
-                f"the jvp rule of {eqn.primitive.name} gives a tangent {t.type} for a result {y.type}{at_line(eqn.line)}"
+                f"the jvp rule of {eqn.primitive.name} gives a tangent {t.type} for a result {y.type}"
+                + at_line(eqn.line)
             )
     return duals

@@ -61,18 +61,18 @@ def _rewrite(program: Program) -> tuple[Program, bool]:
         several = eqn.primitive.multiple_results
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
-            if simpler is not None:
-                if several:
-                    changed.append(eqn)
-                return simpler if several else [simpler]  # type: ignore[no-any-return]
-            folded = None if several else _fold(eqn, operands)
-            if folded is not None:
-                return [Tracer(builder, folded)]
-            key = (eqn.primitive, *(x.atom for x in operands), *eqn.params.values())
-            results = known.get(key)
-            if results is None:
-                results = known[key] = eqn.primitive.bind_all(operands, eqn.params)
-            return results
+        if simpler is not None:
+            if several:
+                changed.append(eqn)
+            return simpler if several else [simpler]  # type: ignore[no-any-return]
+        folded = None if several else _fold(eqn, operands)
+        if folded is not None:
+            return [Tracer(builder, folded)]
+        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.values())
+        results = known.get(key)
+        if results is None:
+            results = known[key] = builder.repeat(eqn, operands)
+        return results
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
@@ -81,10 +81,10 @@ def _rewrite(program: Program) -> tuple[Program, bool]:
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
     """The constant that an equation of constants computes, or None."""
-    consts = [x.atom for x in operands if isinstance(x.atom, Const)]
-    type = eqn.outputs[0].type
+    consts = [x.atom for x in operands if x.atom.__class__ is Const]
     if len(consts) != len(operands):
         return None
+    type = eqn.outputs[0].type
     splats = bool(consts) and eqn.primitive.broadcasts and all(c.is_splat for c in consts)
     if not splats and max([type.size, *(c.type.size for c in consts)]) > _FOLDED_SIZE:
         return None

@@ -6,7 +6,6 @@ cotangent that is zero is absent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
@@ -65,7 +64,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
             if all(ct is None for ct in outs):
                 continue
             operands = [
-                Tracer(builder, a) if isinstance(a, Const) else known[a] if a in known else a.type
+                Tracer(builder, a) if isinstance(a, Const) else known.get(a, a.type)
                 for a in eqn.operands
             ]
             with attributed_to(eqn.line):
@@ -93,8 +92,7 @@ def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict
             linear_eqns.append(eqn)
             continue
         operands = [Tracer(builder, a) if isinstance(a, Const) else known[a] for a in eqn.operands]
-        with attributed_to(eqn.line):
-            known.update(zip(eqn.outputs, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+        known.update(zip(eqn.outputs, builder.repeat(eqn, operands), strict=True))
     return linear_eqns
 
 

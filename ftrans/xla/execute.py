@@ -50,9 +50,7 @@ def lower(program: Program, args: Sequence[Any]) -> list[Any]:
     def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
         # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
         scalar_will_do = eqn.primitive.broadcasts and not all(isinstance(x, Const) for x in operands)
-        values = [
-            x.value if scalar_will_do and isinstance(x, Const) and x.is_splat else array(x) for x in operands
-        ]
+        values = [x.value if scalar_will_do and isinstance(x, Const) and x.is_splat else array(x) for x in operands]
         try:
             result = eqn.primitive.xla(*values, **eqn.params)
         except Exception as error:

@@ -1,0 +1,610 @@
+"""Control flow inside programs: cond, switch, scan, map, while_loop, fori_loop.
+
+The functions given to them are traced to sub-programs.  What those close over becomes an operand, so derivatives
+reach it.  Outside of a trace the sub-programs run at once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.cond import cond as cond_primitive
+from ..control.scan import scan as scan_primitive
+from ..control.subprograms import rewired
+from ..control.while_loop import while_
+from ..core import tree
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
+from ..core.types import ArrayType, type_of
+from ..numpy.promotion import asarray, cast, has_tracer, is_weak, operand, result_dtype
+from ..ops.elementwise import add, convert, maximum, minimum, ne
+from ..ops.shapes import full_like, iota
+from ..xla import is_jax_tracer
+from .call import name_of, run, trace_flat, type_name
+
+Function = Callable[..., Any]
+
+
+def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
+    """The result of one of two functions, chosen by a condition that may be traced.
+
+    Only the chosen function runs, except where `vmap` gives every lane its own condition: then both run on all lanes.
+    A condition that is a plain bool calls its function directly.
+
+    Args:
+        pred: a bool, or a bool array of shape ().  A number counts as true unless it is zero.
+        true_fn: called with the operands where `pred` holds.
+        false_fn: called with the operands where it does not.  Its result must have the structure, shapes and dtypes
+            of that of `true_fn`; Python numbers take the dtype of their counterpart.
+        operands: arrays, numbers and containers of them.
+
+    Returns:
+        What the chosen function returns.
+
+    Raises:
+        TypeError: the results of the functions differ in structure or type (both are shown, by path), or `pred` is not
+            a scalar.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> f = lambda x: ft.cond(x > 0, np.sin, lambda x: x**2, x)
+        >>> ft.grad(f)(-1.5)
+        np.float64(-3.0)
+    """
+    pred = _scalar(pred, "pred", "cond")
+    known = _known_value(pred)
+    if known is not None:
+        return (true_fn if known else false_fn)(*operands)
+
+    def index_of(tracer: Tracer) -> Tracer:
+        holds = tracer if tracer.dtype.kind == "b" else ne(tracer, full_like(tracer, 0))
+        return convert(holds, dtype=np.dtype(np.int64))  # type: ignore[no-any-return]
+
+    return _choose("cond", pred, index_of, [false_fn, true_fn], ["false_fn", "true_fn"], operands)
+
+
+def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+    """The result of one of several functions, chosen by an index that may be traced.
+
+    Args:
+        index: an integer, or an integer array of shape ().  One that is out of range is clamped to it.
+        branches: the functions, each called with the operands.  Their results must agree as those of `cond`.
+        operands: arrays, numbers and containers of them.
+
+    Returns:
+        What `branches[index]` returns.
+
+    Raises:
+        TypeError: the results of the functions differ in structure or type (both are shown, by path), or `index` is not
+            an integer scalar.
+        ValueError: there are no branches.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> f = lambda i, x: ft.switch(i, [np.sin, np.cos, lambda x: x**2], x)
+        >>> ft.vmap(f, in_axes=(0, None))(np.array([2, 9, -1]), 3.0)
+        array([9.        , 9.        , 0.14112001])
+    """
+    branches = list(branches)
+    if not branches:
+        raise ValueError(f"switch needs at least one branch{at_line(user_line())}")
+    index = _integer(index, "index", "switch")
+    last = len(branches) - 1
+    known = _known_value(index)
+    if known is not None or last == 0:
+        return branches[min(max(int(known or 0), 0), last)](*operands)
+
+    def index_of(tracer: Tracer) -> Tracer:
+        tracer = minimum(tracer, full_like(tracer, min(last, np.iinfo(tracer.dtype).max)))
+        tracer = convert(tracer, dtype=np.dtype(np.int64))
+        return maximum(tracer, full_like(tracer, 0))  # type: ignore[no-any-return]
+
+    return _choose("switch", index, index_of, branches, [f"branch {i}" for i in range(last + 1)], operands)
+
+
+def scan(
+    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
+) -> tuple[Any, Any]:
+    """A loop over the leading axis of arrays that carries values from step to step.
+
+    It is what this does, at the cost of tracing `f` once::
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, np.stack(ys)
+
+    Reverse mode keeps what it needs of each step, so its memory grows with the length.
+
+    Args:
+        f: `(carry, x) -> (carry, y)`.  Carry and `y` may be containers, and `y` may be None.
+        init: the first carry.  Each later one has its structure, shapes and dtypes; Python numbers in `init` take the
+            types that `f` returns in their place.
+        xs: array, or container of arrays, of shapes (length, ...): `x` is what stands at one index.  None if `f` needs
+            no `x`, which is then None; `length` must be given.
+        length: the number of steps; needed only without `xs`.
+        reverse: whether to run from the last index to the first.  Results keep the order of `xs`.
+        unroll: how many steps XLA compiles into one iteration.
+
+    Returns:
+        `(carry, ys)`: the last carry, and for each array of shape s in `y` an array of shape (length, *s).
+
+    Raises:
+        TypeError: `f` returns no pair, or a carry of another structure or type (both are shown, by path).
+        ValueError: leading axes of `xs` and `length` disagree.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.scan(lambda total, x: (total + x, total * x), 0.0, np.array([1.0, 2.0, 3.0]))
+        (np.float64(6.0), array([0., 2., 9.]))
+    """
+    elements = _Leaves.of(xs, "xs", "scan")
+    length = _length(elements, length)
+    unroll = operator.index(unroll)
+    if unroll < 1:
+        raise ValueError(f"unroll of scan must be at least 1, not {unroll}{at_line(user_line())}")
+
+    def step(carry: Any, values: list[Tracer]) -> tuple[Any, Any]:
+        out = f(carry, tree.unflatten(elements.structure, values))
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise TypeError(
+                f"the function of scan must return a pair (carry, y), but {name_of(f)} returned {_described(out)}"
+                + at_line(user_line())
+            )
+        return out
+
+    first = _Leaves.of(init, "init", "scan")
+    x_types = [t.with_shape(t.shape[1:]) for t in elements.types]
+    body = _trace_body("scan", f, step, first, x_types)
+    return _run_scan(body, first, elements.leaves, lambda xs: xs, length, bool(reverse), unroll)
+
+
+def map(f: Function, xs: Any) -> Any:
+    """`f` applied to what stands at each index of the leading axis, one after the other.
+
+    It takes less memory than `vmap(f)(xs)`, and more time.
+
+    Args:
+        f: function of one argument.
+        xs: array, or container of arrays, of shapes (length, ...).
+
+    Returns:
+        For each array of shape s in the result of `f`, an array of shape (length, *s).
+
+    Raises:
+        ValueError: leading axes of `xs` disagree.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.map(lambda row: np.sum(row**2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([ 5., 25.])
+    """
+    return scan(lambda _, x: (None, f(x)), None, xs)[1]
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+    """A loop that goes on as long as a condition holds.
+
+    It is what this does, at the cost of tracing each function once::
+
+        carry = init
+        while cond_fun(carry):
+            carry = body_fun(carry)
+        return carry
+
+    Forward mode, `vmap` and `jit` work; under `vmap` it runs until every lane is done, and lanes that are done keep
+    their values.  Reverse mode does not: use `scan`, or `fori_loop` with plain integers for bounds.
+
+    Args:
+        cond_fun: `carry -> bool`, a scalar.
+        body_fun: `carry -> carry`.
+        init: the first carry: an array, a number or a container.  Each later one has its structure, shapes and dtypes;
+            Python numbers in `init` take the types that `body_fun` returns in their place.
+
+    Returns:
+        The first carry for which `cond_fun` does not hold.
+
+    Raises:
+        TypeError: `body_fun` returns a carry of another structure or type (both are shown, by path), or `cond_fun`
+            no bool.
+
+    Example:
+        >>> import ftrans as ft
+        >>> newton = lambda a: ft.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
+        >>> ft.jvp(newton, (2.0,), (1.0,))[1].round(9)
+        np.float64(0.353553391)
+    """
+    first = _Leaves.of(init, "init", "while_loop")
+    body = _trace_body("while_loop", body_fun, lambda carry, _: (body_fun(carry), None), first)
+
+    def test(tracers: list[Tracer]) -> Any:
+        holds = cond_fun(tree.unflatten(first.structure, tracers))
+        if not _is_array(holds) or type_of(holds) is not ArrayType((), np.bool_):
+            raise TypeError(
+                f"the condition of while_loop must return one bool, but {name_of(cond_fun)} returned "
+                f"{_described(holds)}{at_line(user_line())}"
+            )
+        return holds
+
+    reason = NoWitness("the condition of while_loop runs before every step, so a branch inside it has no single value")
+    condition, _ = trace_flat(cond_fun, body.types, test, reason, body.weak)
+    carries, cond_consts, body_consts = len(body.types), len(condition.captured), len(body.captured)
+
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        consts, carry = tracers[: cond_consts + body_consts], tracers[cond_consts + body_consts :]
+        return while_(  # type: ignore[no-any-return]
+            *consts,
+            *(operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)),
+            cond=rewired(condition.program, [*range(carries, carries + cond_consts), *range(carries)]),
+            body=rewired(body.program, [*range(carries, carries + body_consts), *range(carries)]),
+            cond_consts=cond_consts,
+            body_consts=body_consts,
+        )
+
+    outs = _run("while_loop", record, [*condition.captured, *body.captured, *first.leaves])
+    return tree.unflatten(first.structure, outs)
+
+
+def fori_loop(lower: Any, upper: Any, body: Function, init: Any) -> Any:
+    """A loop over the integers from `lower` up to, and not including, `upper`.
+
+    With plain integers for bounds it is a `scan`, and every derivative works.  With traced bounds it is a `while_loop`,
+    through which reverse mode is not defined.
+
+    Args:
+        lower: first index, an integer.
+        upper: the index to stop before, an integer.
+        body: `(index, carry) -> carry`.
+        init: the first carry, as in `while_loop`.
+
+    Returns:
+        The last carry; `init` if `upper <= lower`.
+
+    Raises:
+        TypeError: a bound is not an integer, or `body` returns a carry of another structure or type (both are shown,
+            by path).
+
+    Example:
+        >>> import ftrans as ft
+        >>> power = lambda x: ft.fori_loop(0, 5, lambda i, y: y * x, 1.0)
+        >>> ft.value_and_grad(power)(2.0)
+        (np.float64(32.0), np.float64(80.0))
+    """
+    lower, upper = (_integer(x, name, "fori_loop") for x, name in ((lower, "lower"), (upper, "upper")))
+    start, stop = _known_value(lower), _known_value(upper)
+    if start is None or stop is None:
+        return while_loop(lambda pair: pair[0] < upper, lambda pair: (pair[0] + 1, body(*pair)), (lower, init))[1]
+    first = _Leaves.of(init, "init", "fori_loop")
+    index = ArrayType((), result_dtype(lower, upper))
+    weak = is_weak(lower) and is_weak(upper)
+    length = max(stop - start, 0)
+
+    def step(carry: Any, values: list[Tracer]) -> tuple[Any, Any]:
+        return body(values[0], carry), None
+
+    def indices(_: list[Tracer]) -> list[Tracer]:
+        numbers = iota(shape=(length,), axis=0, dtype=index.dtype)
+        return [add(numbers, full_like(numbers, start)) if start else numbers]
+
+    traced = _trace_body("fori_loop", body, step, first, [index], [weak])
+    return _run_scan(traced, first, [], indices, length, False, 1)[0]
+
+
+# Arguments
+
+
+class _Leaves(NamedTuple):
+    """A container taken apart: its leaves, their types, its structure, and itself and its name for messages."""
+
+    leaves: list[Any]
+    types: list[ArrayType]
+    structure: tree.Structure
+    container: Any
+    name: str
+
+    @classmethod
+    def of(cls, container: Any, name: str, what: str) -> _Leaves:
+        leaves, structure = tree.flatten(container)
+        for index, x in enumerate(leaves):
+            if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+                leaves[index] = asarray(x)
+            elif not _is_array(x):
+                raise TypeError(
+                    f"{what} takes arrays, numbers and containers of them, but {name}{tree.paths(container)[index]} is "
+                    f"{type_name(x)}; close over it instead{at_line(user_line())}"
+                )
+        return cls(leaves, [type_of(x) for x in leaves], structure, container, name)
+
+    def path(self, index: int) -> str:
+        """How to get to a leaf."""
+        return f"{self.name}{tree.paths(self.container)[index]}"
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _described(x: Any) -> str:
+    return str(type_of(x)) if _is_array(x) else f"a {type(x).__name__}"
+
+
+def _scalar(x: Any, name: str, what: str) -> Any:
+    """`x`, if it is a number or an array of shape ()."""
+    if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+        x = asarray(x)
+    if not _is_array(x):
+        raise TypeError(f"{name} of {what} must be a number, not {type_name(x)}{at_line(user_line())}")
+    if type_of(x).shape != ():
+        raise TypeError(
+            f"{name} of {what} must have the shape (), not {type_of(x)}; numpy.where chooses between the elements of "
+            f"arrays, and vmap applies a function of one element to all of them{at_line(user_line())}"
+        )
+    return x
+
+
+def _integer(x: Any, name: str, what: str) -> Any:
+    """`x`, if it is an integer or an integer array of shape ()."""
+    x = _scalar(x, name, what)
+    if type_of(x).dtype.kind not in "iu":
+        raise TypeError(f"{name} of {what} must be an integer, not {type_of(x)}{at_line(user_line())}")
+    return x
+
+
+def _known_value(x: Any) -> Any:
+    """The Python number that a scalar is, or None where it is traced."""
+    return None if x.__class__ is Tracer or is_jax_tracer(x) else np.asarray(x).item()
+
+
+def _length(xs: _Leaves, length: int | None) -> int:
+    """The number of steps of a scan."""
+    lengths: dict[int, str] = {} if length is None else {operator.index(length): "length"}
+    for index, t in enumerate(xs.types):
+        if not t.ndim:
+            raise ValueError(
+                f"{xs.path(index)} of scan is one number ({t}), which has no leading axis; make it an array"
+                + at_line(user_line())
+            )
+        lengths.setdefault(t.shape[0], f"{xs.path(index)} ({t})")
+    if not lengths:
+        raise ValueError(f"scan without xs needs length, the number of steps{at_line(user_line())}")
+    if len(lengths) > 1:
+        found = ", ".join(f"{n} by {source}" for n, source in lengths.items())
+        raise ValueError(f"scan is asked for different numbers of steps: {found}{at_line(user_line())}")
+    (found_length,) = lengths
+    if found_length < 0:
+        raise ValueError(f"the length of scan cannot be {found_length}{at_line(user_line())}")
+    return found_length
+
+
+# Tracing of branches and bodies
+
+
+def _tracers(out: Any, what: str, f: Function) -> tuple[list[Tracer], tree.Structure]:
+    """The leaves of what a traced function returned, as tracers."""
+    leaves, structure = tree.flatten(out)
+    for index, x in enumerate(leaves):
+        if x.__class__ is not Tracer:
+            try:
+                leaves[index] = asarray(x)
+            except TypeError:
+                raise TypeError(
+                    f"{name_of(f)}, a function of {what}, returned {type_name(x)} at result{tree.paths(out)[index]}, "
+                    f"which is not an array{at_line(user_line())}"
+                ) from None
+    return leaves, structure
+
+
+class _Body(NamedTuple):
+    """The traced body of a loop.
+
+    Attributes:
+        program: takes the carry, elements of sequences, then what it captured; returns the carry, then elements.
+        captured: what it captured.
+        types: types of the carry.
+        weak: which of the carry are still Python numbers.
+        more: structure of what it returns besides the carry.
+    """
+
+    program: Program
+    captured: list[Any]
+    types: list[ArrayType]
+    weak: list[bool]
+    more: tree.Structure
+
+
+Step = Callable[[Any, list[Tracer]], tuple[Any, Any]]
+
+
+def _trace_body(
+    what: str,
+    f: Function,
+    step: Step,
+    first: _Leaves,
+    x_types: Sequence[ArrayType] = (),
+    x_weak: Sequence[bool] = (),
+) -> _Body:
+    """Trace `step(carry, xs)`, again until the Python numbers in the first carry have the types that it returns."""
+    types, weak = first.types, [is_weak(x) for x in first.leaves]
+    for _ in range(2 * sum(weak) + 2):
+        body, returned = _trace_step(what, f, step, first, [*types, *x_types], [*weak, *x_weak])
+        body = body._replace(types=types, weak=weak)
+        types = [_joined(x, t, y) for x, t, y in zip(first.leaves, types, returned, strict=True)]
+        weak = [w and y.weak for w, y in zip(weak, returned, strict=True)]
+        if types == body.types and weak == body.weak:
+            break
+    wrong = [
+        f"\n  {first.path(i)}: {t} came in, {y.type} was returned"
+        for i, (x, t, y) in enumerate(zip(first.leaves, types, returned, strict=True))
+        if not _fits(x, t, y)
+    ]
+    if wrong:
+        raise TypeError(
+            f"the carry of {what} must keep its shapes and dtypes from step to step, but {name_of(f)} changes them:"
+            f"{''.join(wrong)}{at_line(user_line())}"
+        )
+    return body
+
+
+def _trace_step(
+    what: str, f: Function, step: Step, first: _Leaves, types: Sequence[ArrayType], weak: Sequence[bool]
+) -> tuple[_Body, list[Tracer]]:
+    """Trace a body for given types of carry and elements; also return the carry as the function returned it."""
+    count = len(first.leaves)
+    found: list[Any] = []
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        carry, rest = step(tree.unflatten(first.structure, tracers[:count]), tracers[count:])
+        returned, structure = _tracers(carry, what, f)
+        if structure != first.structure:
+            raise TypeError(
+                f"the carry of {what} must keep its structure: {first.structure} came in, and {name_of(f)} "
+                f"returned {structure}{at_line(user_line())}"
+            )
+        more, more_structure = _tracers(rest, what, f)
+        found.extend((returned, more_structure))
+        fitted = [
+            cast(y, t.dtype) if _fits(x, t, y) else y
+            for x, t, y in zip(first.leaves, types[:count], returned, strict=True)
+        ]
+        return [*fitted, *more]
+
+    reason = NoWitness(f"the body of {what} runs once for every step, so a branch inside it has no single value")
+    traced, _ = trace_flat(f, types, rebuild, reason, weak)
+    returned, more = found
+    return _Body(traced.program, traced.captured, [], [], more), returned
+
+
+def _joined(x: Any, t: ArrayType, y: Tracer) -> ArrayType:
+    """The type of a carry that starts as the number `x`, is now `t`, and comes back as `y`."""
+    return ArrayType(y.shape if t.shape == () else t.shape, result_dtype(x, y)) if is_weak(x) else t
+
+
+def _fits(x: Any, t: ArrayType, y: Tracer) -> bool:
+    """Whether `y` can come back for a carry of type `t` that starts as `x`: numbers take the dtype that they meet."""
+    if is_weak(x):
+        return y.shape == t.shape and result_dtype(x, y) == t.dtype
+    return y.type is t or (y.weak and y.shape == t.shape and result_dtype(t, y) == t.dtype)
+
+
+def _run_scan(
+    body: _Body,
+    first: _Leaves,
+    sequences: Sequence[Any],
+    xs_of: Callable[[list[Tracer]], list[Tracer]],
+    length: int,
+    reverse: bool,
+    unroll: int,
+) -> tuple[Any, Any]:
+    consts, carries = len(body.captured), len(body.types)
+    count = len(body.program.inputs) - consts
+    program = rewired(body.program, [*range(count, count + consts), *range(count)])
+
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        carry = tracers[consts : consts + carries]
+        return scan_primitive.apply(
+            program,
+            tracers[:consts],
+            [operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)],
+            xs_of(tracers[consts + carries :]),
+            length,
+            reverse,
+            unroll,
+        )
+
+    outs = _run("scan", record, [*body.captured, *first.leaves, *sequences])
+    return tree.unflatten(first.structure, outs[:carries]), tree.unflatten(body.more, outs[carries:])
+
+
+class _Branch(NamedTuple):
+    """A traced branch: its program, what it captured, and what the function returned."""
+
+    program: Program
+    captured: list[Any]
+    out: Any
+    structure: tree.Structure
+    returned: list[Tracer]
+
+
+def _trace_branch(what: str, f: Function, given: _Leaves, dtypes: Sequence[Any] | None = None) -> _Branch:
+    returned: list[Any] = []
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        out = f(*tree.unflatten(given.structure, tracers))
+        leaves, structure = _tracers(out, what, f)
+        returned.extend((out, structure, leaves))
+        return leaves if dtypes is None else [cast(y, d) for y, d in zip(leaves, dtypes, strict=True)]
+
+    reason = NoWitness(f"a branch of {what} is traced for every value that its operands may have")
+    traced, _ = trace_flat(f, given.types, rebuild, reason, [is_weak(x) for x in given.leaves])
+    return _Branch(traced.program, traced.captured, *returned)
+
+
+def _choose(
+    what: str,
+    selector: Any,
+    index_of: Callable[[Tracer], Tracer],
+    branches: Sequence[Function],
+    names: Sequence[str],
+    operands: tuple[Any, ...],
+) -> Any:
+    """Trace the branches and record the choice between them."""
+    given = _Leaves.of(operands, "operands", what)
+    traces = [_trace_branch(what, f, given) for f in branches]
+    first = traces[0]
+    for trace, name in zip(traces, names, strict=True):
+        if trace.structure != first.structure:
+            raise TypeError(
+                f"the branches of {what} must return the same structure, but {names[0]} returned {first.structure} "
+                f"and {name} returned {trace.structure}{at_line(user_line())}"
+            )
+    columns = list(zip(*(t.returned for t in traces), strict=True))
+    dtypes = [result_dtype(*column) for column in columns]
+    wrong = [
+        f"\n  result{path}: " + ", ".join(f"{y.type} from {name}" for y, name in zip(column, names, strict=True))
+        for path, column, dtype in zip(tree.paths(first.out), columns, dtypes, strict=True)
+        if not all(y.shape == column[0].shape and (y.weak or y.dtype == dtype) for y in column)
+    ]
+    if wrong:
+        raise TypeError(
+            f"the branches of {what} must return the same shapes and dtypes:{''.join(wrong)}{at_line(user_line())}"
+        )
+    for number, trace in enumerate(traces):
+        if any(y.dtype != d for y, d in zip(trace.returned, dtypes, strict=True)):
+            traces[number] = _trace_branch(what, branches[number], given, dtypes)
+    programs = tuple(_with_all_captures(traces, number, len(given.leaves)) for number in range(len(traces)))
+
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        index, *rest = tracers
+        return cond_primitive(index_of(index), *rest, branches=programs)  # type: ignore[no-any-return]
+
+    captured = [x for trace in traces for x in trace.captured]
+    return tree.unflatten(first.structure, _run(what, record, [selector, *given.leaves, *captured]))
+
+
+def _with_all_captures(traces: Sequence[_Branch], number: int, count: int) -> Program:
+    """The program of a branch with inputs for what the other branches captured, too."""
+    inputs: list[int | ArrayType] = list(range(count))
+    for other, trace in enumerate(traces):
+        mine = other == number
+        inputs += [count + i if mine else type_of(x) for i, x in enumerate(trace.captured)]
+    return rewired(traces[number].program, inputs)
+
+
+def _run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:
+    """Record equations in the running trace, or run them at once where there is none."""
+    if current_builder() is not None:
+        return record([asarray(x) for x in operands])
+    builder = Builder([type_of(x) for x in operands], NoWitness(f"the operands of {what} are given later"), shared=True)
+    with building(builder):
+        program = builder.finish(record(builder.inputs()), what)
+    return run(program, [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands])

@@ -1,0 +1,681 @@
+"""Scan: a program that runs once for every element of its sequences and carries values from one run to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.interpret import evaluate, inline
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal, needed_eqns
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType
+from ..ops import elementwise as e
+from ..ops import shapes as s
+from ..transforms.batch import batch as batch_program
+from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import simplify as simplify_program
+from ..transforms.split import Residual, Result, SplitEqn
+from ..transforms.split import split as split_program
+from ..transforms.transpose import transpose as transpose_program
+from ..xla.execute import is_jax_tracer, lower
+from .subprograms import (
+    Flags,
+    chosen,
+    cut,
+    either,
+    filled,
+    others,
+    redundant,
+    rewired,
+    specialized,
+    spread,
+    used_inputs,
+)
+
+# What reverse mode computes again rather than keeps for every element, where that takes no more memory.
+_CHEAP: frozenset[Primitive] = frozenset(
+    (
+        e.add, e.sub, e.mul, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real, e.imag,
+        e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
+        s.broadcast, s.reshape,
+    )
+)  # fmt: skip
+
+
+class Scan(Primitive):
+    """`carry, y = program(*consts, *carry, *x)` for every element `x` of the sequences, from first to last.
+
+    Operands are `consts` constants, `carries` initial carries and the sequences, whose leading axis is `length`.
+    Results are the final carries and the sequences of every `y`.  With `reverse` it starts at the last element.
+    `unroll` is how many steps XLA puts in one iteration of its loop.
+    """
+
+    name = "scan"
+    multiple_results = True
+
+    def apply(
+        self,
+        program: Program,
+        fixed: Sequence[Any],
+        carry: Sequence[Any],
+        xs: Sequence[Any],
+        length: int,
+        reverse: bool,
+        unroll: int,
+    ) -> list[Any]:
+        """Record the loop of `program` over constants, initial carries and sequences."""
+        params = _params(program, length, reverse, unroll, len(fixed), len(carry))
+        return self.bind_all([*fixed, *carry, *xs], params)
+
+    def type_rule(
+        self, *types: ArrayType, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
+    ) -> list[ArrayType]:
+        fixed, carry, xs = cut(types, consts, carries)
+        for x in xs:
+            if x.shape[:1] != (length,):
+                raise TypeError(f"a sequence of {length} elements cannot be {x}")
+        elements = [x.with_shape(x.shape[1:]) for x in xs]
+        if program.in_types != (*fixed, *carry, *elements):
+            raise TypeError(f"{program.name} takes {program.in_types}, not {(*fixed, *carry, *elements)}")
+        if program.out_types[:carries] != tuple(carry):
+            raise TypeError(f"{program.name} returns {program.out_types[:carries]} for a carry of {tuple(carry)}")
+        return [*carry, *(_sequence(t, length) for t in program.out_types[carries:])]
+
+    def numpy(
+        self, *arrays: Any, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
+    ) -> list[Any]:
+        fixed, carry, xs = cut(arrays, consts, carries)
+        if not length:
+            carry = [np.array(x)[()] for x in carry]
+        ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
+        for i in reversed(range(length)) if reverse else range(length):
+            outs = evaluate(program, [*fixed, *carry, *[x[i] for x in xs]])
+            carry = outs[:carries]
+            for y, element in zip(ys, outs[carries:], strict=True):
+                y[i] = element
+        return [*carry, *ys]
+
+    def xla(
+        self, *arrays: Any, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
+    ) -> list[Any]:
+        from jax import jit, lax
+
+        def loop(*arrays: Any) -> list[Any]:
+            fixed, init, xs = cut(arrays, consts, carries)
+
+            def step(carry: Any, x: Any) -> Any:
+                return tuple(cut(lower(program, [*fixed, *carry, *x]), carries))
+
+            carry, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
+            return [*carry, *ys]
+
+        if any(map(is_jax_tracer, arrays)):
+            return loop(*arrays)
+        key = ("compiled scan", length, reverse, unroll, consts, carries)
+        return program.derive(key, lambda: jit(loop))(*arrays)  # type: ignore[no-any-return]
+
+    def jvp(
+        self,
+        primals: Sequence[Tracer],
+        tangents: Sequence[Tangent],
+        *,
+        program: Program,
+        consts: int,
+        carries: int,
+        length: int,
+        reverse: bool,
+        unroll: int,
+    ) -> Any:
+        of_fixed, of_carry, of_xs = cut(tangents, consts, carries)
+        fixed_active, carry_active, xs_active = (tuple(t is not None for t in ts) for ts in (of_fixed, of_carry, of_xs))
+        no_ys = (False,) * (len(program.outputs) - carries)
+        while True:
+            active = (*fixed_active, *carry_active, *xs_active)
+            derived = jvp_program(program, active, (*carry_active, *no_ys))
+            if derived.out_active[:carries] == carry_active:
+                break
+            carry_active = derived.out_active[:carries]
+        inputs = _with_tangents(active, consts, carries)
+        outputs = _with_tangents(derived.out_active, carries)
+        fixed, carry, xs = cut(primals, consts, carries)
+        outs = self.apply(
+            simplify_program(rewired(derived.program, inputs, outputs)),
+            [*fixed, *chosen(of_fixed, fixed_active)],
+            [*carry, *filled(of_carry, carry, carry_active)],
+            [*xs, *chosen(of_xs, xs_active)],
+            length,
+            reverse,
+            unroll,
+        )
+        restored = [outs[outputs.index(i)] for i in range(len(outputs))]
+        results, out_tangents = cut(restored, len(program.outputs))
+        return results, spread(out_tangents, derived.out_active)
+
+    def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
+        program, *loop = params.values()
+        key = ("split scan", *loop, tuple(unknown))
+        return program.derive(key, lambda: _split(tuple(unknown), **params))  # type: ignore[no-any-return]
+
+    def transpose(
+        self,
+        cotangents: Any,
+        operands: Sequence[Any],
+        *,
+        program: Program,
+        length: int,
+        reverse: bool,
+        unroll: int,
+        consts: int,
+        carries: int,
+    ) -> list[Tangent]:
+        given = tuple(isinstance(x, ArrayType) for x in operands)
+        linear = _linear(program, given, consts, carries)
+        if not all(linear[consts : consts + carries]):
+            # A carry that is not linear, a counter for instance, has to run forwards first.
+            params = _params(program, length, reverse, unroll, consts, carries)
+            return self._transpose_linear_part(cotangents, operands, given, params)
+        turned = _transposed(program, linear, tuple(ct is not None for ct in cotangents), consts, carries)
+        fixed, _, xs = cut(operands, consts, carries)
+        fixed_linear, _, xs_linear = cut(linear, consts, carries)
+        of_carry, of_ys = cut(cotangents, carries)
+        totals = [s.full_like(t, 0) for t in chosen(chosen(fixed, fixed_linear), turned.fixed_active)]
+        outs = self.apply(
+            turned.program,
+            others(fixed, fixed_linear),
+            [*totals, *filled(of_carry, program.out_types[:carries], turned.carry_active)],
+            [*others(xs, xs_linear), *(ct for ct in of_ys if ct is not None)],
+            length,
+            not reverse,
+            unroll,
+        )
+        of_fixed, of_carry, of_xs = cut(outs, turned.fixed_active.count(True), turned.carry_active.count(True))
+        results = [
+            *spread(spread(of_fixed, turned.fixed_active), fixed_linear),
+            *spread(of_carry, turned.carry_active),
+            *spread(spread(of_xs, turned.xs_active), xs_linear),
+        ]
+        return [ct if g else None for ct, g in zip(results, given, strict=True)]
+
+    def _transpose_linear_part(
+        self, cotangents: Any, operands: Sequence[Any], given: Flags, params: dict[str, Any]
+    ) -> list[Tangent]:
+        halves = self.split(given, [], **params)
+        known = self(*(operands[i] for i in halves.known_operands), **halves.known_params)
+        results = iter(known)
+        values = [None if u else next(results) for u in halves.out_unknown]
+        residuals = list(results)
+
+        def operand(i: int | Residual | Result) -> Any:
+            if isinstance(i, int):
+                return operands[i]
+            return residuals[i.index] if isinstance(i, Residual) else values[i.index]
+
+        cts = self.transpose(
+            chosen(cotangents, halves.out_unknown),
+            [operand(i) for i in halves.unknown_operands],
+            **halves.unknown_params,
+        )
+        found = {i: ct for i, ct in zip(halves.unknown_operands, cts, strict=True) if isinstance(i, int)}
+        return [found.get(i) for i in range(len(operands))]
+
+    def batch(
+        self,
+        size: int,
+        operands: Sequence[Tracer],
+        batched: Sequence[bool],
+        *,
+        program: Program,
+        consts: int,
+        carries: int,
+        length: int,
+        reverse: bool,
+        unroll: int,
+    ) -> Any:
+        fixed_flags, given, xs_flags = (tuple(f) for f in cut(batched, consts, carries))
+        no_ys = (False,) * (len(program.outputs) - carries)
+        flags = given
+        while True:
+            derived = batch_program(program, size, (*fixed_flags, *flags, *xs_flags), (*flags, *no_ys))
+            if derived.out_batched[:carries] == flags:
+                break
+            flags = derived.out_batched[:carries]
+        fixed, carry, xs = cut(operands, consts, carries)
+        outs = self.apply(
+            simplify_program(derived.program),
+            fixed,
+            [s.with_batch_axis(size, x, g) if f else x for x, g, f in zip(carry, given, flags, strict=True)],
+            [_swapped(x) if f else x for x, f in zip(xs, xs_flags, strict=True)],
+            length,
+            reverse,
+            unroll,
+        )
+        carry, ys = cut(outs, carries)
+        ys = [_swapped(y) if f else y for y, f in zip(ys, derived.out_batched[carries:], strict=True)]
+        return [*carry, *ys], list(derived.out_batched)
+
+    def simplify(
+        self,
+        operands: Sequence[Tracer],
+        *,
+        program: Program,
+        length: int,
+        reverse: bool,
+        unroll: int,
+        consts: int,
+        carries: int,
+    ) -> list[Any] | None:
+        fixed, carry, xs = cut(operands, consts, carries)
+        if length == 0:
+            return [*carry, *(s.full((0, *t.shape), 0, t.dtype) for t in program.out_types[carries:])]
+        if length == 1:
+            elements = [s.reshape(x, shape=x.shape[1:]) for x in xs]
+            carry, ys = cut(inline(simplify_program(program), [*fixed, *carry, *elements]), carries)
+            return [*carry, *(s.reshape(y, shape=(1, *y.shape)) for y in ys)]
+        plan = _Plan(program, fixed, carry, xs, length)
+        plan.improve()
+        if plan.program is program:
+            return None
+        outs: list[Any] = []
+        if plan.outputs:
+            outs = self.apply(plan.program, plan.fixed, plan.carry, plan.xs, length, reverse, unroll)
+        plan.results.update(zip(plan.outputs, outs, strict=True))
+        for index, same in plan.same.items():
+            plan.results[index] = plan.results[same]
+        return [plan.results[i] for i in range(len(program.outputs))]
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        params = eqn.params
+        consts, carries = params["consts"], params["carries"]
+        program: Program = params["program"]
+        every = range(len(program.inputs))
+        needed, of_ys = (tuple(f) for f in cut(used, carries))
+        while True:
+            outputs = [i for i, n in enumerate((*needed, *of_ys)) if n]
+            pruned = simplify_program(rewired(program, every, outputs))
+            inputs_used = used_inputs(pruned)
+            grown = either(needed, inputs_used[consts : consts + carries])
+            if grown == needed:
+                break
+            needed = grown
+        kept = (*inputs_used[:consts], *needed, *inputs_used[consts + carries :])
+        if all(kept) and all(of_ys):
+            return eqn
+        return Eqn(
+            self,
+            tuple(chosen(eqn.operands, kept)),
+            {
+                **params,
+                "program": simplify_program(rewired(pruned, [i for i, k in enumerate(kept) if k])),
+                "consts": kept[:consts].count(True),
+                "carries": needed.count(True),
+            },
+            tuple(chosen(eqn.outputs, (*needed, *of_ys))),
+            eqn.line,
+        )
+
+
+def _params(program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int) -> Params:
+    """The parameters of a loop, in the order in which they are compared."""
+    return {
+        "program": program,
+        "length": length,
+        "reverse": reverse,
+        "unroll": unroll,
+        "consts": consts,
+        "carries": carries,
+    }
+
+
+def _sequence(element: ArrayType, length: int) -> ArrayType:
+    return element.with_shape((length, *element.shape))
+
+
+def _swapped(x: Tracer) -> Tracer:
+    """`x` with its first two axes, of the batch and of the sequence, swapped."""
+    return s.transpose(x, axes=(1, 0, *range(2, x.ndim)))  # type: ignore[no-any-return]
+
+
+def _with_tangents(active: Flags, *counts: int) -> list[int]:
+    """Indices of values and of the tangents behind all of them, so that tangents follow the values of their group."""
+    position = len(active)
+    order: list[int] = []
+    for group in cut(range(len(active)), *counts):
+        order += group
+        for i in group:
+            if active[i]:
+                order.append(position)
+                position += 1
+    return order
+
+
+# Reverse mode
+
+
+def _linear(program: Program, given: Flags, consts: int, carries: int) -> Flags:
+    """Which inputs depend on linear operands.  A carry may do so although it starts from a known value."""
+    fixed, carry, xs = (tuple(f) for f in cut(given, consts, carries))
+    while True:
+        grown = either(carry, split_program(program, (*fixed, *carry, *xs)).out_unknown[:carries])
+        if grown == carry:
+            return (*fixed, *carry, *xs)
+        carry = grown
+
+
+def _split(
+    unknown: Flags, *, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
+) -> SplitEqn:
+    unknown = _linear(program, unknown, consts, carries)
+    no_ys = (False,) * (len(program.outputs) - carries)
+    halves = split_program(program, unknown, (*unknown[consts : consts + carries], *no_ys))
+    known, later = halves.known, halves.unknown
+    fixed_known, carry_known, xs_known = cut(
+        [i for i, u in enumerate(unknown) if not u],
+        unknown[:consts].count(False),
+        unknown[consts : consts + carries].count(False),
+    )
+    fixed_later, carry_later, xs_later = cut(
+        [i for i, u in enumerate(unknown) if u],
+        unknown[:consts].count(True),
+        unknown[consts : consts + carries].count(True),
+    )
+    fixed_vars, _, xs_vars = cut(known.inputs, len(fixed_known), len(carry_known))
+    stacked, again = _residuals(known, later.inputs[: halves.residual_count], fixed_vars, xs_vars)
+    known_results = [i for i, u in enumerate(halves.out_unknown) if not u]
+    known_outputs = list(known.outputs[: len(known_results)])
+    sequences = {a: i for a, i in zip(known_outputs, known_results, strict=True) if i >= carries}
+    saved = [v for v in stacked if v not in sequences]
+
+    eqns = [*again, *later.eqns]
+    used = {a for q in eqns for a in q.operands} | set(later.outputs)
+    fixed_used, xs_used = [v in used for v in fixed_vars], [v in used for v in xs_vars]
+    unknown_vars = cut(later.inputs[halves.residual_count :], len(fixed_later), len(carry_later))
+    later_inputs = [
+        *chosen(fixed_vars, fixed_used),
+        *unknown_vars[0],
+        *unknown_vars[1],
+        *chosen(xs_vars, xs_used),
+        *stacked,
+        *unknown_vars[2],
+    ]
+    return SplitEqn(
+        known=scan,
+        known_params=_params(
+            simplify_program(Program(known.name, known.inputs, known.eqns, [*known_outputs, *saved])),
+            length,
+            reverse,
+            unroll,
+            len(fixed_known),
+            len(carry_known),
+        ),
+        known_operands=[*fixed_known, *carry_known, *xs_known],
+        unknown=scan,
+        unknown_params=_params(
+            simplify_program(Program(later.name, later_inputs, eqns, later.outputs)),
+            length,
+            reverse,
+            unroll,
+            fixed_used.count(True) + len(fixed_later),
+            len(carry_later),
+        ),
+        unknown_operands=[
+            *chosen(fixed_known, fixed_used),
+            *fixed_later,
+            *carry_later,
+            *chosen(xs_known, xs_used),
+            *(Result(sequences[v]) if v in sequences else Residual(saved.index(v)) for v in stacked),
+            *xs_later,
+        ],
+        residual_types=[_sequence(v.type, length) for v in saved],
+        out_unknown=halves.out_unknown,
+    )
+
+
+def _residuals(
+    known: Program, wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
+) -> tuple[list[Var], list[Eqn]]:
+    """Which values of each step to keep in sequences so that the `wanted` are at hand, and the equations to run again.
+
+    Constants and sequences of the loop are at hand anyway.  What depends on constants alone is never kept for every
+    step: computed again, it moves out of the loop.
+    """
+    free = {*fixed, *xs}
+    fixed_only: set[Atom] = set(fixed)
+    definitions: dict[Atom, Eqn] = {}
+    for eqn in known.eqns:
+        definitions.update((v, eqn) for v in eqn.outputs)
+        if all(isinstance(a, Const) or a in fixed_only for a in eqn.operands):
+            fixed_only.update(eqn.outputs)
+
+    def is_source(v: Atom) -> bool:
+        return v not in fixed_only and (v not in definitions or definitions[v].primitive not in _CHEAP)
+
+    def sources(v: Var) -> dict[Var, None]:
+        found: dict[Var, None] = {}
+        seen: set[Atom] = set()
+        pending: list[Atom] = [v]
+        while pending:
+            a = pending.pop()
+            if a in seen or a in free or isinstance(a, Const):
+                continue
+            seen.add(a)
+            if is_source(a):
+                found[a] = None
+            elif a in definitions:
+                pending.extend(definitions[a].operands)
+        return found
+
+    kept: dict[Var, None] = {v: None for v in wanted if v not in free and is_source(v)}
+    for v in wanted:
+        if v not in free and v not in kept:
+            new = [x for x in sources(v) if x not in kept]
+            cheaper = sum(x.type.nbytes for x in new) <= v.type.nbytes
+            kept.update((x, None) for x in (new if cheaper else [v]))
+    missing = {v for v in wanted if v not in kept and v not in free}
+    again: list[Eqn] = []
+    for eqn in reversed(known.eqns):
+        if not missing.isdisjoint(eqn.outputs):
+            again.append(eqn)
+            missing.update(a for a in eqn.operands if isinstance(a, Var) and a not in kept and a not in free)
+    return list(kept), again[::-1]
+
+
+class _Transposed:
+    """The body of a transposed loop, and which linear inputs and carries it has cotangents for."""
+
+    def __init__(self, program: Program, fixed_active: Flags, carry_active: Flags, xs_active: Flags) -> None:
+        self.program = program
+        self.fixed_active = fixed_active
+        self.carry_active = carry_active
+        self.xs_active = xs_active
+
+
+def _transposed(program: Program, linear: Flags, active: Flags, consts: int, carries: int) -> _Transposed:
+    key = ("transposed scan", linear, active, consts, carries)
+    return program.derive(key, lambda: _transpose(program, linear, active, consts, carries))
+
+
+def _transpose(program: Program, linear: Flags, active: Flags, consts: int, carries: int) -> _Transposed:
+    carry_active, ys_active = (tuple(f) for f in cut(active, carries))
+    fixed_linear, _, xs_linear = cut(linear, consts, carries)
+    fixed_count, xs_count = fixed_linear.count(True), xs_linear.count(True)
+    while True:
+        wanted = (*(False,) * fixed_count, *carry_active, *(False,) * xs_count)
+        turned = transpose_program(program, linear, (*carry_active, *ys_active), wanted)
+        fixed_active, grown, xs_active = (tuple(f) for f in cut(turned.in_active, fixed_count, carries))
+        if grown == carry_active:
+            break
+        carry_active = grown
+    fixed, _, xs = cut(program.in_types, consts, carries)
+    totals = chosen(chosen(fixed, fixed_linear), fixed_active)
+    carry, ys = cut(program.out_types, carries)
+    builder = Builder(
+        [
+            *others(fixed, fixed_linear),
+            *totals,
+            *chosen(carry, carry_active),
+            *others(xs, xs_linear),
+            *chosen(ys, ys_active),
+        ]
+    )
+    with building(builder):
+        of_fixed, sums, cts, of_xs, of_ys = cut(
+            builder.inputs(),
+            fixed_linear.count(False),
+            len(totals),
+            carry_active.count(True),
+            xs_linear.count(False),
+        )
+        outs = inline(turned.program, [*of_fixed, *of_xs, *cts, *of_ys])
+        terms, rest = cut(outs, len(totals))
+        sums = [e.add(total, term) for total, term in zip(sums, terms, strict=True)]
+        body = builder.finish([*sums, *rest], turned.program.name)
+    return _Transposed(simplify_program(body), fixed_active, carry_active, xs_active)
+
+
+# Simplification
+
+
+class _Plan:
+    """A loop that is being improved: its body, its operands, and what its results have turned out to be.
+
+    Attributes:
+        program: the body.
+        fixed, carry, xs: operands.
+        outputs: for each output of the body, which result of the original loop it is.
+        results: results that need no loop.
+        same: results that equal another one.
+    """
+
+    def __init__(
+        self, program: Program, fixed: list[Tracer], carry: list[Tracer], xs: list[Tracer], length: int
+    ) -> None:
+        self.program = program
+        self.fixed = fixed
+        self.carry = carry
+        self.xs = xs
+        self.length = length
+        self.outputs = list(range(len(program.outputs)))
+        self.results: dict[int, Tracer] = {}
+        self.same: dict[int, int] = {}
+
+    def improve(self) -> None:
+        """Improve the loop until nothing changes."""
+        before = None
+        while before is not self.program:
+            before = self.program = simplify_program(self.program)
+            self._take_out_constant_carries()
+            self._take_out_redundant_inputs()
+            self._take_out_results()
+            self._take_out_invariant_equations()
+
+    def _rewire(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        self.program = rewired(self.program, inputs, outputs)
+        self.outputs = [self.outputs[i] for i in outputs]
+
+    def _take_out_constant_carries(self) -> None:
+        consts, carries = len(self.fixed), len(self.carry)
+        inputs, outputs = self.program.inputs[consts:], self.program.outputs[:carries]
+        constant = [v is a for v, a in zip(inputs, outputs, strict=False)]
+        if not any(constant):
+            return
+        fixed = [i for i, c in enumerate(constant) if c]
+        kept = [i for i, c in enumerate(constant) if not c]
+        self.results.update((self.outputs[i], self.carry[i]) for i in fixed)
+        self._rewire(
+            [
+                *range(consts),
+                *(consts + i for i in (*fixed, *kept)),
+                *range(consts + carries, len(self.program.inputs)),
+            ],
+            [*kept, *range(carries, len(self.program.outputs))],
+        )
+        self.fixed = [*self.fixed, *(self.carry[i] for i in fixed)]
+        self.carry = [self.carry[i] for i in kept]
+
+    def _take_out_redundant_inputs(self) -> None:
+        consts, carries = len(self.fixed), len(self.carry)
+        of_fixed = redundant(self.fixed)
+        of_xs = [
+            literal(k.value, k.type.with_shape(k.type.shape[1:]))
+            if isinstance(k, Const)
+            else k
+            if k is None
+            else consts + carries + k
+            for k in redundant(self.xs)
+        ]
+        self.program = simplify_program(specialized(self.program, [*of_fixed, *[None] * carries, *of_xs]))
+        self.fixed = [x for x, k in zip(self.fixed, of_fixed, strict=True) if k is None]
+        self.xs = [x for x, k in zip(self.xs, of_xs, strict=True) if k is None]
+        fixed_used, _, xs_used = cut(used_inputs(self.program), len(self.fixed), carries)
+        kept = (*fixed_used, *(True,) * carries, *xs_used)
+        self._rewire([i for i, k in enumerate(kept) if k], range(len(self.outputs)))
+        self.fixed, self.xs = chosen(self.fixed, fixed_used), chosen(self.xs, xs_used)
+
+    def _take_out_results(self) -> None:
+        carries = len(self.carry)
+        fixed, _, xs = cut(self.program.inputs, len(self.fixed), carries)
+        first: dict[Atom, int] = {}
+        kept = list(range(carries))
+        for place, atom in enumerate(self.program.outputs[carries:], carries):
+            index = self.outputs[place]
+            shape = (self.length, *atom.type.shape)
+            if isinstance(atom, Const) and atom.is_splat:
+                self.results[index] = s.full(shape, atom.value, atom.type.dtype)
+            elif atom in fixed:
+                x = self.fixed[fixed.index(atom)]
+                self.results[index] = s.broadcast(x, shape=shape, dims=tuple(range(1, len(shape))))
+            elif atom in xs:
+                self.results[index] = self.xs[xs.index(atom)]
+            elif atom in first:
+                self.same[index] = first[atom]
+            else:
+                first[atom] = index
+                kept.append(place)
+        self._rewire(range(len(self.program.inputs)), kept)
+
+    def _take_out_invariant_equations(self) -> None:
+        consts = len(self.fixed)
+        program = self.program
+        hoisted, rest = program.derive(("hoisted", consts), lambda: _hoisted(program, consts))
+        self.fixed = [*self.fixed, *inline(hoisted, self.fixed)]
+        self.program = rest
+
+
+def _hoisted(program: Program, consts: int) -> tuple[Program, Program]:
+    """The equations that depend on constants alone, as a program; and the body that takes their results as constants.
+
+    What only repeats smaller values stays in the body, where it costs less than reading the result.
+    """
+    fixed = program.inputs[:consts]
+    invariant: set[Atom] = set(fixed)
+    candidates: list[Eqn] = []
+    for eqn in program.eqns:
+        if all(isinstance(a, Const) or a in invariant for a in eqn.operands):
+            candidates.append(eqn)
+            invariant.update(eqn.outputs)
+    movable = set(map(id, candidates))
+    needed = {a for q in program.eqns if id(q) not in movable for a in q.operands} | set(program.outputs)
+    staying = {id(q) for q in program.eqns if id(q) not in movable}
+    boundary: list[Var] = []
+    for eqn in reversed(candidates):
+        mine = [v for v in eqn.outputs if v in needed]
+        if mine and (eqn.primitive is s.broadcast or not any(isinstance(a, Var) for a in eqn.operands)):
+            staying.add(id(eqn))
+            needed.update(eqn.operands)
+        else:
+            boundary += mine
+    if not boundary:
+        return Program(program.name, fixed, (), ()), program
+    rest = Program(
+        program.name,
+        (*fixed, *boundary, *program.inputs[consts:]),
+        [q for q in program.eqns if id(q) in staying],
+        program.outputs,
+    )
+    return Program(program.name, fixed, needed_eqns(candidates, boundary), boundary), rest
+
+
+scan = Scan()

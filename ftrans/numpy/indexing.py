@@ -1,0 +1,452 @@
+"""`x[index]` and `x[index] = value`, with NumPy's rules for basic, advanced and mixed indices.
+
+A basic index (integers, slices, None, Ellipsis) is a `Window`: one slice, then a reshape.  Its result is a view.
+An advanced index is a window whose indexed axes are moved to the front, where elements are gathered or scattered.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..core.trace import ConcretizationError, Tracer
+from ..core.types import Shape, is_complex
+from ..ops.elementwise import select
+from ..ops.indexing import gather, scatter_add, scatter_set, set_slice
+from ..ops.shapes import full, reverse, slice_, splat, transpose
+from .promotion import asarray, broadcast_to, builder, cast, is_number, operand, reshaped, same_value
+from .selection import Selection, known_mask
+from .views import View, assign
+
+_MOST_WINDOWS = 10_000
+
+
+class Window:
+    """What a basic index selects of an array of one shape.
+
+    Attributes:
+        params: parameters of the slice, with positive strides.
+        flipped: axes that are reversed after it.
+        inner: shape of the slice.
+        shape: shape of the result: without the axes of integers, with those of None.
+        is_whole: whether every element is selected.
+        is_element: whether NumPy gives one number instead of a view.
+    """
+
+    __slots__ = ("flipped", "inner", "is_element", "is_whole", "params", "shape")
+
+    def __init__(self, base: Shape, bounds: Sequence[tuple[int, int, int]], shape: Shape, is_element: bool) -> None:
+        ranges = [range(*b) for b in bounds]
+        lows = [(r[-1] if r.step < 0 else r[0]) if r else 0 for r in ranges]
+        highs = [(r[0] if r.step < 0 else r[-1]) + 1 if r else 0 for r in ranges]
+        self.flipped = tuple(i for i, r in enumerate(ranges) if r.step < 0 and len(r) > 1)
+        self.inner = tuple(len(r) for r in ranges)
+        self.shape = shape
+        self.is_whole = self.inner == base
+        self.is_element = is_element
+        self.params: dict[str, Shape] = {
+            "start": tuple(lows),
+            "limit": tuple(highs),
+            "strides": tuple(abs(r.step) if len(r) > 1 else 1 for r in ranges),
+        }
+
+    def read(self, base: Tracer) -> Tracer:
+        """The elements that are selected."""
+        x = base
+        if not self.is_whole:
+            value = splat(x)
+            if value is not None:
+                return full(self.shape, value, x.dtype)
+            x = builder().record(slice_, (x,), self.params)[0]
+        if self.flipped:
+            x = reverse(x, axes=self.flipped)
+        return x if x.atom.type.shape == self.shape else reshaped(x, self.shape)
+
+    def write(self, base: Tracer, new: Tracer) -> Tracer:
+        """The whole array, after `new` was assigned to what is selected."""
+        new = reshaped(new, self.inner)
+        if self.flipped:
+            new = reverse(new, axes=self.flipped)
+        return new if self.is_whole else set_slice(base, new, **self.params)
+
+    def numpy(self, base: Any) -> Any:
+        """The same view of a NumPy array."""
+        view = base[tuple(map(slice, *self.params.values()))] if self.inner else base
+        return np.flip(view, self.flipped).reshape(self.shape)
+
+    def same(self, other: Any) -> bool:
+        """Whether another window selects the same elements in the same form."""
+        return (
+            isinstance(other, Window)
+            and (other.params, other.flipped, other.shape) == (self.params, self.flipped, self.shape)
+        )
+
+
+_windows: dict[Any, Window] = {}
+
+
+def _index_error(message: str) -> IndexError:
+    return IndexError(message + at_line(user_line()))
+
+
+def getitem(x: Tracer, index: Any) -> Any:
+    """`x[index]`."""
+    if x.view is not None:
+        x.view.refresh(x)
+    window = _known_window(x.atom.type.shape, index)
+    if window is None:
+        lone = index[0] if index.__class__ is tuple and len(index) == 1 else index
+        if lone.__class__ is Tracer and lone.dtype.kind == "b" and lone.ndim:
+            _check_mask(lone.shape, x.shape, 0)
+            return Selection(same_value(x), same_value(lone))
+        parsed = _parse(x.shape, index)
+        if parsed.items:
+            return _advanced(parsed).read(x)
+        window = parsed.window
+    y = window.read(x)
+    if window.is_element:
+        return y if y is not x else same_value(x)
+    y = Tracer(y.builder, y.atom) if y is x else y
+    y.view = View(x, window)
+    return y
+
+
+def setitem(x: Tracer, index: Any, value: Any) -> None:
+    """`x[index] = value`."""
+    if x.view is not None:
+        x.view.refresh(x)
+    window = _known_window(x.atom.type.shape, index)
+    if window is None:
+        parsed = _parse(x.shape, index)
+        if parsed.items:
+            _set_advanced(x, parsed, value)
+            return
+        window = parsed.window
+    if value.__class__ is Tracer and value.view is not None:
+        # `x[i] += v` has written through the view x[i] already, and then assigns the view to x[i].
+        value.view.refresh(value)
+        if value.view is not None and value.view.base is x and window.same(value.view.access):
+            return
+    assign(x, window.write(x, _converted(value, x.dtype, window.shape)))
+
+
+def add_at(x: Tracer, index: Any, value: Any) -> None:
+    """`np.add.at(x, index, value)`: add at indices, of which none is skipped where they repeat."""
+    x = asarray(x)
+    parsed = _parse(x.shape, index)
+    if parsed.items:
+        assign(x, _advanced(parsed).added(x, value))
+    else:
+        setitem(x, index, getitem(x, index) + value)
+
+
+def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
+    """What is assigned, in the dtype and the shape of the place that it is assigned to."""
+    if not is_number(value):
+        value = asarray(value)
+        if is_complex(value.dtype) and not is_complex(dtype):
+            raise TypeError(
+                f"assignment of complex values ({value.type}) to an array of dtype {dtype} would drop their imaginary "
+                f"part; assign value.real{at_line(user_line())}"
+            )
+        while value.ndim > len(shape) and value.shape[0] == 1:
+            value = reshaped(value, value.shape[1:])
+        if value.ndim > len(shape) or np.broadcast_shapes(value.shape, shape) != shape:
+            raise ValueError(
+                f"could not broadcast input array from shape {value.shape} into shape {shape}{at_line(user_line())}"
+            )
+    return operand(value, dtype, shape)
+
+
+# From an index to a window
+
+
+def _known_window(shape: Shape, index: Any) -> Window | None:
+    """The window of a basic index of plain integers and slices, kept for the next time; None for any other index."""
+    parts: list[Any] = [shape]
+    for item in index if index.__class__ is tuple else (index,):
+        kind = item.__class__
+        if kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if not (
+                (start is None or start.__class__ is int)
+                and (stop is None or stop.__class__ is int)
+                and (step is None or step.__class__ is int)
+            ):
+                return None
+            parts.append((start, stop, step))
+        elif kind is int or item is None or item is Ellipsis:
+            parts.append(item)
+        else:
+            return None
+    key = tuple(parts)
+    window = _windows.get(key)
+    if window is None:
+        if len(_windows) > _MOST_WINDOWS:
+            _windows.clear()
+        window = _windows[key] = _parse(shape, index).window
+    return window
+
+
+class _Item(NamedTuple):
+    """One advanced item of an index: an array of integers, or a mask, for `ndim` axes from `axis` on."""
+
+    axis: int
+    ndim: int
+    array: Any
+    is_mask: bool
+
+
+class _Parsed(NamedTuple):
+    """An index: the window of its basic part, its advanced items, and where their axes go in the result.
+
+    They stay in their place, behind `place` axes, if all integers and advanced items are adjacent; else they come first.
+    """
+
+    window: Window
+    items: list[_Item]
+    place: int
+    is_adjacent: bool
+
+
+def _parse(shape: Shape, index: Any) -> _Parsed:
+    entries = [_entry(item) for item in (index if isinstance(index, tuple) else (index,))]
+    ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
+    if len(ellipses) > 1:
+        raise _index_error("an index can only have a single ellipsis ('...')")
+    missing = len(shape) - sum(_axes_taken(entry) for entry in entries)
+    if missing < 0:
+        raise _index_error(
+            f"too many indices for array: array is {len(shape)}-dimensional, but {len(shape) - missing} were indexed"
+        )
+    at = ellipses[0] if ellipses else len(entries)
+    slices = [slice(None)] * missing
+    separates = [Ellipsis] if ellipses and not missing else []
+    entries = entries[:at] + slices + separates + entries[at + 1 :]
+
+    bounds: list[tuple[int, int, int]] = []
+    inner: list[int] = []
+    items: list[_Item] = []
+    positions: list[int] = []
+    place = 0
+    for position, entry in enumerate(entries):
+        axis = len(bounds)
+        if entry is None:
+            inner.append(1)
+        elif isinstance(entry, slice):
+            bounds.append(_slice_bounds(entry, shape[axis]))
+            inner.append(len(range(*bounds[-1])))
+        elif entry is not Ellipsis:
+            place = place if positions else len(inner)
+            positions.append(position)
+            if isinstance(entry, int):
+                start = _wrapped(entry, axis, shape[axis])
+                bounds.append((start, start + 1, 1))
+                continue
+            ndim = _axes_taken(entry)
+            is_mask = entry.dtype.kind == "b"
+            if is_mask:
+                _check_mask(entry.shape, shape[axis:], axis)
+            items.append(_Item(len(inner), ndim, entry, is_mask))
+            bounds += [(0, n, 1) for n in shape[axis : axis + ndim]]
+            inner += shape[axis : axis + ndim] if ndim else [1]
+    is_adjacent = not positions or positions[-1] - positions[0] == len(positions) - 1
+    is_element = not inner and not ellipses
+    return _Parsed(Window(shape, bounds, tuple(inner), is_element), items, place if is_adjacent else 0, is_adjacent)
+
+
+def _axes_taken(entry: Any) -> int:
+    """How many axes of the array an entry of an index is for."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    if isinstance(entry, slice | int):
+        return 1
+    return entry.ndim if entry.dtype.kind == "b" else 1  # type: ignore[no-any-return]
+
+
+def _entry(item: Any) -> Any:
+    """One item of an index as None, Ellipsis, a slice, an int, or an array (traced or not) of integers or booleans."""
+    if item is None or item is Ellipsis or item.__class__ is int or isinstance(item, slice):
+        return item
+    if item.__class__ is Selection:
+        item = item.taken()
+    if isinstance(item, bool | np.bool_):
+        return np.asarray(item)
+    if not isinstance(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
+        return operator.index(item)
+    if item.__class__ is not Tracer:
+        array = np.asarray(item)
+        if array.size == 0 and not isinstance(item, np.ndarray):
+            array = array.astype(np.int64)
+        item = asarray(item) if array.dtype == object else array
+    if item.dtype.kind not in "biu":
+        raise _index_error(
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
+            f"valid indices, not values of dtype {item.dtype}"
+        )
+    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind != "b":
+        return int(item)
+    return item
+
+
+def _slice_bounds(item: slice, size: int) -> tuple[int, int, int]:
+    try:
+        return item.indices(size)
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            f"{error}\n  The bounds of a slice decide a shape; write x[start + np.arange(n)] for n elements from a "
+            "traced start on."
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error}{at_line(user_line())}") from None
+
+
+def _wrapped(index: int, axis: int, size: int) -> int:
+    if not -size <= index < size:
+        raise _index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
+    return index % size
+
+
+def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
+    for i, (m, n) in enumerate(zip(mask, shape, strict=False)):
+        if m != n:
+            raise _index_error(
+                f"boolean index did not match indexed array along axis {axis + i}; size of axis is {n} but size of "
+                f"corresponding boolean axis is {m}"
+            )
+
+
+# Advanced indices
+
+
+class _Advanced(NamedTuple):
+    """An advanced index: a window of which every mask's axes are merged and axes are put in `order`, then a gather.
+
+    The index arrays, of `index_shape`, are for the axes from `axis` on.
+    """
+
+    window: Window
+    merged: Shape
+    order: Shape
+    indices: list[Any]
+    index_shape: Shape
+    axis: int
+    is_unique: bool
+
+    def read(self, x: Tracer) -> Tracer:
+        """The elements that are selected."""
+        return gather(self._arranged(x), *self.indices, axis=self.axis)  # type: ignore[no-any-return]
+
+    def write(self, x: Tracer, value: Any) -> Tracer:
+        """The whole array, after an assignment to what is selected."""
+        return self._scattered(x, value, scatter_set, {"unique": self.is_unique})
+
+    def added(self, x: Tracer, value: Any) -> Tracer:
+        """The whole array, after `value` was added to what is selected, as often as it is."""
+        return self._scattered(x, value, scatter_add, {})
+
+    def _scattered(self, x: Tracer, value: Any, scatter: Any, params: dict[str, Any]) -> Tracer:
+        target = self._arranged(x)
+        end = self.axis + len(self.indices)
+        new = _converted(value, x.dtype, (*target.shape[: self.axis], *self.index_shape, *target.shape[end:]))
+        y = scatter(target, new, *self.indices, axis=self.axis, **params)
+        if self._moves():
+            y = transpose(y, axes=tuple(self.order.index(i) for i in range(len(self.order))))
+        return self.window.write(x, reshaped(y, self.window.shape))
+
+    def _moves(self) -> bool:
+        return self.order != tuple(range(len(self.order)))
+
+    def _arranged(self, x: Tracer) -> Tracer:
+        y = reshaped(self.window.read(x), self.merged)
+        return transpose(y, axes=self.order) if self._moves() else y  # type: ignore[no-any-return]
+
+
+def _advanced(parsed: _Parsed) -> _Advanced:
+    shape = parsed.window.shape
+    merged: list[int] = []
+    axes: list[int] = []
+    indices: list[Any] = []
+    done = 0
+    for item in parsed.items:
+        end = item.axis + max(item.ndim, 1)
+        merged += shape[done : item.axis]
+        axes.append(len(merged))
+        merged.append(math.prod(shape[item.axis : end]))
+        done = end
+        indices.append(np.flatnonzero(_known(item.array)) if item.is_mask else item.array)
+    merged += shape[done:]
+    others = [i for i in range(len(merged)) if i not in axes]
+    order = tuple(range(len(merged))) if parsed.is_adjacent else (*axes, *others)
+    try:
+        index_shape = np.broadcast_shapes(*(i.shape for i in indices))
+    except ValueError:
+        shapes = " ".join(str(i.shape) for i in indices)
+        raise _index_error(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
+        ) from None
+    prepared = [_prepared(i, n, merged[n], index_shape) for i, n in zip(indices, axes, strict=True)]
+    is_unique = len(parsed.items) == 1 and parsed.items[0].is_mask
+    return _Advanced(parsed.window, tuple(merged), order, prepared, index_shape, parsed.place, is_unique)
+
+
+def _known(mask: Any) -> Any:
+    return known_mask(mask) if mask.__class__ is Tracer else mask
+
+
+def _prepared(index: Any, axis: int, size: int, shape: Shape) -> Any:
+    """An index array in int64 and of `shape`; a constant one is checked, and counts from the start."""
+    if index.__class__ is Tracer:
+        return broadcast_to(cast(index, np.dtype(np.int64)), shape)
+    array = index.astype(np.int64, copy=False)
+    if array.size:
+        for extreme in (int(array.max()), int(array.min())):
+            _wrapped(extreme, axis, size)
+        if extreme < 0:
+            array = np.where(array < 0, array + size, array)
+    return array if array.shape == shape else np.broadcast_to(array, shape).copy()
+
+
+def _set_advanced(x: Tracer, parsed: _Parsed, value: Any) -> None:
+    if len(parsed.items) == 1 and parsed.items[0].is_mask:
+        new = _set_masked(x, parsed, value)
+        if new is not None:
+            assign(x, new)
+            return
+    if value.__class__ is Selection:
+        value = value.taken()
+    assign(x, _advanced(parsed).write(x, value))
+
+
+def _set_masked(x: Tracer, parsed: _Parsed, value: Any) -> Tracer | None:
+    """`x` after an assignment under one mask, by choosing; None if the value has an element for each selected one."""
+    window, ((axis, ndim, mask, _),) = parsed.window, parsed.items
+    ndim = max(ndim, 1)
+    if value.__class__ is Selection:
+        if mask.__class__ is not Tracer or value.mask.atom is not mask.atom or value.full.shape != window.shape:
+            return None
+        value = value.full
+    elif not is_number(value):
+        value = asarray(value)
+        if value.ndim:
+            # The axes of the mask stand for one axis of the result; along it, the value must not vary.
+            result_ndim = len(window.shape) - ndim + 1
+            shape = (1,) * (result_ndim - value.ndim) + value.shape
+            if len(shape) > result_ndim or parsed.place != axis or shape[axis] != 1:
+                return None
+            value = reshaped(value, shape[:axis] + (1,) * ndim + shape[axis + 1 :])
+    region = window.read(x)
+    mask = asarray(mask)
+    mask = _spread(reshaped(mask, (1,) * axis + (mask.shape or (1,))), region.shape)
+    return window.write(x, select(mask, _converted(value, x.dtype, region.shape), region))
+
+
+def _spread(mask: Any, shape: Shape) -> Tracer:
+    """A mask of leading axes, repeated over the other axes of `shape`."""
+    mask = asarray(mask)
+    return broadcast_to(reshaped(mask, mask.shape + (1,) * (len(shape) - mask.ndim)), shape)

@@ -1,0 +1,286 @@
+"""Products of arrays: dot, matmul, einsum and their relatives, all by one contraction over labelled axes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import Shape
+from ..ops.contractions import dot_general
+from ..ops.shapes import transpose
+from . import promotion
+from .dispatch import implements
+from .manipulation import normal_axes, normal_axis
+from .promotion import asarray, cast, reshaped, result_dtype
+from .ufuncs import deliver
+
+Labels = tuple[Any, ...]
+
+
+def arranged(x: Tracer, labels: Labels, wanted: Labels) -> Tracer:
+    """`x`, whose axes have labels, with its axes in another order."""
+    if labels == wanted:
+        return x
+    return transpose(x, axes=tuple(labels.index(a) for a in wanted))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=4096)
+def _plan(x_labels: Labels, y_labels: Labels, out: Labels) -> tuple[dict[str, Any], Labels]:
+    """Parameters of the contraction of two labelled arrays, and the labels of its result."""
+    shared = [a for a in x_labels if a in y_labels]
+    batch = [a for a in shared if a in out]
+    contract = [a for a in shared if a not in out]
+    result = (*batch, *(a for a in x_labels if a not in shared), *(a for a in y_labels if a not in shared))
+    sides = [[tuple(labels.index(a) for a in group) for labels in (x_labels, y_labels)] for group in (contract, batch)]
+    return {"contract": tuple(sides[0]), "batch": tuple(sides[1])}, result
+
+
+def contract(x: Tracer, x_labels: Labels, y: Tracer, y_labels: Labels, out: Labels) -> Tracer:
+    """The product of two arrays with labelled axes, summed over the labels that are not in `out`.
+
+    An axis of size 1 is broadcast against one of the same label with another size.
+    """
+    for a in x_labels:
+        if a in y_labels:
+            m, n = x.shape[x_labels.index(a)], y.shape[y_labels.index(a)]
+            if m == 1 != n:
+                x, x_labels = _dropped(x, x_labels, a)
+            elif n == 1 != m:
+                y, y_labels = _dropped(y, y_labels, a)
+    x, x_labels = _summed(x, x_labels, y_labels, out)
+    y, y_labels = _summed(y, y_labels, x_labels, out)
+    params, result = _plan(x_labels, y_labels, out)
+    return arranged(dot_general(x, y, **params), result, out)
+
+
+def _dropped(x: Tracer, labels: Labels, label: Any) -> tuple[Tracer, Labels]:
+    i = labels.index(label)
+    return reshaped(x, x.shape[:i] + x.shape[i + 1 :]), labels[:i] + labels[i + 1 :]
+
+
+def _summed(x: Tracer, labels: Labels, other: Labels, out: Labels) -> tuple[Tracer, Labels]:
+    """`x` summed over the labels that nothing else has."""
+    alone = tuple(i for i, a in enumerate(labels) if a not in other and a not in out)
+    if not alone:
+        return x, labels
+    total = np.sum(x, alone, x.dtype)  # type: ignore[call-overload]
+    return total, tuple(a for i, a in enumerate(labels) if i not in alone)
+
+
+def _operands(*xs: Any) -> list[Tracer]:
+    """Operands in their common dtype."""
+    tracers = [asarray(x) for x in xs]
+    dtype = result_dtype(*tracers)
+    return [cast(x, dtype) for x in tracers]
+
+
+def _sizes_error(name: str, x: Tracer, y: Tracer) -> ValueError:
+    return ValueError(f"{name}: shapes of {x.type} and {y.type} do not fit together{at_line(user_line())}")
+
+
+@implements(np.matmul)
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """The matrix product of the last two axes, over broadcast leading axes."""
+    if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
+        return NotImplemented
+    x, y = _operands(x1, x2)
+    if not x.ndim or not y.ndim:
+        raise ValueError(f"matmul takes arrays with at least one axis, not {x.type} and {y.type}{at_line(user_line())}")
+    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
+        raise _sizes_error("matmul", x, y)
+    if x.ndim <= 2 and y.ndim <= 2:
+        return dot_general(x, y, contract=((x.ndim - 1,), (0,)), batch=((), ()))
+    return _stacked_product("matmul", x, ("i", "k")[2 - min(x.ndim, 2) :], y, ("k", "j")[: min(y.ndim, 2)])
+
+
+def _stacked_product(name: str, x: Tracer, x_core: Labels, y: Tracer, y_core: Labels, summed: str = "k") -> Tracer:
+    """A product over the last axes, which have labels, and over broadcast leading axes."""
+    x_lead, y_lead = x.ndim - len(x_core), y.ndim - len(y_core)
+    lead = max(x_lead, y_lead)
+    try:
+        np.broadcast_shapes(x.shape[:x_lead], y.shape[:y_lead])
+    except ValueError:
+        raise _sizes_error(name, x, y) from None
+    out = (*range(lead), *(a for a in (*x_core, *y_core) if a != summed))
+    return contract(x, (*range(lead - x_lead, lead), *x_core), y, (*range(lead - y_lead, lead), *y_core), out)
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """The product over the last axis of `a` and the second last of `b`."""
+    x, y = _operands(a, b)
+    if not x.ndim or not y.ndim:
+        return deliver(np.multiply(x, y), out, "dot")
+    place = max(y.ndim - 2, 0)
+    if x.shape[-1] != y.shape[place]:
+        raise _sizes_error("dot", x, y)
+    return deliver(dot_general(x, y, contract=((x.ndim - 1,), (place,)), batch=((), ())), out, "dot")
+
+
+@implements(np.vdot)
+def vdot(a: Any, b: Any, /) -> Any:
+    """The product over all elements, of which the first array's are conjugated."""
+    x, y = _operands(a, b)
+    return np.dot(np.conj(np.ravel(x)), np.ravel(y))
+
+
+@implements(np.inner)
+def inner(a: Any, b: Any, /) -> Any:
+    """The product over the last axes."""
+    x, y = _operands(a, b)
+    if not x.ndim or not y.ndim:
+        return np.multiply(x, y)
+    if x.shape[-1] != y.shape[-1]:
+        raise _sizes_error("inner", x, y)
+    return dot_general(x, y, contract=((x.ndim - 1,), (y.ndim - 1,)), batch=((), ()))
+
+
+@implements(np.outer, np.linalg.outer)
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """The products of all pairs of elements, as a matrix."""
+    x, y = asarray(a), asarray(b)
+    return deliver(np.multiply(reshaped(x, (x.size, 1)), reshaped(y, (1, y.size))), out, "outer")
+
+
+@implements(np.tensordot, np.linalg.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The product over several axes."""
+    x, y = _operands(a, b)
+    if np.ndim(axes) == 0:
+        count = operator.index(axes)
+        axes = (tuple(range(x.ndim - count, x.ndim)), tuple(range(count)))
+    x_axes, y_axes = (normal_axes(i if np.ndim(i) == 0 else tuple(i), v.ndim) for i, v in zip(axes, (x, y), strict=True))
+    if tuple(x.shape[i] for i in x_axes) != tuple(y.shape[i] for i in y_axes):
+        raise ValueError(f"shape-mismatch for sum: axes {axes} of {x.type} and {y.type}{at_line(user_line())}")
+    return dot_general(x, y, contract=(x_axes, y_axes), batch=((), ()))
+
+
+@implements(np.vecdot, np.linalg.vecdot)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The products over one axis, of which the first array's elements are conjugated."""
+    x, y = _operands(x1, x2)
+    if axis != -1:
+        x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    if x.shape[-1:] != y.shape[-1:] or not x.ndim:
+        raise _sizes_error("vecdot", x, y)
+    return _stacked_product("vecdot", np.conj(x), ("k",), y, ("k",))
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """The products of matrices and vectors, over broadcast leading axes."""
+    x, y = _operands(x1, x2)
+    if x.ndim < 2 or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise _sizes_error("matvec", x, y)
+    return _stacked_product("matvec", x, ("i", "k"), y, ("k",))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """The products of conjugated vectors and matrices, over broadcast leading axes."""
+    x, y = _operands(x1, x2)
+    if not x.ndim or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
+        raise _sizes_error("vecmat", x, y)
+    return _stacked_product("vecmat", np.conj(x), ("k",), y, ("k", "j"))
+
+
+if hasattr(np, "matvec"):
+    matvec, vecmat = implements(np.matvec)(matvec), implements(np.vecmat)(vecmat)
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: every element of `a` times all of `b`."""
+    x, y = asarray(a), asarray(b)
+    ndim = max(x.ndim, y.ndim)
+    x_shape, y_shape = ((1,) * (ndim - v.ndim) + v.shape for v in (x, y))
+    spread_x = reshaped(x, tuple(n for size in x_shape for n in (size, 1)))
+    spread_y = reshaped(y, tuple(n for size in y_shape for n in (1, size)))
+    product = np.multiply(spread_x, spread_y)
+    return np.reshape(product, tuple(m * n for m, n in zip(x_shape, y_shape, strict=True)))
+
+
+@implements(np.cross)
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    """The cross product of vectors of three elements, or of two."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = _operands(a, b)
+    x, y = np.moveaxis(x, normal_axis(axisa, x.ndim), -1), np.moveaxis(y, normal_axis(axisb, y.ndim), -1)
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise ValueError(f"cross products are of vectors with 2 or 3 elements, not {x.type} and {y.type}{at_line(user_line())}")
+    x0, x1, y0, y1 = x[..., 0], x[..., 1], y[..., 0], y[..., 1]
+    last = x0 * y1 - x1 * y0
+    if x.shape[-1] == y.shape[-1] == 2:
+        return last
+    x2, y2 = (v[..., 2] if v.shape[-1] == 3 else None for v in (x, y))
+    if x2 is None:
+        parts = [x1 * y2, -(x0 * y2), last]
+    elif y2 is None:
+        parts = [-(x2 * y1), x2 * y0, last]
+    else:
+        parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, last]
+    return np.stack(parts, axisc)
+
+
+@implements(np.linalg.cross)
+def vector_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross product of vectors of three elements."""
+    x, y = asarray(x1), asarray(x2)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
+        raise ValueError(f"cross products are of vectors with 3 elements, not {x.type} and {y.type}{at_line(user_line())}")
+    return np.cross(x, y, axis=axis)
+
+
+@implements(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    """The sum of a diagonal."""
+    return np.sum(np.diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+@implements(np.linalg.trace)
+def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of matrices."""
+    return np.trace(x, offset, -2, -1, dtype)
+
+
+@implements(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """The powers of the elements of a vector, as columns."""
+    x = asarray(x)
+    count = x.size if N is None else operator.index(N)
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    dtype = np.promote_types(x.dtype, np.int_)
+    columns = [np.power(cast(x, dtype), int(p)) for p in powers]
+    return np.stack(columns, 1) if columns else np.zeros_like(x, dtype, shape=(x.size, 0))
+
+
+@implements(np.convolve)
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """The discrete convolution of two vectors."""
+    x, y = _operands(a, v)
+    if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
+        raise ValueError(f"convolve takes vectors that are not empty, not {x.type} and {y.type}{at_line(user_line())}")
+    if y.size > x.size:
+        x, y = y, x
+    extra = {"full": y.size - 1, "same": y.size // 2, "valid": 0}.get(mode)
+    if extra is None:
+        raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}{at_line(user_line())}")
+    count = {"full": x.size + y.size - 1, "same": x.size, "valid": x.size - y.size + 1}[mode]
+    padded = np.pad(x, y.size - 1)
+    start = y.size - 1 - (extra if mode != "same" else (y.size) // 2)
+    windows = start + np.arange(count)[:, None] + np.arange(y.size)
+    return padded[windows] @ y[::-1]
+
+
+@implements(np.correlate)
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """The cross-correlation of two vectors."""
+    return np.convolve(a, np.conj(asarray(v))[::-1], mode)  # type: ignore[call-overload]
+
+

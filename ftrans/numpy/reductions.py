@@ -1,0 +1,294 @@
+"""Reductions along axes: sums, products, means, extrema, logic, and their cumulative forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Primitive
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import Shape
+from ..ops import elementwise as e
+from ..ops import reductions as r
+from ..ops.shapes import full, full_like
+from .dispatch import implements
+from .manipulation import normal_axes, normal_axis
+from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
+from .ufuncs import deliver
+
+NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+
+
+def kept_shape(shape: Shape, axes: Shape) -> Shape:
+    """A shape whose reduced axes have size 1."""
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def reduce_with_options(
+    x: Tracer,
+    primitive: Primitive,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any,
+    where: Any,
+    identity: Any,
+    combine: np.ufunc,
+) -> Any:
+    """A reduction with NumPy's options; `identity` stands in for elements that `where` leaves out."""
+    axes = tuple(sorted(normal_axes(axis, x.ndim)))
+    if where is not True and where is not NO_VALUE:
+        if identity is None:
+            if initial is NO_VALUE:
+                raise ValueError(
+                    f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one has "
+                    f"to specify 'initial'{at_line(user_line())}"
+                )
+            identity = initial
+        x = asarray(np.where(where, x, operand(identity, x.dtype, ())))
+    if initial is NO_VALUE or initial is None:
+        if identity is None and 0 in (x.shape[a] for a in axes):
+            raise ValueError(
+                f"zero-size array to reduction operation {combine.__name__} which has no identity{at_line(user_line())}"
+            )
+        y = primitive(x, axes=axes)
+    elif 0 in (x.shape[a] for a in axes):
+        rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+        y = same_value(broadcast_to(cast(asarray(initial), x.dtype), rest))
+    else:
+        y = combine(primitive(x, axes=axes), operand(initial, x.dtype, ()))
+    if keepdims is not NO_VALUE and keepdims:
+        y = reshaped(y, kept_shape(x.shape, axes))
+    return deliver(y, out, combine.__name__)
+
+
+def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which NumPy adds up or multiplies elements: small integers and booleans are widened."""
+    if dtype.kind in "bi":
+        return np.promote_types(dtype, np.int_)
+    return np.promote_types(dtype, np.uint) if dtype.kind == "u" else dtype
+
+
+@implements(np.sum)
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
+    """The sum of elements along axes."""
+    x = asarray(a)
+    type = x.atom.type
+    if axis is None and type.dtype.kind == "f" and keepdims is where is initial is NO_VALUE and dtype is out is None:
+        return builder().record(r.reduce_sum, (x,), {"axes": tuple(range(type.ndim))})[0]
+    x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
+    if x.dtype.kind == "b":
+        return reduce_with_options(x, r.reduce_or, axis, out, keepdims, initial, where, False, np.logical_or)
+    return reduce_with_options(x, r.reduce_sum, axis, out, keepdims, initial, where, 0, np.add)
+
+
+@implements(np.prod)
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
+    """The product of elements along axes."""
+    x = asarray(a)
+    x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
+    if x.dtype.kind == "b":
+        return reduce_with_options(x, r.reduce_and, axis, out, keepdims, initial, where, True, np.logical_and)
+    return reduce_with_options(x, r.reduce_prod, axis, out, keepdims, initial, where, 1, np.multiply)
+
+
+@implements(np.max)
+def max(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
+    """The largest element along axes; elements that tie share its derivative."""
+    return reduce_with_options(asarray(a), r.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
+
+
+@implements(np.min)
+def min(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
+    """The smallest element along axes; elements that tie share its derivative."""
+    return reduce_with_options(asarray(a), r.reduce_min, axis, out, keepdims, initial, where, None, np.minimum)
+
+
+def truth(x: Any) -> Tracer:
+    x = asarray(x)
+    return x if x.dtype.kind == "b" else e.ne(x, full_like(x, 0))
+
+
+@implements(np.any)
+def any(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
+) -> Any:
+    """Whether some element along axes is not zero."""
+    return reduce_with_options(truth(a), r.reduce_or, axis, out, keepdims, NO_VALUE, where, False, np.logical_or)
+
+
+@implements(np.all)
+def all(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
+) -> Any:
+    """Whether no element along axes is zero."""
+    return reduce_with_options(truth(a), r.reduce_and, axis, out, keepdims, NO_VALUE, where, True, np.logical_and)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """How many elements along axes are not zero."""
+    return np.sum(truth(a), axis, keepdims=keepdims)
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+    """The largest element less the smallest, along axes."""
+    return deliver(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out, "ptp")
+
+
+# Positions
+
+
+def _arg_extremum(primitive: Primitive, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    x = asarray(a)
+    shape = (1,) * x.ndim if axis is None else kept_shape(x.shape, normal_axes(axis, x.ndim))
+    flat = reshaped(x, (x.size,)) if axis is None else x
+    place = 0 if axis is None else normal_axis(axis, x.ndim)
+    if not flat.shape[place]:
+        raise ValueError(f"attempt to get {primitive.name} of an empty sequence{at_line(user_line())}")
+    y = primitive(flat, axis=place)
+    return deliver(reshaped(y, shape) if keepdims is not NO_VALUE and keepdims else y, out, primitive.name)
+
+
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
+    """The position of the first largest element."""
+    return _arg_extremum(r.argmax, a, axis, out, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
+    """The position of the first smallest element."""
+    return _arg_extremum(r.argmin, a, axis, out, keepdims)
+
+
+# Cumulative forms
+
+
+def cumulate(x: Tracer, primitive: Primitive, axis: Any) -> Any:
+    if axis is None:
+        x, axis = reshaped(x, (x.size,)), 0
+    elif not x.ndim:
+        x = reshaped(x, (1,))
+    return primitive(x, axis=normal_axis(axis, x.ndim), reverse=False)
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The sum of the elements so far along an axis."""
+    x = asarray(a)
+    x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
+    return deliver(cumulate(x, r.cumsum, axis), out, "cumsum")
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The product of the elements so far along an axis."""
+    x = asarray(a)
+    x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
+    return deliver(cumulate(x, r.cumprod, axis), out, "cumprod")
+
+
+def _with_initial(result: Any, axis: Any, include_initial: bool, first: int) -> Any:
+    axis = 0 if axis is None else axis
+    if not include_initial:
+        return result
+    shape = kept_shape(result.shape, normal_axes(axis, result.ndim))
+    return np.concatenate([full(shape, first, result.dtype), result], axis)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
+    """The sum of the elements so far along an axis."""
+    return deliver(_with_initial(np.cumsum(x, axis, dtype), axis, include_initial, 0), out, "cumulative_sum")
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
+    """The product of the elements so far along an axis."""
+    return deliver(_with_initial(np.cumprod(x, axis, dtype), axis, include_initial, 1), out, "cumulative_prod")
+
+
+if hasattr(np, "cumulative_sum"):
+    cumulative_sum = implements(np.cumulative_sum)(cumulative_sum)
+    cumulative_prod = implements(np.cumulative_prod)(cumulative_prod)
+
+
+@implements(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
+    """The `n`-th difference of neighbours along an axis."""
+    x = asarray(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}{at_line(user_line())}")
+    axis = normal_axis(axis, x.ndim)
+
+    def end(value: Any) -> list[Any]:
+        if value is NO_VALUE:
+            return []
+        value = asarray(value)
+        return [value if value.ndim else broadcast_to(value, kept_shape(x.shape, (axis,)))]
+
+    x = np.concatenate([*end(prepend), x, *end(append)], axis)
+    lead = (slice(None),) * axis
+    for _ in range(n):
+        later, earlier = x[(*lead, slice(1, None))], x[(*lead, slice(None, -1))]
+        x = later != earlier if x.dtype.kind == "b" else later - earlier
+    return x
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours among all elements, with others put at the ends."""
+    steps = np.diff(np.ravel(asarray(ary)))
+    ends = [[] if v is None else [np.ravel(cast(asarray(v), steps.dtype))] for v in (to_begin, to_end)]
+    return np.concatenate([*ends[0], steps, *ends[1]])
+
+
+@implements(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule."""
+    y = asarray(y)
+    axis = normal_axis(axis, y.ndim)
+    lead = (slice(None),) * axis
+    if x is not None:
+        x = asarray(x)
+        if x.ndim == 1:
+            dx = reshaped(np.diff(x), (-1 + x.shape[0], *(1,) * (y.ndim - 1 - axis)))
+        else:
+            dx = np.diff(x, axis=axis)
+    return np.sum(dx * (y[(*lead, slice(1, None))] + y[(*lead, slice(None, -1))]) / 2.0, axis)

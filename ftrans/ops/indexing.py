@@ -1,0 +1,371 @@
+"""Primitives that read and write elements at indices: gather, scatter, and the assignment of a static slice.
+
+An index that is out of range is an IndexError for NumPy.  XLA cannot raise, and takes the nearest valid index instead,
+as `jax.numpy` does for `x[i]`; reading and writing agree in that, so that they stay each other's transposes.
+Negative indices count from the end for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Params
+from ..core.trace import Tracer
+from ..core.types import ArrayType, Shape
+from .elementwise import eq, select
+from .shapes import broadcast, full, full_like, iota, reshape, slice_, splat, transpose, with_batch_axis
+
+
+def _check_indices(name: str, x: ArrayType, indices: Sequence[ArrayType], axis: int) -> Shape:
+    """The common shape of the indices of axes `axis` and following of `x`."""
+    if not indices or axis + len(indices) > x.ndim:
+        raise TypeError(f"{name} cannot index {x} from axis {axis} on with {len(indices)} arrays")
+    for i in indices:
+        if i is not indices[0] or i.dtype.kind not in "iu":
+            raise TypeError(f"indices of {name} must be integers of one type: {', '.join(map(str, indices))}")
+    return indices[0].shape
+
+
+def _indexed_shape(x: Any, shape: Shape, count: int, axis: int) -> Shape:
+    return (*x.shape[:axis], *shape, *x.shape[axis + count :])
+
+
+def _numpy_index(indices: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    return (slice(None),) * axis + tuple(indices)
+
+
+def _with_place_in_batch(size: int, indices: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+    """The indices, each with a batch axis, after an index that says which element of the batch it is."""
+    indices = [with_batch_axis(size, i, b) for i, b in zip(indices, batched, strict=True)]
+    return [iota(shape=indices[0].shape, axis=0, dtype=indices[0].dtype), *indices]
+
+
+def _batch_axis_to(x: Tracer, axis: int) -> Tracer:
+    """`x` with its axis 0 moved to `axis`."""
+    return x if axis == 0 else transpose(x, axes=(*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
+
+
+def _batch_axis_from(x: Tracer, axis: int) -> Tracer:
+    """`x` with `axis` moved to the front."""
+    return x if axis == 0 else transpose(x, axes=(axis, *range(axis), *range(axis + 1, x.ndim)))
+
+
+def _xla_starts(x: Any, indices: Sequence[Any], axis: int) -> list[Any]:
+    """Where the slice of `x` begins that scalar indices select; XLA wraps and clamps these by itself."""
+    zero = np.zeros((), indices[0].dtype)
+    return [zero] * axis + list(indices) + [zero] * (x.ndim - axis - len(indices))
+
+
+def _xla_positions(x: Any, indices: Sequence[Any], axis: int) -> Any:
+    """The indices as one array, as XLA's gather and scatter take them, with negative ones wrapped."""
+    import jax.numpy as jnp
+
+    sizes = x.shape[axis : axis + len(indices)]
+    wrapped = [jnp.where(i < 0, i + n, i) if i.dtype.kind == "i" else i for i, n in zip(indices, sizes, strict=True)]
+    return jnp.stack(wrapped, axis=-1)
+
+
+def _slice_sizes(x: Any, count: int, axis: int) -> Shape:
+    return _indexed_shape(x, (1,) * count, count, axis)
+
+
+class Gather(Primitive):
+    """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
+
+    The indices have one type, and their shape takes the place of the axes of `x` that they index: `axis` and as many
+    following ones as there are indices.
+    """
+
+    name = "gather"
+    aliases = True
+
+    def __call__(self, x: Any, *indices: Any, axis: int = 0) -> Any:
+        return super().__call__(x, *indices, axis=axis)
+
+    def type_rule(self, x: ArrayType, *indices: ArrayType, axis: int) -> ArrayType:
+        shape = _check_indices(self.name, x, indices, axis)
+        return x.with_shape(_indexed_shape(x, shape, len(indices), axis))
+
+    def numpy(self, x: Any, *indices: Any, axis: int) -> Any:
+        if len(indices) == 1 and indices[0].ndim:
+            return x.take(indices[0], axis)
+        return x[_numpy_index(indices, axis)]
+
+    def python(self, operands: Sequence[str], params: Params) -> str | None:
+        # Many rows are read faster by `take`, and one by an index; only `numpy` can tell which it is.
+        x, *indices = operands
+        return None if len(indices) == 1 else f"{x}[{', '.join([':'] * params['axis'] + indices)}]"
+
+    def xla(self, x: Any, *indices: Any, axis: int) -> Any:
+        from jax import lax
+
+        count, shape = len(indices), indices[0].shape
+        result = _indexed_shape(x, shape, count, axis)
+        if 0 in x.shape or 0 in shape:
+            return lax.full(result, 0, x.dtype)
+        if shape == ():
+            row = lax.dynamic_slice(x, _xla_starts(x, indices, axis), _slice_sizes(x, count, axis))
+            return lax.reshape(row, result)
+        numbers = lax.GatherDimensionNumbers(
+            offset_dims=(*range(axis), *range(axis + len(shape), len(result))),
+            collapsed_slice_dims=tuple(range(axis, axis + count)),
+            start_index_map=tuple(range(axis, axis + count)),
+        )
+        positions = _xla_positions(x, indices, axis)
+        return lax.gather(x, positions, numbers, _slice_sizes(x, count, axis), mode=lax.GatherScatterMode.CLIP)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
+        (x, *indices), t = primals, tangents[0]
+        return gather(x, *indices, axis=axis), None if t is None else gather(t, *indices, axis=axis)
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int) -> list[Tangent]:
+        x, *indices = operands
+        return [scatter_add(full_like(x, 0), ct, *indices, axis=axis), *[None] * len(indices)]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int) -> Any:
+        x, *indices = operands
+        if not any(batched[1:]):
+            return gather(x, *indices, axis=axis + 1), True
+        with_place = _with_place_in_batch(size, indices, batched[1:])
+        if batched[0]:
+            out = gather(_batch_axis_to(x, axis), *with_place, axis=axis)
+        else:
+            out = gather(x, *with_place[1:], axis=axis)
+        return _batch_axis_from(out, axis), True
+
+    def simplify(self, operands: Sequence[Tracer], *, axis: int) -> Tracer | None:
+        x, *indices = operands
+        value = splat(x)
+        return None if value is None else full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
+
+
+class Scatter(Primitive):
+    """What both kinds of scatter share: `x` with `updates` put at `indices`, which are those of `gather`."""
+
+    def type_rule(self, x: ArrayType, updates: ArrayType, *indices: ArrayType, axis: int, **params: Any) -> ArrayType:
+        shape = _check_indices(self.name, x, indices, axis)
+        expected = x.with_shape(_indexed_shape(x, shape, len(indices), axis))
+        if updates is not expected:
+            raise TypeError(f"{self.name} into {x} at {len(indices)} indices {indices[0]} needs {expected}, not {updates}")
+        return x
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        x, updates, *indices = primals
+        tx, tu = (full_like(p, 0) if t is None else t for p, t in zip((x, updates), tangents, strict=False))
+        return self(*primals, **params), self(tx, tu, *indices, **params)
+
+    def batch(
+        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, **params: Any
+    ) -> Any:
+        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched[:2], strict=False))
+        indices = operands[2:]
+        if not any(batched[2:]):
+            return self(x, updates, *indices, axis=axis + 1, **params), True
+        with_place = _with_place_in_batch(size, indices, batched[2:])
+        x, updates = _batch_axis_to(x, axis), _batch_axis_to(updates, axis)
+        return _batch_axis_from(self(x, updates, *with_place, axis=axis, **params), axis), True
+
+    @staticmethod
+    def _xla_numbers(x: Any, indices: Sequence[Any], axis: int) -> Any:
+        from jax import lax
+
+        count, shape = len(indices), indices[0].shape
+        indexed = tuple(range(axis, axis + count))
+        return lax.ScatterDimensionNumbers(
+            update_window_dims=(*range(axis), *range(axis + len(shape), x.ndim - count + len(shape))),
+            inserted_window_dims=indexed,
+            scatter_dims_to_operand_dims=indexed,
+        )
+
+
+class ScatterAdd(Scatter):
+    """`x` with `updates` added at `indices`; where indices occur several times, all of their updates are added."""
+
+    name = "scatter_add"
+
+    def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0) -> Any:
+        return super().__call__(x, updates, *indices, axis=axis)
+
+    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
+        out = np.array(x, order="C")
+        if indices[0].ndim == 0:
+            out[_numpy_index(indices, axis)] += updates
+        elif out.ndim == 1:
+            np.add.at(out, indices[0], updates)
+        else:
+            # np.add.at has a fast path, but for flat arrays only.
+            sizes = out.shape[axis : axis + len(indices)]
+            before, rows, after = (math.prod(s) for s in (out.shape[:axis], sizes, out.shape[axis + len(indices) :]))
+            places = np.arange(rows).reshape(sizes)[tuple(indices)].reshape((1, -1, 1))
+            places = (np.arange(before).reshape((-1, 1, 1)) * rows + places) * after + np.arange(after)
+            np.add.at(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
+        return out
+
+    def xla(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
+        from jax import lax
+
+        if 0 in x.shape or 0 in updates.shape:
+            return x
+        if indices[0].shape == ():
+            starts, sizes = _xla_starts(x, indices, axis), _slice_sizes(x, len(indices), axis)
+            row = lax.dynamic_slice(x, starts, sizes)
+            return lax.dynamic_update_slice(x, row + lax.reshape(updates, sizes), starts)
+        positions, numbers = _xla_positions(x, indices, axis), self._xla_numbers(x, indices, axis)
+        return lax.scatter_add(x, positions, updates, numbers, mode=lax.GatherScatterMode.CLIP)
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int) -> list[Tangent]:
+        x, updates, *indices = operands
+        ct_x = ct if isinstance(x, ArrayType) else None
+        ct_updates = gather(ct, *indices, axis=axis) if isinstance(updates, ArrayType) else None
+        return [ct_x, ct_updates, *[None] * len(indices)]
+
+    def simplify(self, operands: Sequence[Tracer], *, axis: int) -> Tracer | None:
+        x, updates, *_ = operands
+        return x if updates.size == 0 or splat(updates) == 0 else None
+
+
+class ScatterSet(Scatter):
+    """`x` with the elements at `indices` replaced by `updates`.
+
+    Where indices occur several times, the last update wins with NumPy; with XLA it is one of them, in practice the
+    last on a CPU.  Derivatives follow the one that wins.
+
+    Params:
+        axis: first axis that the indices are for.
+        unique: promises that no index occurs twice, which saves work in reverse mode and on a GPU.
+    """
+
+    name = "scatter_set"
+
+    def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0, unique: bool = False) -> Any:
+        return super().__call__(x, updates, *indices, axis=axis, unique=unique)
+
+    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
+        out = np.array(x)
+        out[_numpy_index(indices, axis)] = updates
+        return out
+
+    def xla(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
+        from jax import lax
+
+        if 0 in x.shape or 0 in updates.shape:
+            return x
+        if indices[0].shape == ():
+            row = lax.reshape(updates, _slice_sizes(x, len(indices), axis))
+            return lax.dynamic_update_slice(x, row, _xla_starts(x, indices, axis))
+        return lax.scatter(
+            x,
+            _xla_positions(x, indices, axis),
+            updates,
+            self._xla_numbers(x, indices, axis),
+            unique_indices=unique,
+            mode=lax.GatherScatterMode.CLIP,
+        )
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int, unique: bool) -> list[Tangent]:
+        x, updates, *indices = operands
+        ct_x = ct_updates = None
+        if isinstance(x, ArrayType):
+            ct_x = scatter_set(ct, full_like(updates, 0), *indices, axis=axis, unique=unique)
+        if isinstance(updates, ArrayType):
+            ct_updates = gather(ct, *indices, axis=axis)
+            shape = indices[0].shape
+            if not unique and math.prod(shape) > 1:
+                sizes = ct.shape[axis : axis + len(indices)]
+                won = broadcast(_winners(indices, sizes), shape=updates.shape, dims=tuple(range(axis, axis + len(shape))))
+                ct_updates = select(won, ct_updates, full_like(updates, 0))
+        return [ct_x, ct_updates, *[None] * len(indices)]
+
+    def simplify(self, operands: Sequence[Tracer], *, axis: int, unique: bool) -> Tracer | None:
+        x, updates, *_ = operands
+        value = splat(x)
+        return x if updates.size == 0 or (value is not None and splat(updates) == value) else None
+
+
+def _winners(indices: Sequence[Tracer], sizes: Shape) -> Tracer:
+    """Which updates are still there after all of them have been set, in the shape of the indices."""
+    shape = indices[0].shape
+    numbers = reshape(iota(shape=(math.prod(shape),), axis=0, dtype=np.dtype(np.int64)), shape=shape)
+    return eq(gather(scatter_set(full(sizes, -1, np.int64), numbers, *indices), *indices), numbers)
+
+
+class SetSlice(Primitive):
+    """`x` with the slice that `slice_` takes (from `start` up to `limit` in steps of `strides`) set to `updates`."""
+
+    name = "set_slice"
+
+    def type_rule(
+        self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape
+    ) -> ArrayType:
+        expected = slice_.type_rule(x, start=start, limit=limit, strides=strides)
+        if updates is not expected:
+            raise TypeError(f"{self.name} of a slice of {x} needs {expected}, not {updates}")
+        return x
+
+    def numpy(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
+        out = np.array(x)
+        out[tuple(map(slice, start, limit, strides))] = updates
+        return out
+
+    def xla(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
+        from jax import lax
+
+        if 0 in updates.shape:
+            return x
+        if all(s == 1 or n == 1 for s, n in zip(strides, updates.shape, strict=True)):
+            return lax.dynamic_update_slice(x, updates, start)
+        # For XLA a mask is cheaper than a scatter.
+        padding = [
+            (a, size - a - (n - 1) * s - 1, s - 1)
+            for a, s, n, size in zip(start, strides, updates.shape, x.shape, strict=True)
+        ]
+        inside = lax.pad(lax.full(updates.shape, True), np.False_, padding)
+        return lax.select(inside, lax.pad(updates, np.zeros((), x.dtype), padding), x)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        filled = [full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True)]
+        return set_slice(*primals, **params), set_slice(*filled, **params)
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
+        x, updates = operands
+        return [
+            set_slice(ct, full_like(updates, 0), **params) if isinstance(x, ArrayType) else None,
+            slice_(ct, **params) if isinstance(updates, ArrayType) else None,
+        ]
+
+    def batch(
+        self,
+        size: int,
+        operands: Sequence[Tracer],
+        batched: Sequence[bool],
+        *,
+        start: Shape,
+        limit: Shape,
+        strides: Shape,
+    ) -> Any:
+        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched, strict=True))
+        return set_slice(x, updates, start=(0, *start), limit=(size, *limit), strides=(1, *strides)), True
+
+    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
+        x, updates = operands
+        value = splat(x)
+        if updates.size == 0 or (value is not None and splat(updates) == value):
+            return x
+        return updates if updates.shape == x.shape else None
+
+
+gather = Gather()
+scatter_add = ScatterAdd()
+scatter_set = ScatterSet()
+set_slice = SetSlice()
+
+
+def take_along(x: Tracer, indices: Tracer, axis: int) -> Tracer:
+    """The elements of `x` at `indices` along `axis`: `numpy.take_along_axis` for arrays that agree in all other axes."""
+    others = [iota(shape=indices.shape, axis=a, dtype=indices.dtype) for a in range(x.ndim) if a != axis]
+    return gather(x, *others[:axis], indices, *others[axis:])

@@ -1,0 +1,363 @@
+"""The rules of every primitive, on every sample of the table in samples.py."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+from typing import Any
+
+import numpy as np
+import pytest
+from checks import (
+    DIFFERENCES,
+    assert_all_close,
+    assert_close,
+    assert_same_type,
+    backward,
+    checked,
+    chosen,
+    differences,
+    forward,
+    inexact,
+    inner,
+    linearized,
+    magnitude,
+    or_zeros,
+    spread,
+    through_xla,
+)
+from samples import FAILURES, KINKS, MISFITS, SAMPLES
+from sampling import Failure, Kink, Misfit, Sample, directions, program_of
+
+import ftrans.control
+import ftrans.ops
+from ftrans.core.interpret import evaluate
+from ftrans.core.primitive import Primitive
+from ftrans.core.program import Const, Program, literal
+from ftrans.core.trace import Builder, Tracer, building
+from ftrans.core.types import is_complex, is_inexact, type_of
+from ftrans.ops.elementwise import add, mul, real
+from ftrans.ops.reductions import reduce_sum
+from ftrans.transforms.batch import batch
+from ftrans.transforms.differentiate import gradient, pullback
+from ftrans.transforms.jvp import jvp
+from ftrans.transforms.simplify import simplify
+from ftrans.transforms.transpose import transpose
+
+DOUBLE = ("float64", "complex128")
+LANES = 3
+
+
+def is_double(row: Sample) -> bool:
+    """Whether finite differences of the row are accurate."""
+    types = [*sample.types, *sample.out_types]
+    return all(t.dtype.name in DOUBLE for t in types if is_inexact(t.dtype))
+
+
+DIFFERENTIABLE = [s for s in SAMPLES if s.smooth and any(s.active) and any(is_inexact(t.dtype) for t in s.out_types)]
+ACCURATE = [s for s in DIFFERENTIABLE if is_double(s)]
+COARSE = [s for s in DIFFERENTIABLE if not is_double(s)]
+
+
+def each(rows: list[Any]) -> Any:
+    """Run a test for each row."""
+    return pytest.mark.parametrize("row", rows, ids=str)
+
+
+def reversible(rows: list[Sample]) -> list[Sample]:
+    """The rows for which reverse mode is defined."""
+    return [s for s in rows if s.reversible]
+
+
+def numpy_results(sample: Sample, operands: list[Any]) -> list[Any]:
+    """What the primitive's `numpy` rule gives, as a list."""
+    with np.errstate(all="ignore"):
+        result = sample.primitive.numpy(*operands, **sample.params)
+    return list(result) if sample.primitive.multiple_results else [result]
+
+
+def test_every_primitive_has_a_sample() -> None:
+    sampled = {s.primitive for s in SAMPLES}
+    missing = []
+    for package in (ftrans.ops, ftrans.control):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            module = importlib.import_module(info.name)
+            primitives = {p for p in vars(module).values() if isinstance(p, Primitive)}
+            missing += [f"{info.name}: {p.name}" for p in primitives - sampled]
+    assert not missing
+
+
+# Evaluation
+
+
+@each(SAMPLES)
+def test_inferred_type_is_run_time_type(row: Sample) -> None:
+    operands = sample.draw()
+    for value, type in zip(numpy_results(sample, operands), sample.out_types, strict=True):
+        assert_same_type(value, type)
+
+
+@each(SAMPLES)
+def test_straight_line_is_the_numpy_rule(row: Sample) -> None:
+    operands = sample.draw()
+    before = [np.array(x) for x in operands]
+    results = checked(sample.program(), operands)
+    assert_all_close(results, numpy_results(sample, operands), tolerance=1e-15 if is_double(sample) else None)
+    for x, y in zip(operands, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+    for result in results:
+        if isinstance(result, np.ndarray):
+            assert result.flags.writeable
+            assert not any(np.may_share_memory(result, x) for x in operands)
+
+
+@each(SAMPLES)
+def test_xla_is_numpy(row: Sample) -> None:
+    operands = sample.draw()
+    with np.errstate(all="ignore"):
+        expected = evaluate(sample.program(), operands)
+    assert_all_close(through_xla(sample.program(), operands), expected, looseness=sample.looseness)
+
+
+def with_constant(sample: Sample, index: int, value: float) -> Program:
+    """The program of a sample whose operand at `index` is a constant filled with one number."""
+    types = sample.types
+    builder = Builder([t for i, t in enumerate(types) if i != index])
+    with building(builder):
+        operands: list[Any] = builder.inputs()
+        operands.insert(index, Tracer(builder, literal(value, types[index])))
+        return builder.finish(sample.primitive.bind_all(operands, sample.params), sample.primitive.name)
+
+
+def outcome(program: Program, args: list[Any]) -> Any:
+    """Results of a program, or the type of the error that it raises."""
+    with np.errstate(all="ignore"):
+        try:
+            return evaluate(program, args)
+        except (ValueError, ArithmeticError, IndexError) as error:
+            return type(error)
+
+
+@each([s for s in SAMPLES if s.sources])
+@pytest.mark.parametrize("value", [0, 1, -1, 2])
+def test_constant_operands(row: Sample, value: float) -> None:
+    for index, type in enumerate(sample.types):
+        if value == -1 and type.dtype.kind in "ub":
+            continue
+        operands = sample.draw()
+        operands[index] = np.full(type.shape, value, type.dtype)[()]
+        expected = outcome(sample.program(), operands)
+        del operands[index]
+        program = with_constant(sample, index, value).check()
+        for form in (program, simplify(program).check()):
+            found = outcome(form, operands)
+            if isinstance(expected, list):
+                assert_all_close(found, expected)
+            else:
+                assert found is expected
+
+
+BROADCASTING = [s for s in SAMPLES if s.primitive.broadcasts and len(s.sources) > 1 and s.types[0].shape == (2, 3)]
+
+
+@each(BROADCASTING)
+def test_xla_broadcasts_constants(row: Sample) -> None:
+    for index, type in enumerate(sample.types):
+        operands = sample.draw()
+        operands[index] = np.full(type.shape, 2, type.dtype)
+        expected = evaluate(sample.program(), operands)
+        del operands[index]
+        assert_all_close(through_xla(with_constant(sample, index, 2), operands), expected)
+
+
+@each(MISFITS)
+def test_misfits_are_refused(row: Misfit) -> None:
+    with pytest.raises(misfit.error):
+        misfit.primitive.output_types(misfit.types, misfit.params)
+
+
+# First derivatives
+
+
+def subsets(flags: tuple[bool, ...]) -> list[tuple[bool, ...]]:
+    """The non-empty subsets of what is flagged: all of them, or singletons and the whole of more than three."""
+    places = [i for i, f in enumerate(flags) if f]
+    sizes = range(1, len(places) + 1) if len(places) <= 3 else (1, len(places))
+    picks = [set(pick) for size in sizes for pick in itertools.combinations(places, size)]
+    return [tuple(i in pick for i in range(len(flags))) for pick in picks]
+
+
+@each(ACCURATE)
+def test_jvp_is_central_differences(row: Sample) -> None:
+    program, operands = sample.program(), sample.draw()
+    for active in subsets(sample.active):
+        tangents = sample.tangents(active, seed=1)
+        outs, pushed = forward(program, active, operands, tangents)
+        assert_all_close(outs, evaluate(program, operands))
+        expected = differences(
+            lambda *xs: chosen(evaluate(program, xs), inexact(program)), operands, spread(tangents, active)
+        )
+        assert_all_close(pushed, expected, tolerance=DIFFERENCES)
+        assert_all_close(linearized(program, active, operands, tangents)[1], pushed)
+
+
+@each(COARSE)
+def test_jvp_in_low_precision_is_that_in_high_precision(row: Sample) -> None:
+    def widened(x: Any) -> Any:
+        dtype = np.asarray(x).dtype
+        return x if not is_inexact(dtype) else np.asarray(x, np.complex128 if is_complex(dtype) else np.float64)[()]
+
+    operands = sample.draw()
+    params = sample.params
+    if "dtype" in params:
+        params = {**params, "dtype": np.dtype(np.complex128 if is_complex(params["dtype"]) else np.float64)}
+    tangents = sample.tangents(sample.active, seed=1)
+    _, pushed = forward(sample.program(), sample.active, operands, tangents)
+    wide = [widened(x) for x in operands]
+    wide_program = program_of(sample.primitive, [type_of(x) for x in wide], params)
+    _, expected = forward(wide_program, sample.active, wide, [widened(t) for t in tangents])
+    assert_all_close(pushed, [np.asarray(x).astype(np.asarray(y).dtype)[()] for x, y in zip(expected, pushed, strict=True)])
+
+
+@each(reversible(DIFFERENTIABLE))
+def test_reverse_is_forward(row: Sample) -> None:
+    program, operands = sample.program(), sample.draw()
+    tolerance = 1e-12 if is_double(sample) else 5e-2
+    for active in subsets(sample.active):
+        tangents = sample.tangents(active, seed=1)
+        outs, pushed = forward(program, active, operands, tangents)
+        cotangents = directions(pushed, seed=2)
+        outs_again, pulled = backward(program, active, operands, cotangents)
+        assert_all_close(outs_again, outs)
+        scale = magnitude(cotangents, pushed)
+        assert inner(cotangents, pushed) == pytest.approx(inner(pulled, tangents), abs=tolerance * scale)
+
+
+@each(reversible(ACCURATE))
+def test_transposed_twice_is_linear_again(row: Sample) -> None:
+    program, operands = sample.program(), sample.draw()
+    parts = pullback(program, sample.active)
+    residuals = evaluate(parts.values, operands)[len(program.outputs) :]
+    known = (False,) * len(residuals)
+    again = transpose(parts.linear, known + (True,) * parts.out_active.count(True))
+    tangents = sample.tangents(sample.active, seed=1)
+    found = checked(again.program, [*residuals, *chosen(tangents, parts.in_active)])
+    types = chosen(program.out_types, parts.out_active)
+    pushed = spread(linearized(program, sample.active, operands, tangents)[1], inexact(program))
+    assert_all_close(or_zeros(spread(found, again.in_active), types), chosen(pushed, parts.out_active))
+
+
+@each(KINKS)
+def test_conventions_at_kinks(row: Kink) -> None:
+    program = program_of(kink.primitive, [type_of(x) for x in kink.operands], kink.params)
+    active = tuple(t is not None for t in kink.tangents)
+    tangents = chosen(kink.tangents, active)
+    outs, (pushed,) = forward(program, active, kink.operands, tangents)
+    expected = np.asarray(kink.expected, pushed.dtype)[()]
+    assert_close(pushed, expected)
+    cotangents = directions([pushed], seed=2)
+    _, pulled = backward(program, active, kink.operands, cotangents)
+    assert inner(cotangents, [pushed]) == pytest.approx(inner(pulled, tangents), abs=1e-12)
+    derived = jvp(program, active, inexact(program)).program
+    assert_all_close(through_xla(derived, [*kink.operands, *tangents]), [*outs, expected])
+
+
+# Batching
+
+
+def lanes(row: Sample) -> list[list[Any]]:
+    """Operands for each element of a batch."""
+    return [sample.draw(seed) for seed in range(LANES)]
+
+
+def gathered(rows: list[list[Any]], batched: tuple[bool, ...]) -> list[Any]:
+    """The operands of a batch: stacked where they are batched, those of the first lane elsewhere."""
+    return [np.stack(xs) if b else xs[0] for xs, b in zip(zip(*rows, strict=True), batched, strict=True)]
+
+
+def assert_batch_is_loop(program: Program, rows: list[list[Any]], batched: tuple[bool, ...], looseness: float) -> Program:
+    """Assert that a batched program does what a loop does; return it."""
+    derived = batch(program, LANES, batched)
+    found = checked(derived.program, gathered(rows, batched))
+    with np.errstate(all="ignore"):
+        looped = [
+            evaluate(program, [x if b else x0 for x, x0, b in zip(row, rows[0], batched, strict=True)]) for row in rows
+        ]
+    for value, is_batched, expected in zip(found, derived.out_batched, zip(*looped, strict=True), strict=True):
+        assert_close(value, np.stack(expected) if is_batched else expected[0], looseness=looseness)
+    return derived.program
+
+
+BATCHABLE = [s for s in SAMPLES if s.sources]
+
+
+@each(BATCHABLE)
+def test_batch_is_loop(row: Sample) -> None:
+    every = (True,) * len(sample.sources)
+    for batched in subsets(every):
+        derived = assert_batch_is_loop(sample.program(), lanes(sample), batched, sample.looseness)
+    # A batch of batches, of which one axis is the same for all: that is how transformations meet batched equations.
+    rows = [gathered(lanes(sample), every), gathered(lanes(sample)[::-1], every)] * LANES
+    assert_batch_is_loop(derived, rows[:LANES], every, sample.looseness)
+
+
+@each(reversible(ACCURATE))
+def test_batched_derivatives_are_loops(row: Sample) -> None:
+    program = sample.program()
+    rows = [[*xs, *directions(chosen(xs, sample.active), seed=i)] for i, xs in enumerate(lanes(sample))]
+    pushed = jvp(program, sample.active).program
+    assert_batch_is_loop(pushed, rows, (True,) * len(rows[0]), 10 * sample.looseness)
+    parts = pullback(program, sample.active)
+    count = len(program.outputs)
+    rows = []
+    for i, xs in enumerate(lanes(sample)):
+        outs = evaluate(parts.values, xs)
+        rows.append([*outs[count:], *directions(chosen(outs[:count], parts.out_active), seed=i)])
+    for batched in {(True,) * len(rows[0]), (False,) * (len(outs) - count) + (True,) * parts.out_active.count(True)}:
+        if any(batched):
+            assert_batch_is_loop(parts.linear, rows, batched, 10 * sample.looseness)
+
+
+# Second derivatives
+
+
+def weighted_sum(row: Sample) -> tuple[Program, list[Any]]:
+    """A scalar program: the sum of all inexact results, each element times a weight; and the weights."""
+    weights = directions([np.zeros(t.shape, t.dtype) for t in sample.out_types if is_inexact(t.dtype)], seed=3)
+    builder = Builder([*sample.types, *map(type_of, weights)])
+    with building(builder):
+        inputs = builder.inputs()
+        outs = sample.primitive.bind_all(inputs[: len(sample.sources)], sample.params)
+        total: Any = None
+        remaining = iter(inputs[len(sample.sources) :])
+        for y in outs:
+            if is_inexact(y.dtype):
+                term = mul(y, next(remaining))
+                term = real(term) if is_complex(y.dtype) else term
+                term = reduce_sum(term, axes=tuple(range(y.ndim)))
+                total = term if total is None else add(total, term)
+        return builder.finish([total], "weighted_sum").check(), weights
+
+
+@each(reversible(ACCURATE))
+def test_second_derivatives(row: Sample) -> None:
+    program, weights = weighted_sum(sample)
+    operands = sample.draw()
+    args = [*operands, *weights]
+    active = sample.active + (False,) * len(weights)
+    t, u = sample.tangents(sample.active, seed=4), sample.tangents(sample.active, seed=5)
+    slope = gradient(program, active, with_value=False)
+
+    def times(vector: list[Any]) -> list[Any]:
+        return forward(slope, active, args, vector)[1]
+
+    forward_over_reverse = times(t)
+    derived = jvp(program, active, (True,)).program
+    along = Program("along", derived.inputs, derived.eqns, derived.outputs[1:])
+    reverse_over_forward = gradient(along, active + (False,) * len(t), with_value=False)
+    assert_all_close(checked(reverse_over_forward, [*args, *t]), forward_over_reverse, looseness=10 * sample.looseness)
+    scale = magnitude(u, forward_over_reverse)
+    assert inner(u, forward_over_reverse) == pytest.approx(inner(t, times(u)), abs=1e-11 * scale)
+    expected = differences(lambda *xs: evaluate(slope, xs), args, spread(t, active))
+    assert_all_close(forward_over_reverse, expected, tolerance=DIFFERENCES)
