@@ -42,7 +42,7 @@ def assert_close(actual: Any, expected: Any, tolerance: float | None = None, loo
     actual, expected = actual.astype(wide), expected.astype(wide)
     finite = np.abs(expected[np.isfinite(expected)])
     # Elements are computed from each other, so a small one may carry the rounding of a large one, up to a point.
-    scale = min(float(np.max(finite, initial=0.0)), 1e3)
+    scale = float(np.clip(np.max(finite, initial=0.0), 1e-2, 1e3))
     np.testing.assert_allclose(actual, expected, rtol=relative, atol=relative * scale)
 
 

@@ -42,6 +42,7 @@ from sampling import (
     normal,
     positive_definite,
     sample,
+    separated,
     triangular,
     u8,
     uniform,
@@ -507,7 +508,11 @@ misfit(indexing.set_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3
 
 # Sorting
 
-for primitive, params in [(sorting.sort, {}), (sorting.argsort, {"stable": True}), (sorting.argsort, {"stable": False})]:
+for primitive, params in [
+    (sorting.sort, {}),
+    (sorting.argsort, {"stable": True}),
+    (sorting.argsort, {"stable": False}),
+]:
     for axis in (0, 1):
         sample(primitive, distinct((3, 4)), axis=axis, **params)
     sample(primitive, distinct((0, 3)), axis=0, **params)
@@ -561,7 +566,9 @@ sample(linalg.solve, given([[1.0]]), normal((1, 1)), transpose_a=False)
 sample(linalg.triangular_solve, triangular(3, 3, dtype=f32), normal((3, 2), f32), **TRIANGLE)
 LARGE = given(np.eye(150) + np.random.default_rng(0).uniform(-0.05, 0.05, (150, 150)))
 for lower in (False, True):
-    sample(linalg.triangular_solve, LARGE, normal((150, 1)), smooth=False, note="halves", **{**TRIANGLE, "lower": lower})
+    sample(
+        linalg.triangular_solve, LARGE, normal((150, 1)), smooth=False, note="halves", **{**TRIANGLE, "lower": lower}
+    )
 for shape in [(1, 1), (2, 2), (3, 3), (4, 4), (2, 3, 3)]:
     sample(linalg.inv, invertible(*shape), looseness=10)
     sample(linalg.det, invertible(*shape))
@@ -576,10 +583,10 @@ for dtype in (f32, c128):
     sample(linalg.cholesky, positive_definite(3, 3, dtype=dtype), hermitian=(0,))
     sample(linalg.cofactors, invertible(4, 4, dtype=dtype), looseness=10)
 for shape in [(1, 1), (3, 3), (2, 3, 3)]:
-    sample(linalg.eigh, positive_definite(*shape), hermitian=(0,), canonical=signs_chosen, looseness=10)
-sample(linalg.eigh, positive_definite(3, 3, dtype=f32), hermitian=(0,), canonical=signs_chosen, looseness=10)
+    sample(linalg.eigh, separated(*shape), hermitian=(0,), canonical=signs_chosen, looseness=10)
+sample(linalg.eigh, separated(3, 3, dtype=f32), hermitian=(0,), canonical=signs_chosen, looseness=10)
 # The phase of a complex eigenvector is free, so only what does not depend on it has a derivative.
-sample(linalg.eigh, positive_definite(3, 3, dtype=c128), smooth=False, canonical=signs_chosen, looseness=10)
+sample(linalg.eigh, separated(3, 3, dtype=c128), smooth=False, canonical=signs_chosen, looseness=10)
 for primitive in (linalg.inv, linalg.det, linalg.slogdet, linalg.cholesky, linalg.eigh, linalg.cofactors):
     misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
     misfit(primitive, ArrayType((3,), f64), error=ValueError)
@@ -647,7 +654,12 @@ misfit(cond, N, V, V, error=TypeError, branches=(traced(waves, V, V), traced(lam
 def loop(f: Callable[..., Any], fixed: int, carries: int, *types: ArrayType, length: int = 4, **more: Any) -> Any:
     """The parameters of a scan of `f`, whose results are carries, then elements."""
     program = traced(f, *types)
-    order = {"program": program, "length": length, "reverse": more.get("reverse", False), "unroll": more.get("unroll", 1)}
+    order = {
+        "program": program,
+        "length": length,
+        "reverse": more.get("reverse", False),
+        "unroll": more.get("unroll", 1),
+    }
     return {**order, "consts": fixed, "carries": carries}
 
 

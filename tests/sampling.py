@@ -150,7 +150,7 @@ def program_of(primitive: Primitive, types: Sequence[ArrayType], params: dict[st
     """The program of one equation."""
     builder = Builder(types)
     with building(builder):
-        return builder.finish(primitive.bind_all(builder.inputs(), params), primitive.name).check()
+        return builder.finish(primitive.bind_all(builder.inputs(), params), f"one_{primitive.name}").check()
 
 
 SAMPLES: list[Sample] = []
@@ -258,6 +258,16 @@ def positive_definite(*shape: int, dtype: Any = f64) -> Source:
     def draw(rng: np.random.Generator) -> Any:
         a = normal(shape, dtype)(rng)
         return (a @ np.conj(np.swapaxes(a, -1, -2)) + 2 * np.eye(shape[-1])).astype(dtype)
+
+    return draw
+
+
+def separated(*shape: int, dtype: Any = f64) -> Source:
+    """Hermitian matrices with eigenvalues near 1, 2, ... and eigenvectors near the axes, so that these keep their signs."""
+
+    def draw(rng: np.random.Generator) -> Any:
+        a = uniform(-0.2, 0.2, shape, dtype)(rng)
+        return (a + np.conj(np.swapaxes(a, -1, -2)) + np.diag(np.arange(1.0, shape[-1] + 1))).astype(dtype)
 
     return draw
 

@@ -32,9 +32,13 @@ from sampling import Failure, Kink, Misfit, Sample, directions, program_of
 
 import ftrans.control
 import ftrans.ops
+from ftrans.control.call import call
+from ftrans.control.cond import cond
+from ftrans.control.scan import scan
+from ftrans.control.while_loop import while_
 from ftrans.core.interpret import evaluate
 from ftrans.core.primitive import Primitive
-from ftrans.core.program import Const, Program, literal
+from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import is_complex, is_inexact, type_of
 from ftrans.ops.elementwise import add, mul, real
@@ -49,20 +53,22 @@ DOUBLE = ("float64", "complex128")
 LANES = 3
 
 
-def is_double(row: Sample) -> bool:
+def is_double(sample: Sample) -> bool:
     """Whether finite differences of the row are accurate."""
     types = [*sample.types, *sample.out_types]
     return all(t.dtype.name in DOUBLE for t in types if is_inexact(t.dtype))
 
 
+WITH_OPERANDS = [s for s in SAMPLES if s.sources]
 DIFFERENTIABLE = [s for s in SAMPLES if s.smooth and any(s.active) and any(is_inexact(t.dtype) for t in s.out_types)]
 ACCURATE = [s for s in DIFFERENTIABLE if is_double(s)]
 COARSE = [s for s in DIFFERENTIABLE if not is_double(s)]
 
 
-def each(rows: list[Any]) -> Any:
-    """Run a test for each row."""
-    return pytest.mark.parametrize("row", rows, ids=str)
+def each(**rows: list[Any]) -> Any:
+    """Run a test for each row, given as the argument of that name."""
+    ((name, items),) = rows.items()
+    return pytest.mark.parametrize(name, items, ids=str)
 
 
 def reversible(rows: list[Sample]) -> list[Sample]:
@@ -91,15 +97,15 @@ def test_every_primitive_has_a_sample() -> None:
 # Evaluation
 
 
-@each(SAMPLES)
-def test_inferred_type_is_run_time_type(row: Sample) -> None:
+@each(sample=SAMPLES)
+def test_inferred_type_is_run_time_type(sample: Sample) -> None:
     operands = sample.draw()
     for value, type in zip(numpy_results(sample, operands), sample.out_types, strict=True):
         assert_same_type(value, type)
 
 
-@each(SAMPLES)
-def test_straight_line_is_the_numpy_rule(row: Sample) -> None:
+@each(sample=SAMPLES)
+def test_straight_line_is_the_numpy_rule(sample: Sample) -> None:
     operands = sample.draw()
     before = [np.array(x) for x in operands]
     results = checked(sample.program(), operands)
@@ -112,12 +118,13 @@ def test_straight_line_is_the_numpy_rule(row: Sample) -> None:
             assert not any(np.may_share_memory(result, x) for x in operands)
 
 
-@each(SAMPLES)
-def test_xla_is_numpy(row: Sample) -> None:
+@each(sample=SAMPLES)
+def test_xla_is_numpy(sample: Sample) -> None:
     operands = sample.draw()
     with np.errstate(all="ignore"):
         expected = evaluate(sample.program(), operands)
-    assert_all_close(through_xla(sample.program(), operands), expected, looseness=sample.looseness)
+    found = through_xla(sample.program(), operands)
+    assert_all_close(sample.canonical(found), sample.canonical(expected), looseness=sample.looseness)
 
 
 def with_constant(sample: Sample, index: int, value: float) -> Program:
@@ -127,7 +134,18 @@ def with_constant(sample: Sample, index: int, value: float) -> Program:
     with building(builder):
         operands: list[Any] = builder.inputs()
         operands.insert(index, Tracer(builder, literal(value, types[index])))
-        return builder.finish(sample.primitive.bind_all(operands, sample.params), sample.primitive.name)
+        return builder.finish(sample.primitive.bind_all(operands, sample.params), "with_constant")
+
+
+def is_possible(sample: Sample, index: int, value: float) -> bool:
+    """Whether an operand may be filled with a number: an index must stay in the range of the sample."""
+    type = sample.types[index]
+    if value == -1 and type.dtype.kind in "ub":
+        return False
+    if type.dtype.kind not in "iu" or sample.primitive.broadcasts:
+        return True
+    drawn = np.array([sample.draw(seed)[index] for seed in range(9)])
+    return drawn.size == 0 or bool(drawn.min() <= value <= drawn.max())
 
 
 def outcome(program: Program, args: list[Any]) -> Any:
@@ -139,11 +157,11 @@ def outcome(program: Program, args: list[Any]) -> Any:
             return type(error)
 
 
-@each([s for s in SAMPLES if s.sources])
+@each(sample=WITH_OPERANDS)
 @pytest.mark.parametrize("value", [0, 1, -1, 2])
-def test_constant_operands(row: Sample, value: float) -> None:
+def test_constant_operands(sample: Sample, value: float) -> None:
     for index, type in enumerate(sample.types):
-        if value == -1 and type.dtype.kind in "ub":
+        if not is_possible(sample, index, value):
             continue
         operands = sample.draw()
         operands[index] = np.full(type.shape, value, type.dtype)[()]
@@ -161,8 +179,8 @@ def test_constant_operands(row: Sample, value: float) -> None:
 BROADCASTING = [s for s in SAMPLES if s.primitive.broadcasts and len(s.sources) > 1 and s.types[0].shape == (2, 3)]
 
 
-@each(BROADCASTING)
-def test_xla_broadcasts_constants(row: Sample) -> None:
+@each(sample=BROADCASTING)
+def test_xla_broadcasts_constants(sample: Sample) -> None:
     for index, type in enumerate(sample.types):
         operands = sample.draw()
         operands[index] = np.full(type.shape, 2, type.dtype)
@@ -171,10 +189,18 @@ def test_xla_broadcasts_constants(row: Sample) -> None:
         assert_all_close(through_xla(with_constant(sample, index, 2), operands), expected)
 
 
-@each(MISFITS)
-def test_misfits_are_refused(row: Misfit) -> None:
+@each(misfit=MISFITS)
+def test_misfits_are_refused(misfit: Misfit) -> None:
     with pytest.raises(misfit.error):
         misfit.primitive.output_types(misfit.types, misfit.params)
+
+
+@each(failure=FAILURES)
+def test_failures_name_the_line(failure: Failure) -> None:
+    program = program_of(failure.primitive, [type_of(x) for x in failure.operands], failure.params)
+    with pytest.raises(failure.error) as caught:
+        evaluate(program, failure.operands)
+    assert "sampling.py" in caught.value.__notes__[0]
 
 
 # First derivatives
@@ -188,8 +214,8 @@ def subsets(flags: tuple[bool, ...]) -> list[tuple[bool, ...]]:
     return [tuple(i in pick for i in range(len(flags))) for pick in picks]
 
 
-@each(ACCURATE)
-def test_jvp_is_central_differences(row: Sample) -> None:
+@each(sample=ACCURATE)
+def test_jvp_is_central_differences(sample: Sample) -> None:
     program, operands = sample.program(), sample.draw()
     for active in subsets(sample.active):
         tangents = sample.tangents(active, seed=1)
@@ -202,8 +228,8 @@ def test_jvp_is_central_differences(row: Sample) -> None:
         assert_all_close(linearized(program, active, operands, tangents)[1], pushed)
 
 
-@each(COARSE)
-def test_jvp_in_low_precision_is_that_in_high_precision(row: Sample) -> None:
+@each(sample=COARSE)
+def test_jvp_in_low_precision_is_that_in_high_precision(sample: Sample) -> None:
     def widened(x: Any) -> Any:
         dtype = np.asarray(x).dtype
         return x if not is_inexact(dtype) else np.asarray(x, np.complex128 if is_complex(dtype) else np.float64)[()]
@@ -217,11 +243,13 @@ def test_jvp_in_low_precision_is_that_in_high_precision(row: Sample) -> None:
     wide = [widened(x) for x in operands]
     wide_program = program_of(sample.primitive, [type_of(x) for x in wide], params)
     _, expected = forward(wide_program, sample.active, wide, [widened(t) for t in tangents])
-    assert_all_close(pushed, [np.asarray(x).astype(np.asarray(y).dtype)[()] for x, y in zip(expected, pushed, strict=True)])
+    assert_all_close(
+        pushed, [np.asarray(x).astype(np.asarray(y).dtype)[()] for x, y in zip(expected, pushed, strict=True)]
+    )
 
 
-@each(reversible(DIFFERENTIABLE))
-def test_reverse_is_forward(row: Sample) -> None:
+@each(sample=reversible(DIFFERENTIABLE))
+def test_reverse_is_forward(sample: Sample) -> None:
     program, operands = sample.program(), sample.draw()
     tolerance = 1e-12 if is_double(sample) else 5e-2
     for active in subsets(sample.active):
@@ -234,8 +262,8 @@ def test_reverse_is_forward(row: Sample) -> None:
         assert inner(cotangents, pushed) == pytest.approx(inner(pulled, tangents), abs=tolerance * scale)
 
 
-@each(reversible(ACCURATE))
-def test_transposed_twice_is_linear_again(row: Sample) -> None:
+@each(sample=reversible(ACCURATE))
+def test_transposed_twice_is_linear_again(sample: Sample) -> None:
     program, operands = sample.program(), sample.draw()
     parts = pullback(program, sample.active)
     residuals = evaluate(parts.values, operands)[len(program.outputs) :]
@@ -248,8 +276,8 @@ def test_transposed_twice_is_linear_again(row: Sample) -> None:
     assert_all_close(or_zeros(spread(found, again.in_active), types), chosen(pushed, parts.out_active))
 
 
-@each(KINKS)
-def test_conventions_at_kinks(row: Kink) -> None:
+@each(kink=KINKS)
+def test_conventions_at_kinks(kink: Kink) -> None:
     program = program_of(kink.primitive, [type_of(x) for x in kink.operands], kink.params)
     active = tuple(t is not None for t in kink.tangents)
     tangents = chosen(kink.tangents, active)
@@ -266,7 +294,7 @@ def test_conventions_at_kinks(row: Kink) -> None:
 # Batching
 
 
-def lanes(row: Sample) -> list[list[Any]]:
+def lanes(sample: Sample) -> list[list[Any]]:
     """Operands for each element of a batch."""
     return [sample.draw(seed) for seed in range(LANES)]
 
@@ -276,7 +304,9 @@ def gathered(rows: list[list[Any]], batched: tuple[bool, ...]) -> list[Any]:
     return [np.stack(xs) if b else xs[0] for xs, b in zip(zip(*rows, strict=True), batched, strict=True)]
 
 
-def assert_batch_is_loop(program: Program, rows: list[list[Any]], batched: tuple[bool, ...], looseness: float) -> Program:
+def assert_batch_is_loop(
+    program: Program, rows: list[list[Any]], batched: tuple[bool, ...], looseness: float
+) -> Program:
     """Assert that a batched program does what a loop does; return it."""
     derived = batch(program, LANES, batched)
     found = checked(derived.program, gathered(rows, batched))
@@ -289,11 +319,8 @@ def assert_batch_is_loop(program: Program, rows: list[list[Any]], batched: tuple
     return derived.program
 
 
-BATCHABLE = [s for s in SAMPLES if s.sources]
-
-
-@each(BATCHABLE)
-def test_batch_is_loop(row: Sample) -> None:
+@each(sample=WITH_OPERANDS)
+def test_batch_is_loop(sample: Sample) -> None:
     every = (True,) * len(sample.sources)
     for batched in subsets(every):
         derived = assert_batch_is_loop(sample.program(), lanes(sample), batched, sample.looseness)
@@ -302,27 +329,51 @@ def test_batch_is_loop(row: Sample) -> None:
     assert_batch_is_loop(derived, rows[:LANES], every, sample.looseness)
 
 
-@each(reversible(ACCURATE))
-def test_batched_derivatives_are_loops(row: Sample) -> None:
-    program = sample.program()
+@each(sample=ACCURATE)
+def test_batched_jvp_is_a_loop(sample: Sample) -> None:
     rows = [[*xs, *directions(chosen(xs, sample.active), seed=i)] for i, xs in enumerate(lanes(sample))]
-    pushed = jvp(program, sample.active).program
+    pushed = jvp(sample.program(), sample.active).program
     assert_batch_is_loop(pushed, rows, (True,) * len(rows[0]), 10 * sample.looseness)
+
+
+@each(sample=reversible(ACCURATE))
+def test_batched_pullback_is_a_loop(sample: Sample) -> None:
+    program = sample.program()
     parts = pullback(program, sample.active)
     count = len(program.outputs)
     rows = []
     for i, xs in enumerate(lanes(sample)):
         outs = evaluate(parts.values, xs)
         rows.append([*outs[count:], *directions(chosen(outs[:count], parts.out_active), seed=i)])
-    for batched in {(True,) * len(rows[0]), (False,) * (len(outs) - count) + (True,) * parts.out_active.count(True)}:
-        if any(batched):
-            assert_batch_is_loop(parts.linear, rows, batched, 10 * sample.looseness)
+    residuals, cotangents = len(outs) - count, parts.out_active.count(True)
+    for known_too in (True, False):
+        assert_batch_is_loop(parts.linear, rows, (known_too,) * residuals + (True,) * cotangents, 10 * sample.looseness)
+
+
+HOLDING = [s for s in ACCURATE if s.primitive in (call, cond, scan, while_)]
+
+
+@each(sample=HOLDING)
+def test_derived_control_flow_through_xla(sample: Sample) -> None:
+    program, operands = sample.program(), sample.draw()
+    every = (True,) * len(operands)
+    derived = [(batch(program, LANES, every).program, gathered(lanes(sample), every))]
+    derived.append((jvp(program, sample.active).program, [*operands, *sample.tangents(sample.active, seed=1)]))
+    if sample.reversible:
+        parts = pullback(program, sample.active)
+        outs = evaluate(parts.values, operands)
+        count = len(program.outputs)
+        derived.append((parts.values, operands))
+        cotangents = directions(chosen(outs[:count], parts.out_active), seed=1)
+        derived.append((parts.linear, [*outs[count:], *cotangents]))
+    for form, args in derived:
+        assert_all_close(through_xla(form, args), evaluate(form, args))
 
 
 # Second derivatives
 
 
-def weighted_sum(row: Sample) -> tuple[Program, list[Any]]:
+def weighted_sum(sample: Sample) -> tuple[Program, list[Any]]:
     """A scalar program: the sum of all inexact results, each element times a weight; and the weights."""
     weights = directions([np.zeros(t.shape, t.dtype) for t in sample.out_types if is_inexact(t.dtype)], seed=3)
     builder = Builder([*sample.types, *map(type_of, weights)])
@@ -340,8 +391,8 @@ def weighted_sum(row: Sample) -> tuple[Program, list[Any]]:
         return builder.finish([total], "weighted_sum").check(), weights
 
 
-@each(reversible(ACCURATE))
-def test_second_derivatives(row: Sample) -> None:
+@each(sample=reversible(ACCURATE))
+def test_second_derivatives(sample: Sample) -> None:
     program, weights = weighted_sum(sample)
     operands = sample.draw()
     args = [*operands, *weights]

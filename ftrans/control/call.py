@@ -74,4 +74,3 @@ class Call(Primitive):
 
 
 call = Call()
-

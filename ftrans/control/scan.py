@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.interpret import evaluate, inline
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal, needed_eqns
+from ..core.program import Atom, Const, Eqn, Params, Program, Var
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops import elementwise as e
@@ -21,19 +21,8 @@ from ..transforms.split import Residual, Result, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
 from ..xla.execute import is_jax_tracer, lower
-from .subprograms import (
-    Flags,
-    chosen,
-    cut,
-    either,
-    filled,
-    others,
-    redundant,
-    rewired,
-    specialized,
-    spread,
-    used_inputs,
-)
+from .loop_motion import Loop
+from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs
 
 # What reverse mode computes again rather than keeps for every element, where that takes no more memory.
 _CHEAP: frozenset[Primitive] = frozenset(
@@ -274,17 +263,14 @@ class Scan(Primitive):
             elements = [s.reshape(x, shape=x.shape[1:]) for x in xs]
             carry, ys = cut(inline(simplify_program(program), [*fixed, *carry, *elements]), carries)
             return [*carry, *(s.reshape(y, shape=(1, *y.shape)) for y in ys)]
-        plan = _Plan(program, fixed, carry, xs, length)
-        plan.improve()
-        if plan.program is program:
+        loop = Loop(program, fixed, carry, xs, length)
+        loop.improve()
+        if loop.program is program:
             return None
         outs: list[Any] = []
-        if plan.outputs:
-            outs = self.apply(plan.program, plan.fixed, plan.carry, plan.xs, length, reverse, unroll)
-        plan.results.update(zip(plan.outputs, outs, strict=True))
-        for index, same in plan.same.items():
-            plan.results[index] = plan.results[same]
-        return [plan.results[i] for i in range(len(program.outputs))]
+        if loop.outputs:
+            outs = self.apply(loop.program, loop.fixed, loop.carry, loop.xs, length, reverse, unroll)
+        return loop.original_results(outs)
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         params = eqn.params
@@ -533,149 +519,6 @@ def _transpose(program: Program, linear: Flags, active: Flags, consts: int, carr
         sums = [e.add(total, term) for total, term in zip(sums, terms, strict=True)]
         body = builder.finish([*sums, *rest], turned.program.name)
     return _Transposed(simplify_program(body), fixed_active, carry_active, xs_active)
-
-
-# Simplification
-
-
-class _Plan:
-    """A loop that is being improved: its body, its operands, and what its results have turned out to be.
-
-    Attributes:
-        program: the body.
-        fixed, carry, xs: operands.
-        outputs: for each output of the body, which result of the original loop it is.
-        results: results that need no loop.
-        same: results that equal another one.
-    """
-
-    def __init__(
-        self, program: Program, fixed: list[Tracer], carry: list[Tracer], xs: list[Tracer], length: int
-    ) -> None:
-        self.program = program
-        self.fixed = fixed
-        self.carry = carry
-        self.xs = xs
-        self.length = length
-        self.outputs = list(range(len(program.outputs)))
-        self.results: dict[int, Tracer] = {}
-        self.same: dict[int, int] = {}
-
-    def improve(self) -> None:
-        """Improve the loop until nothing changes."""
-        before = None
-        while before is not self.program:
-            before = self.program = simplify_program(self.program)
-            self._take_out_constant_carries()
-            self._take_out_redundant_inputs()
-            self._take_out_results()
-            self._take_out_invariant_equations()
-
-    def _rewire(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        self.program = rewired(self.program, inputs, outputs)
-        self.outputs = [self.outputs[i] for i in outputs]
-
-    def _take_out_constant_carries(self) -> None:
-        consts, carries = len(self.fixed), len(self.carry)
-        inputs, outputs = self.program.inputs[consts:], self.program.outputs[:carries]
-        constant = [v is a for v, a in zip(inputs, outputs, strict=False)]
-        if not any(constant):
-            return
-        fixed = [i for i, c in enumerate(constant) if c]
-        kept = [i for i, c in enumerate(constant) if not c]
-        self.results.update((self.outputs[i], self.carry[i]) for i in fixed)
-        self._rewire(
-            [
-                *range(consts),
-                *(consts + i for i in (*fixed, *kept)),
-                *range(consts + carries, len(self.program.inputs)),
-            ],
-            [*kept, *range(carries, len(self.program.outputs))],
-        )
-        self.fixed = [*self.fixed, *(self.carry[i] for i in fixed)]
-        self.carry = [self.carry[i] for i in kept]
-
-    def _take_out_redundant_inputs(self) -> None:
-        consts, carries = len(self.fixed), len(self.carry)
-        of_fixed = redundant(self.fixed)
-        of_xs = [
-            literal(k.value, k.type.with_shape(k.type.shape[1:]))
-            if isinstance(k, Const)
-            else k
-            if k is None
-            else consts + carries + k
-            for k in redundant(self.xs)
-        ]
-        self.program = simplify_program(specialized(self.program, [*of_fixed, *[None] * carries, *of_xs]))
-        self.fixed = [x for x, k in zip(self.fixed, of_fixed, strict=True) if k is None]
-        self.xs = [x for x, k in zip(self.xs, of_xs, strict=True) if k is None]
-        fixed_used, _, xs_used = cut(used_inputs(self.program), len(self.fixed), carries)
-        kept = (*fixed_used, *(True,) * carries, *xs_used)
-        self._rewire([i for i, k in enumerate(kept) if k], range(len(self.outputs)))
-        self.fixed, self.xs = chosen(self.fixed, fixed_used), chosen(self.xs, xs_used)
-
-    def _take_out_results(self) -> None:
-        carries = len(self.carry)
-        fixed, _, xs = cut(self.program.inputs, len(self.fixed), carries)
-        first: dict[Atom, int] = {}
-        kept = list(range(carries))
-        for place, atom in enumerate(self.program.outputs[carries:], carries):
-            index = self.outputs[place]
-            shape = (self.length, *atom.type.shape)
-            if isinstance(atom, Const) and atom.is_splat:
-                self.results[index] = s.full(shape, atom.value, atom.type.dtype)
-            elif atom in fixed:
-                x = self.fixed[fixed.index(atom)]
-                self.results[index] = s.broadcast(x, shape=shape, dims=tuple(range(1, len(shape))))
-            elif atom in xs:
-                self.results[index] = self.xs[xs.index(atom)]
-            elif atom in first:
-                self.same[index] = first[atom]
-            else:
-                first[atom] = index
-                kept.append(place)
-        self._rewire(range(len(self.program.inputs)), kept)
-
-    def _take_out_invariant_equations(self) -> None:
-        consts = len(self.fixed)
-        program = self.program
-        hoisted, rest = program.derive(("hoisted", consts), lambda: _hoisted(program, consts))
-        self.fixed = [*self.fixed, *inline(hoisted, self.fixed)]
-        self.program = rest
-
-
-def _hoisted(program: Program, consts: int) -> tuple[Program, Program]:
-    """The equations that depend on constants alone, as a program; and the body that takes their results as constants.
-
-    What only repeats smaller values stays in the body, where it costs less than reading the result.
-    """
-    fixed = program.inputs[:consts]
-    invariant: set[Atom] = set(fixed)
-    candidates: list[Eqn] = []
-    for eqn in program.eqns:
-        if all(isinstance(a, Const) or a in invariant for a in eqn.operands):
-            candidates.append(eqn)
-            invariant.update(eqn.outputs)
-    movable = set(map(id, candidates))
-    needed = {a for q in program.eqns if id(q) not in movable for a in q.operands} | set(program.outputs)
-    staying = {id(q) for q in program.eqns if id(q) not in movable}
-    boundary: list[Var] = []
-    for eqn in reversed(candidates):
-        mine = [v for v in eqn.outputs if v in needed]
-        if mine and (eqn.primitive is s.broadcast or not any(isinstance(a, Var) for a in eqn.operands)):
-            staying.add(id(eqn))
-            needed.update(eqn.operands)
-        else:
-            boundary += mine
-    if not boundary:
-        return Program(program.name, fixed, (), ()), program
-    rest = Program(
-        program.name,
-        (*fixed, *boundary, *program.inputs[consts:]),
-        [q for q in program.eqns if id(q) in staying],
-        program.outputs,
-    )
-    return Program(program.name, fixed, needed_eqns(candidates, boundary), boundary), rest
 
 
 scan = Scan()

@@ -346,3 +346,17 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     start = nonzero[0] if "f" in trim.lower() else 0
     stop = nonzero[-1] + 1 if "b" in trim.lower() else None
     return getitem(filt, slice(int(start), None if stop is None else int(stop)))
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of vectors, applied to each along an axis; `ftrans.vmap` does it at once."""
+    x = asarray(arr)
+    axis = normal_axis(axis, x.ndim)
+    lines = np.moveaxis(x, axis, -1)
+    lead = lines.shape[:-1]
+    results = [asarray(func1d(lines[place], *args, **kwargs)) for place in np.ndindex(lead)]
+    stacked = promotion.stack(results)
+    ndim = stacked.ndim - 1
+    y = reshaped(stacked, (*lead, *stacked.shape[1:]))
+    return np.moveaxis(y, tuple(range(len(lead), len(lead) + ndim)), tuple(range(axis, axis + ndim)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,9 +12,8 @@ from ..core.trace import Tracer
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
-from .selection import Selection
 from .ufuncs import assign_cast
-from .views import Flat, Part, assign, view_of
+from .views import Flat, view_of
 
 _BINARY = {
     "add": np.add,
@@ -174,15 +172,60 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _set_shape(self: Tracer, shape: Any) -> None:
-    raise AttributeError(f"the shape of a traced value cannot be set; write x = x.reshape({shape}){at_line(user_line())}")
+# Methods of arrays whose arguments differ from those of NumPy's functions
+
+
+def _reshape(self: Tracer, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """The same elements in another shape."""
+    return TABLE[np.reshape](self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def _transpose(self: Tracer, *axes: Any) -> Any:
+    """The axes in another order, reversed by default."""
+    return TABLE[np.transpose](self, axes[0] if len(axes) == 1 else axes or None)
+
+
+def _flatten(self: Tracer, order: str = "C") -> Any:
+    """A copy of all elements along one axis."""
+    return same_value(TABLE[np.ravel](self, order))
+
+
+def _sort(self: Tracer, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Sort in place."""
+    setitem(self, Ellipsis, TABLE[np.sort](self, axis))
+
+
+def _conj(self: Tracer) -> Any:
+    """The complex conjugate; the array itself if it is real."""
+    return TABLE[np.conjugate](self) if self.dtype.kind == "c" else self
+
+
+def _copy(self: Tracer, order: str = "C") -> Tracer:
+    """A copy: what is assigned to one is not seen by the other."""
+    return same_value(self)
 
 
 _FUNCTIONS = (
-    np.sum, np.prod, np.mean, np.std, np.var, np.any, np.all, np.max, np.min, np.argmax, np.argmin, np.cumsum,
-    np.cumprod, np.clip, np.round, np.conjugate, np.repeat, np.take, np.squeeze, np.swapaxes, np.diagonal, np.trace,
-    np.dot, np.argsort, np.searchsorted, np.nonzero, np.ravel, np.compress, np.put, np.choose, np.argpartition,
+    "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
+    "round", "conjugate", "repeat", "take", "squeeze", "swapaxes", "diagonal", "trace", "dot", "argsort",
+    "argpartition", "searchsorted", "nonzero", "ravel", "put", "choose",
 )  # fmt: skip
+
+_PROPERTIES: dict[str, Callable[[Tracer], Any]] = {
+    "T": TABLE[np.transpose],
+    "mT": TABLE[np.matrix_transpose],
+    "real": TABLE[np.real],
+    "imag": TABLE[np.imag],
+    "flat": lambda self: view_of(self, Flat()),
+    "itemsize": lambda self: self.dtype.itemsize,
+    "nbytes": lambda self: self.type.nbytes,
+}
+
+
+def _assignable(name: str) -> property:
+    """A property that stands for elements of the array, to which one can assign."""
+    read = _PROPERTIES[name]
+    return property(read, lambda self, value: setitem(read(self), Ellipsis, value), doc=f"`numpy.ndarray.{name}`.")
 
 
 def install() -> None:
@@ -206,19 +249,28 @@ def install() -> None:
         "__setitem__": setitem,
         "__divmod__": TABLE[np.divmod],
         "__rdivmod__": _reflected(TABLE[np.divmod]),
-        "__round__": lambda self, ndigits=0: np.round(self, ndigits or 0),
+        "__round__": lambda self, ndigits=None: np.round(self, ndigits or 0),
         "__copy__": same_value,
         "__deepcopy__": lambda self, memo: same_value(self),
-        "item": _item,
-        "tolist": _tolist,
-        "fill": _fill,
         "astype": _astype,
+        "conj": _conj,
+        "copy": _copy,
+        "fill": _fill,
+        "flatten": _flatten,
+        "item": _item,
+        "reshape": _reshape,
+        "sort": _sort,
+        "tolist": _tolist,
+        "transpose": _transpose,
     }
+    methods |= {name: _method(getattr(np, name)) for name in (*_FUNCTIONS, *_UFUNC_METHODS)}
+    methods["compress"] = lambda self, condition, axis=None, out=None: np.compress(condition, self, axis, out)
     for name, ufunc in _BINARY.items():
         methods[f"__{name}__"] = TABLE[ufunc]
         methods[f"__r{name}__"] = _reflected(TABLE[ufunc])
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": TABLE[ufunc] for name, ufunc in (_COMPARISONS | _UNARY).items()}
-    methods |= {name: _method(getattr(np, name)) for name in _UFUNC_METHODS}
+    methods |= {name: property(read, doc=f"`numpy.ndarray.{name}`.") for name, read in _PROPERTIES.items()}
+    methods |= {name: _assignable(name) for name in ("real", "imag", "flat")}
     for name, method in methods.items():
         setattr(Tracer, name, method)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..core.types import Shape
 from ..ops.contractions import dot_general
 from ..ops.shapes import transpose
 from . import promotion
@@ -85,7 +82,7 @@ def _sizes_error(name: str, x: Tracer, y: Tracer) -> ValueError:
     return ValueError(f"{name}: shapes of {x.type} and {y.type} do not fit together{at_line(user_line())}")
 
 
-@implements(np.matmul)
+@implements(np.matmul, np.linalg.matmul)
 def matmul(x1: Any, x2: Any, /) -> Any:
     """The matrix product of the last two axes, over broadcast leading axes."""
     if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
@@ -268,13 +265,13 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
         raise ValueError(f"convolve takes vectors that are not empty, not {x.type} and {y.type}{at_line(user_line())}")
     if y.size > x.size:
         x, y = y, x
-    extra = {"full": y.size - 1, "same": y.size // 2, "valid": 0}.get(mode)
-    if extra is None:
+    m, n = y.size, x.size
+    first_and_count = {"full": (0, n + m - 1), "same": (m - 1 - m // 2, n), "valid": (m - 1, n - m + 1)}
+    if mode not in first_and_count:
         raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}{at_line(user_line())}")
-    count = {"full": x.size + y.size - 1, "same": x.size, "valid": x.size - y.size + 1}[mode]
-    padded = np.pad(x, y.size - 1)
-    start = y.size - 1 - (extra if mode != "same" else (y.size) // 2)
-    windows = start + np.arange(count)[:, None] + np.arange(y.size)
+    start, count = first_and_count[mode]
+    padded = np.pad(x, m - 1)
+    windows = start + np.arange(count)[:, None] + np.arange(m)
     return padded[windows] @ y[::-1]
 
 
@@ -282,5 +279,3 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two vectors."""
     return np.convolve(a, np.conj(asarray(v))[::-1], mode)  # type: ignore[call-overload]
-
-

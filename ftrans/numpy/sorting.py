@@ -72,6 +72,13 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return np.searchsorted(bins, x, "left" if right else "right")
 
 
+@implements(np.isin)
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
+    """Whether each element is among others."""
+    found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)  # type: ignore[index]
+    return ~found if invert else found
+
+
 # What depends on values
 
 

@@ -206,3 +206,136 @@ def nanstd(
 ) -> Any:
     """The standard deviation of the elements that are not NaN."""
     return deliver(_over_valid(np.std, a, axis, keepdims, dtype=dtype, ddof=ddof), out, "nanstd")
+
+
+@implements(np.nancumsum)
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The cumulative sum, with NaN counted as 0."""
+    return np.cumsum(_without_nan(a, 0)[0], axis, dtype, out)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The cumulative product, with NaN counted as 1."""
+    return np.cumprod(_without_nan(a, 1)[0], axis, dtype, out)
+
+
+# Order statistics
+
+
+def _sorted_first(a: Any, axis: Any) -> tuple[Tracer, tuple[int, ...], int]:
+    """The array sorted along its reduced axes, which become the first; these axes, and the number of all."""
+    x = asarray(a)
+    axes = tuple(sorted(normal_axes(axis, x.ndim)))
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    moved = np.transpose(x, (*axes, *rest))
+    flat = reshaped(asarray(moved), (math.prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)))
+    if not flat.shape[0]:
+        raise ValueError(f"order statistics of no elements, over axes {axes} of {x.type}{at_line(user_line())}")
+    return asarray(np.sort(flat, 0)), axes, x.ndim
+
+
+def _or_nan(result: Any, ordered: Tracer) -> Any:
+    """The result, but NaN where an element is: NaN is sorted last."""
+    if not is_inexact(ordered.dtype):
+        return result
+    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)  # type: ignore[index]
+
+
+def _axes_restored(result: Any, axes: tuple[int, ...], ndim: int, keepdims: Any, lead: int = 0) -> Any:
+    if keepdims is NO_VALUE or not keepdims:
+        return result
+    rest = iter(result.shape[lead:])
+    return reshaped(result, (*result.shape[:lead], *(1 if i in axes else next(rest) for i in range(ndim))))
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """The middle element along axes, or the mean of the two in the middle."""
+    ordered, axes, ndim = _sorted_first(a, axis)
+    middle = ordered.shape[0] // 2
+    result = np.mean(ordered[middle - 1 + ordered.shape[0] % 2 : middle + 1], 0)  # type: ignore[index]
+    return deliver(_axes_restored(_or_nan(result, ordered), axes, ndim, keepdims), out, "median")
+
+
+@implements(np.quantile)
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    **options: Any,
+) -> Any:
+    """The value below which a part `q` of the elements along axes lies, by linear interpolation."""
+    if method != "linear" or any(v is not None for v in options.values()):
+        raise NotImplementedError(f"np.quantile of traced values takes method='linear' alone{at_line(user_line())}")
+    ordered, axes, ndim = _sorted_first(a, axis)
+    if not is_inexact(ordered.dtype):
+        ordered = cast(ordered, np.dtype(np.float64))
+    if isinstance(q, float | int) and not isinstance(q, np.generic):
+        q = ordered.dtype.type(q)
+    elif not isinstance(q, Tracer):
+        q = np.asarray(q)
+    last = ordered.shape[0] - 1
+    position = q * last
+    below = np.clip(np.floor(position), 0, last).astype(np.int64)
+    above = np.minimum(below + 1, last)
+    fraction = np.reshape(position - below, np.shape(q) + (1,) * (ordered.ndim - 1)).astype(position.dtype)
+    low, high = ordered[below], ordered[above]  # type: ignore[index]
+    result = _or_nan(low + (high - low) * fraction, ordered)
+    return deliver(_axes_restored(result, axes, ndim, keepdims, np.ndim(q)), out, "quantile")
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
+    """The value below which `q` percent of the elements along axes lie, by linear interpolation."""
+    x = asarray(a)
+    if isinstance(q, float | int) and is_inexact(x.dtype):
+        q = x.dtype.type(q)
+    return np.quantile(x, np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100, axis, *args, **options)
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The covariances of variables, of which each row of `m` holds the observations."""
+    x = asarray(m)
+    x = cast(x, np.promote_types(x.dtype, np.float64) if dtype is None else np.dtype(dtype))
+    rows = [np.atleast_2d(x) if rowvar or x.ndim == 1 else np.transpose(x)]
+    if y is not None:
+        y = cast(asarray(y), x.dtype)
+        rows.append(np.atleast_2d(y) if rowvar or y.ndim == 1 else np.transpose(y))
+    x = np.concatenate(rows, 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights = [w for w in (fweights, aweights) if w is not None]
+    if not weights:
+        apart = x - np.mean(x, 1, keepdims=True)
+        count = builtins.max(x.shape[1] - ddof, 0)
+        return np.squeeze(apart @ np.conj(apart.T) / count)
+    w = np.multiply(*weights) if len(weights) == 2 else weights[0]
+    total = np.sum(w)
+    apart = x - (np.sum(x * w, 1) / total)[:, None]
+    less = ddof * np.sum(w * aweights) / total if aweights is not None else ddof
+    return np.squeeze((apart * w) @ np.conj(apart.T) / (total - less))
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """The correlations of variables, of which each row of `x` holds the observations."""
+    c = np.cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    deviations = np.sqrt(np.real(np.diagonal(c)))
+    return c / deviations[:, None] / deviations

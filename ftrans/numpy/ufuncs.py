@@ -221,6 +221,9 @@ _MOST_FACTORS = 64
 @implements(np.power)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
+    if y.__class__ is int and x.__class__ is Tracer and x.atom.type.dtype.kind == "f" and not x.weak:
+        if -_MOST_FACTORS <= y <= _MOST_FACTORS:
+            return builder().record(e.integer_pow, (x,), {"exponent": y})[0]
     if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (

@@ -151,7 +151,9 @@ class Scatter(Primitive):
         shape = _check_indices(self.name, x, indices, axis)
         expected = x.with_shape(_indexed_shape(x, shape, len(indices), axis))
         if updates is not expected:
-            raise TypeError(f"{self.name} into {x} at {len(indices)} indices {indices[0]} needs {expected}, not {updates}")
+            raise TypeError(
+                f"{self.name} into {x} at {len(indices)} indices {indices[0]} needs {expected}, not {updates}"
+            )
         return x
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
@@ -159,9 +161,7 @@ class Scatter(Primitive):
         tx, tu = (full_like(p, 0) if t is None else t for p, t in zip((x, updates), tangents, strict=False))
         return self(*primals, **params), self(tx, tu, *indices, **params)
 
-    def batch(
-        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, **params: Any
-    ) -> Any:
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, **params: Any) -> Any:
         x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched[:2], strict=False))
         indices = operands[2:]
         if not any(batched[2:]):
@@ -277,7 +277,9 @@ class ScatterSet(Scatter):
             shape = indices[0].shape
             if not unique and math.prod(shape) > 1:
                 sizes = ct.shape[axis : axis + len(indices)]
-                won = broadcast(_winners(indices, sizes), shape=updates.shape, dims=tuple(range(axis, axis + len(shape))))
+                won = broadcast(
+                    _winners(indices, sizes), shape=updates.shape, dims=tuple(range(axis, axis + len(shape)))
+                )
                 ct_updates = select(won, ct_updates, full_like(updates, 0))
         return [ct_x, ct_updates, *[None] * len(indices)]
 
@@ -299,9 +301,7 @@ class SetSlice(Primitive):
 
     name = "set_slice"
 
-    def type_rule(
-        self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape
-    ) -> ArrayType:
+    def type_rule(self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
         expected = slice_.type_rule(x, start=start, limit=limit, strides=strides)
         if updates is not expected:
             raise TypeError(f"{self.name} of a slice of {x} needs {expected}, not {updates}")
@@ -366,6 +366,6 @@ set_slice = SetSlice()
 
 
 def take_along(x: Tracer, indices: Tracer, axis: int) -> Tracer:
-    """The elements of `x` at `indices` along `axis`: `numpy.take_along_axis` for arrays that agree in all other axes."""
+    """The elements of `x` at `indices` along `axis`; both have the same sizes along all other axes."""
     others = [iota(shape=indices.shape, axis=a, dtype=indices.dtype) for a in range(x.ndim) if a != axis]
     return gather(x, *others[:axis], indices, *others[axis:])

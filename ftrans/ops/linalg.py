@@ -383,7 +383,7 @@ class Cholesky(MatrixFunction):
         (a,), (t,) = primals, tangents
         assert t is not None
         out = cholesky(a)
-        # The change of l is l @ phi(inv(l) @ t @ inv(l).H), where phi takes the lower triangle and half of the diagonal.
+        # The change of l is l @ phi(inv(l) @ t @ inv(l).H); phi takes the lower triangle and half of the diagonal.
         middle = _symmetric_part(t)
         for _ in range(2):
             middle = _adjoint(triangular_solve(out, middle, lower=True, transpose_a=False, unit_diagonal=False))

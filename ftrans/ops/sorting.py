@@ -48,9 +48,7 @@ class Argsort(Primitive):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return argsort(*primals, **params), None
 
-    def batch(
-        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, stable: bool
-    ) -> Any:
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axis: int, stable: bool) -> Any:
         return argsort(operands[0], axis=axis + 1, stable=stable), True
 
     def simplify(self, operands: Sequence[Tracer], *, axis: int, stable: bool) -> Tracer | None:

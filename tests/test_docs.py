@@ -1,0 +1,41 @@
+"""Every block of Python in README.md and docs/ runs; the blocks of one file follow each other in one namespace."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(p for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")] if p.exists())
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """The blocks of Python on a page, each with the number of its first line."""
+    text = page.read_text()
+    return [(text[: match.start(1)].count("\n") + 1, match.group(1)) for match in BLOCK.finditer(text)]
+
+
+def test_there_are_pages() -> None:
+    assert ROOT / "README.md" in PAGES
+    assert blocks(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Programs print the lines that they come from, and blocks may write files.
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for line, block in blocks(page):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), line - 1)
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            assert runner.run(test, clear_globs=False).failed == 0
+            namespace = test.globs
+        else:
+            with np.printoptions():
+                exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)

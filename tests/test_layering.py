@@ -1,0 +1,154 @@
+"""The structure of the package: who may import whom, who may name JAX, and what is public."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import ftrans
+
+ROOT = Path(ftrans.__file__).parent
+# From the bottom up.  A module may import its own folder and those below.
+LAYERS = ["core", "xla", "ops", "transforms", "control", "numpy", "api", ""]
+# The compiled evaluator belongs to what runs programs; rules and transformations do without.
+MAY_IMPORT_XLA = {"xla", "control", "numpy", "api", ""}
+MAY_NAME_JAX = {"ops", "control", "xla", "api/jit.py", "api/interop.py"}
+
+PUBLIC = {
+    "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
+    "value_and_jacobian", "hessian", "hvp", "vmap", "jit", "stop_gradient", "trace", "cond", "scan", "while_loop",
+    "fori_loop", "numpy",
+}  # fmt: skip
+
+
+def modules() -> list[Path]:
+    """Every Python file of the package."""
+    return sorted(ROOT.rglob("*.py"))
+
+
+def place(path: Path) -> str:
+    """A file's path inside the package."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def layer(path: Path) -> str:
+    """The folder that a file lies in; "" for the package itself."""
+    parts = path.relative_to(ROOT).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Absolute names of the modules that a file imports, each with the statement."""
+    package = ("ftrans", *path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield f"{module}.{alias.name}", node
+
+
+def for_type_checkers_only(path: Path) -> set[ast.AST]:
+    """The statements under `if TYPE_CHECKING:`."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            found.update(ast.walk(node))
+    return found
+
+
+def test_every_folder_is_a_layer() -> None:
+    folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == set(LAYERS) - {""}
+
+
+@pytest.mark.parametrize("path", modules(), ids=place)
+def test_imports_point_down(path: Path) -> None:
+    mine = LAYERS.index(layer(path))
+    for name, node in imports(path):
+        parts = name.split(".")
+        if parts[0] != "ftrans":
+            continue
+        theirs = parts[1] if len(parts) > 1 and parts[1] in LAYERS else ""
+        where = f"{place(path)}:{node.lineno} imports {name}"  # type: ignore[attr-defined]
+        assert LAYERS.index(theirs) <= mine, where
+        assert theirs != "xla" or layer(path) in MAY_IMPORT_XLA, where
+
+
+@pytest.mark.parametrize("path", modules(), ids=place)
+def test_jax_is_named_lazily_and_publicly(path: Path) -> None:
+    at_top = {id(node) for node in ast.parse(path.read_text()).body}
+    for name, node in imports(path):
+        parts = name.split(".")
+        if parts[0] not in ("jax", "jaxlib"):
+            continue
+        where = f"{place(path)}:{node.lineno} imports {name}"  # type: ignore[attr-defined]
+        assert layer(path) in MAY_NAME_JAX or place(path) in MAY_NAME_JAX, where
+        assert node.col_offset > 0, f"{where} when it is itself imported"  # type: ignore[attr-defined]
+        assert parts[0] == "jax", where
+        assert not any(part.startswith("_") for part in parts), where
+        assert "interpreters" not in parts, where
+    assert at_top
+
+
+def test_no_private_jax_by_attribute() -> None:
+    for path in modules():
+        text = path.read_text()
+        for private in ("jax._src", "jax.interpreters", "jaxlib"):
+            assert private not in text, f"{place(path)} names {private}"
+
+
+# What is public
+
+
+def documented() -> list[str]:
+    """The public functions."""
+    return sorted(PUBLIC - {"numpy"})
+
+
+def test_public_names() -> None:
+    names = {n for n in vars(ftrans) if not n.startswith("_") and n not in LAYERS}
+    assert names == PUBLIC - {"numpy"}
+    assert isinstance(ftrans.numpy, ModuleType)
+
+
+@pytest.mark.parametrize("name", documented())
+def test_public_docstrings(name: str) -> None:
+    function = getattr(ftrans, name)
+    text = inspect.getdoc(function) or ""
+    assert "Example:" in text
+    assert ">>>" in text
+    for parameter in inspect.signature(function).parameters:
+        if "Args:" in text:
+            assert f"{parameter}:" in text, f"{name} does not say what {parameter} is"
+
+
+@pytest.mark.parametrize("name", documented())
+def test_public_names_say_where_they_live(name: str) -> None:
+    assert getattr(ftrans, name).__module__.startswith("ftrans.api.")
+
+
+def every_module() -> list[str]:
+    """Names of all modules of the package."""
+    return ["ftrans", *(info.name for info in pkgutil.walk_packages(ftrans.__path__, "ftrans."))]
+
+
+@pytest.mark.parametrize("name", every_module())
+def test_docstrings_run(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not say what it represents"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
