@@ -263,7 +263,7 @@ def positive_definite(*shape: int, dtype: Any = f64) -> Source:
 
 
 def separated(*shape: int, dtype: Any = f64) -> Source:
-    """Hermitian matrices with eigenvalues near 1, 2, ... and eigenvectors near the axes, so that these keep their signs."""
+    """Hermitian matrices with eigenvalues near 1, 2, ... whose eigenvectors, near the axes, keep their signs."""
 
     def draw(rng: np.random.Generator) -> Any:
         a = uniform(-0.2, 0.2, shape, dtype)(rng)

@@ -27,7 +27,6 @@ from ..xla import Compiled, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, named, trace_flat, type_name
 
 _NUMBERS = (float, int, bool, complex)
-_LEAVES = frozenset((np.ndarray, np.float64, np.float32, float, int))
 _MOST_PATHS = 32
 
 
@@ -52,6 +51,13 @@ class Path(NamedTuple):
             if not _equal(value, guard.expected):
                 return index
         return None
+
+    def assumes_the_same(self, other: Path) -> bool:
+        """Whether two paths are one, because all that they assume is equal."""
+        return len(self.guards) == len(other.guards) and all(
+            mine.line is others.line and _equal(mine.expected, others.expected)
+            for mine, others in zip(self.guards, other.guards, strict=True)
+        )
 
 
 def _equal(value: Any, expected: Any) -> bool:
@@ -97,7 +103,7 @@ class Paths:
     def use(self, path: Path) -> None:
         """Try this path first from now on."""
         if self.paths[0] is not path:
-            self.paths.remove(path)
+            self.paths = [p for p in self.paths if p is not path]
             self.paths.insert(0, path)
 
 
@@ -143,19 +149,19 @@ def jit(
 
     def prepare(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
         """The signature of a call, its array leaves, and how to call the function with others in their place."""
-        if not kwargs and not has_statics and all([x.__class__ in _LEAVES for x in args]):
+        if not kwargs and not has_statics:
             # The usual call, without containers, is spared the cost of taking them apart.
-            key = tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in args])
-            return key, list(args), (None, None)
+            keys = [_leaf_key(x) for x in args]
+            if None not in keys:
+                return tuple(keys), list(args), (None, None)
         static: Any = None
         if has_statics:
             static, args, kwargs = statics.take(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
-        key = (
-            structure,
-            static,
-            tuple([(x.shape, x.dtype) if x.__class__ is np.ndarray else _leaf_key(x) for x in leaves]),
-        )
+        keys = [_leaf_key(x) for x in leaves]
+        if None in keys:
+            raise _not_an_array(function, keys.index(None), leaves, args, kwargs)
+        key = (structure, static, tuple(keys))
         return key, leaves, (structure, static)
 
     def rebuild(how: Any) -> Callable[[list[Any]], Any]:
@@ -183,11 +189,11 @@ def jit(
     def jit_of_f(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is not None:
             return _call_inside(function, *prepare(args, kwargs)[1:], rebuild)
+        key, leaves, how = prepare(args, kwargs)
         try:
-            key, leaves, how = prepare(args, kwargs)
             paths = cache.get(key)
-        except TypeError as error:
-            raise _explained(error, function, args, kwargs, statics) from None
+        except TypeError:
+            raise _unhashable_static(function, how[1]) from None
         if paths is None:
             paths = cache[key] = Paths(any(is_jax(x) for x in leaves))
         outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
@@ -227,9 +233,14 @@ def _run_paths(
             return outs[:count], path
         path = paths.find(path, miss, values)
     path = trace()
+    # Where rounding makes XLA and NumPy differ over a predicate, this path has been compiled before.
+    path = next((p for p in paths.paths if p.assumes_the_same(path)), path)
     # The path was traced with these very arguments, so its guards hold, whatever rounding says of them.
     outs = path.compiled(*leaves, *path.constants)
-    paths.add(path, f)
+    if any(p is path for p in paths.paths):
+        paths.use(path)
+    else:
+        paths.add(path, f)
     return outs[: len(outs) - len(path.guards)], path
 
 
@@ -251,10 +262,20 @@ def _call_inside(
     return tree.unflatten(traced.structure, outs)
 
 
+_kinds: dict[type, str | None] = {float: "number", int: "number", bool: "number", complex: "number"}
+
+
 def _leaf_key(x: Any) -> Any:
-    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
-        return type(x)
-    return type_of(x), is_jax(x)
+    """What the program of a call depends on in an argument: kind, shape and dtype; None if it is not an array."""
+    cls = x.__class__
+    try:
+        kind = _kinds[cls]
+    except KeyError:
+        is_numpy = isinstance(x, np.ndarray | np.generic)
+        kind = _kinds[cls] = "numpy" if is_numpy else "jax" if is_jax(x) else "traced" if cls is Tracer else None
+    if kind == "number":
+        return cls
+    return None if kind is None else (kind, x.shape, x.dtype)
 
 
 def _on_device(captured: list[Any]) -> list[Any]:
@@ -307,27 +328,24 @@ class _Statics:
         return whole, {**kwargs, **dict(static[1])}
 
 
-def _explained(error: TypeError, f: Any, args: Any, kwargs: Any, statics: _Statics) -> TypeError:
-    static, args, kwargs = statics.take(args, kwargs)
+def _unhashable_static(f: Any, static: Any) -> TypeError:
     for _, value in (*static[0], *static[1]):
         try:
             hash(value)
         except TypeError:
             return TypeError(
-                f"a static argument of jit({name_of(f)}) must be hashable, but {type_name(value)} is not; pass a tuple "
+                f"a static argument of jit({name_of(f)}) must be hashable, but it is {type_name(value)}; pass a tuple "
                 f"or another immutable value{at_line(user_line())}"
             )
-    leaves, _ = tree.flatten((args, kwargs))
-    for index, x in enumerate(leaves):
-        try:
-            type_of(x)
-        except TypeError:
-            path = tree.paths((args, kwargs))[index]
-            return TypeError(
-                f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; declare it by "
-                f"static_argnums or static_argnames{at_line(user_line())}"
-            )
-    return error
+    return TypeError(f"a container among the arguments of jit({name_of(f)}) has keys that cannot be hashed")
+
+
+def _not_an_array(f: Any, index: int, leaves: list[Any], args: Any, kwargs: Any) -> TypeError:
+    path = tree.paths((args, kwargs))[index]
+    return TypeError(
+        f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(leaves[index])}; declare it by "
+        f"static_argnums or static_argnames{at_line(user_line())}"
+    )
 
 
 def trace(f: Callable[..., Any]) -> Callable[..., Program]:

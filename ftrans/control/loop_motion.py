@@ -23,6 +23,8 @@ from .subprograms import chosen, cut, redundant, rewired, specialized, used_inpu
 
 # Sequences that the loop as it was written does not have may take this much memory, or as much as those that it has.
 _MOST_BYTES = 1 << 26
+# A constant from this size on does not stay in the cache next to the rest, so that reading it once for all steps pays.
+_LARGE_BYTES = 1 << 17
 # The sum over the steps passes through these.
 _LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, s.broadcast, s.slice_, s.reverse, reduce_sum))
 
@@ -257,32 +259,32 @@ class _Sums:
 
     def total(self, atom: Atom, value: Callable[[Atom], Tracer], length: int) -> Tracer:
         """The sum of `atom` over the steps, where `value` gives a constant, or the values of all steps."""
-        if self._is_constant(atom):
+
+        def summed(atom: Atom) -> Tracer:
             x = value(atom)
-            return e.mul(x, s.full_like(x, length))  # type: ignore[no-any-return]
+            return e.mul(x, s.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))  # type: ignore[no-any-return]
+
         if self._is_at_hand(atom):
-            return reduce_sum(value(atom), axes=(0,))  # type: ignore[no-any-return]
+            return summed(atom)
         eqn = self._definitions[atom]
         if eqn.primitive is not dot_general:
             return eqn.primitive(*(self.total(a, value, length) for a in eqn.operands), **eqn.params)  # type: ignore[no-any-return]
-        x, y = (value(a) for a in eqn.operands)
-        if any(map(self._is_constant, eqn.operands)):
-            # The sum of products with a constant is the product with a sum.
-            left, right = (
-                v if self._is_constant(a) else reduce_sum(v, axes=(0,))
-                for a, v in zip(eqn.operands, (x, y), strict=True)
-            )
-            return dot_general(left, right, **eqn.params)  # type: ignore[no-any-return]
+        x, y = eqn.operands
+        # The sum of products with a constant is the product with a sum.
+        if self._is_constant(x):
+            return dot_general(value(x), summed(y), **eqn.params)  # type: ignore[no-any-return]
+        if self._is_constant(y):
+            return dot_general(summed(x), value(y), **eqn.params)  # type: ignore[no-any-return]
         contract, shared = (
             tuple(tuple(i + 1 for i in dims) for dims in eqn.params[name]) for name in ("contract", "batch")
         )
         steps = tuple((0, *dims) for dims in contract)
-        return dot_general(x, y, contract=steps, batch=shared)  # type: ignore[no-any-return]
+        return dot_general(value(x), value(y), contract=steps, batch=shared)  # type: ignore[no-any-return]
 
 
 def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:
-    """Products that are smaller than their constant factor and need no carry, as a program of constants and elements;
-    and the body that takes them as further elements."""
+    """Products with large constants that need no carry, as a program of constants and elements; and the body that takes
+    them as further elements."""
     constant: set[Atom] = set(fixed)
     known: set[Atom] = {*fixed, *xs}
     early: list[Eqn] = []
@@ -293,7 +295,8 @@ def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) 
             known.update(eqn.outputs)
             factors = [a for a in eqn.operands if isinstance(a, Const) or a in constant]
             if eqn.primitive is dot_general and len(factors) == 1:
-                products.update(v for v in eqn.outputs if v.type.nbytes <= factors[0].type.nbytes)
+                large = factors[0].type.nbytes >= max(_LARGE_BYTES, eqn.outputs[0].type.nbytes)
+                products.update(eqn.outputs if large else ())
     needed: set[Atom] = set(program.outputs)
     rest: list[Eqn] = []
     for eqn in reversed(program.eqns):

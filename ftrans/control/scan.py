@@ -27,7 +27,7 @@ from .subprograms import Flags, chosen, cut, either, filled, others, rewired, sp
 # What reverse mode computes again rather than keeps for every element, where that takes no more memory.
 _CHEAP: frozenset[Primitive] = frozenset(
     (
-        e.add, e.sub, e.mul, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real, e.imag,
+        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real, e.imag,
         e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
         s.broadcast, s.reshape,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ _COMMENT_COLUMN = 52
 
 
 class Names:
-    """Gives letters to variables in the order in which they appear, skipping Python's keywords."""
+    """Gives letters to variables in the order in which they appear, skipping Python's keywords and `np`."""
 
-    _KEYWORDS = frozenset(("as", "if", "in", "is", "or", "np"))
+    _TAKEN = frozenset((*keyword.kwlist, "np"))
 
     def __init__(self) -> None:
         self._names: dict[Var, str] = {}
@@ -28,7 +29,7 @@ class Names:
             while n >= 0:
                 name = chr(ord("a") + n % 26) + name
                 n = n // 26 - 1
-            if name not in self._KEYWORDS:
+            if name not in self._TAKEN:
                 return name
 
     def __getitem__(self, var: Var) -> str:

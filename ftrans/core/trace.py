@@ -171,10 +171,11 @@ class Builder:
         witnesses: Sequence[Any] | NoWitness = _TRANSFORMED,
         shared: bool = False,
     ) -> None:
-        self.root = _trie.root(tuple(types)) if shared else _Root(types)
-        self.shared = shared
-        self.node: Node = self.root
         self.parent = _current.get()
+        # Inside a trace that is made only once, nobody will come this way again.
+        self.shared = shared and (self.parent is None or self.parent.shared)
+        self.root = _trie.root(tuple(types)) if self.shared else _Root(types)
+        self.node: Node = self.root
         self.is_open = True
         self.guards: list[Guard] = []
         self.captured: list[Any] = []

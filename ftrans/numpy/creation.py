@@ -57,7 +57,9 @@ def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
     """An array filled with a value, of the shape and dtype of `a`."""
     a = as_tracer(a)
     return _filled(a.shape if shape is None else _shape(shape), fill_value, a.dtype if dtype is None else dtype)
@@ -156,5 +158,3 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     """`num` positive numbers from `start` to `stop`, evenly spaced on a log scale."""
     result = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint, axis=axis))
     return result if dtype is None else result.astype(dtype)
-
-

@@ -37,24 +37,46 @@ def implements(*functions: Callable[..., Any]) -> Callable[[Function], Function]
 def public(function: Callable[..., Any], implementation: Function) -> Function:
     """The public form: NumPy's function on arrays, `implementation` where a tracer is among the arguments."""
     name = function.__name__
-
-    @functools.wraps(implementation)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if any(map(has_tracer, args)) or (kwargs and any(map(has_tracer, kwargs.values()))):
-            return implementation(*args, **kwargs)
-        if "jax" in sys.modules:
-            from ..xla import is_jax, run_function
-
-            if any(map(is_jax, args)):
-                return run_function(implementation, args, kwargs)
-        return function(*args, **kwargs)
-
+    if isinstance(function, np.ufunc):
+        call = _public_ufunc(function, "__call__", implementation)
+        for method in ("reduce", "accumulate", "outer", "at"):
+            setattr(call, method, _public_ufunc(function, method, implementation))
+    else:
+        call = _on_tracers(implementation, function, implementation)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
 
 
-def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """A ufunc, or a method of it, as a public function."""
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        return array_ufunc(None, ufunc, method, *args, **kwargs)
+
+    return _on_tracers(traced, getattr(ufunc, method), implementation)
+
+
+def _on_tracers(
+    traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A function that is `traced` where a tracer is among the arguments, and `plain` on arrays."""
+
+    @functools.wraps(like)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(map(has_tracer, args)) or (kwargs and any(map(has_tracer, kwargs.values()))):
+            return traced(*args, **kwargs)
+        if "jax" in sys.modules:
+            from ..xla import is_jax, run_function
+
+            if any(map(is_jax, args)):
+                return run_function(traced, args, kwargs)
+        return plain(*args, **kwargs)
+
+    return call
+
+
+def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__`: a NumPy ufunc was called with a tracer among its operands."""
     implementation = TABLE.get(ufunc)
     if implementation is None:

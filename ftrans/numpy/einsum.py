@@ -154,5 +154,3 @@ def _sizes(pairs: Sequence[tuple[Tracer, Labels]]) -> dict[Any, int]:
                 raise _error(f"the subscript {a!r} stands for axes of sizes {known} and {n}")
             sizes[a] = n if known == 1 else known
     return sizes
-
-

@@ -81,9 +81,10 @@ class Window:
 
     def same(self, other: Any) -> bool:
         """Whether another window selects the same elements in the same form."""
-        return (
-            isinstance(other, Window)
-            and (other.params, other.flipped, other.shape) == (self.params, self.flipped, self.shape)
+        return isinstance(other, Window) and (other.params, other.flipped, other.shape) == (
+            self.params,
+            self.flipped,
+            self.shape,
         )
 
 

@@ -25,7 +25,9 @@ from .ufuncs import deliver
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
     """Arrays joined along an axis, or all their elements if it is None."""
     xs = [asarray(x) for x in arrays]
     if not xs:
@@ -234,7 +236,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = [1, 0]
-    lines = [reshaped(x, tuple(x.size if o == i else 1 for i in range(len(xs)))) for x, o in zip(xs, order, strict=True)]
+    lines = [
+        reshaped(x, tuple(x.size if o == i else 1 for i in range(len(xs)))) for x, o in zip(xs, order, strict=True)
+    ]
     if sparse:
         return tuple(same_value(x) for x in lines)
     shape = np.broadcast_shapes(*(x.shape for x in lines))
@@ -275,7 +279,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
 
 def _pad_constant(x: Tracer, widths: list[tuple[int, int]], constant_values: Any = 0) -> Tracer:
     none = (0,) * x.ndim
-    values = promotion.broadcast_to(asarray(constant_values), (x.ndim, 2)) if np.ndim(constant_values) else constant_values
+    values = (
+        promotion.broadcast_to(asarray(constant_values), (x.ndim, 2)) if np.ndim(constant_values) else constant_values
+    )
 
     def padded(y: Tracer, value: Any, before: Shape, after: Shape) -> Tracer:
         number = promotion.operand(value, y.dtype, ())

@@ -12,6 +12,7 @@ from ..core.trace import Tracer
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
+from .selection import Selection
 from .ufuncs import assign_cast
 from .views import Flat, view_of
 
@@ -61,6 +62,20 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
     return operator
 
 
+def _of_taken(name: str) -> Callable[..., Any]:
+    """A special method of a selection: that of the elements which are selected."""
+    return lambda self, *args: getattr(self.taken(), name)(*args)
+
+
+def _in_place_on_selection(ufunc: np.ufunc) -> Callable[..., Any]:
+    call = TABLE[ufunc]
+
+    def operator(self: Selection, other: Any) -> Any:
+        return self.updated(call, other, ufunc.__name__)
+
+    return operator
+
+
 # Python's numbers
 
 
@@ -94,6 +109,12 @@ def _to_float(self: Tracer) -> float:
         "write x.astype(float), and to fill an array with traced values start from np.zeros_like(x) or "
         "ftrans.numpy.zeros(shape)" + at_line(user_line())
     )
+
+
+def _round(self: Tracer, ndigits: int | None = None) -> Any:
+    """Rounded to a number of digits, or to an integer if none is given."""
+    rounded = TABLE[np.round](self, ndigits or 0)
+    return rounded if ndigits is not None else cast(rounded, np.dtype(np.int64))
 
 
 def _item(self: Tracer, *index: int) -> Any:
@@ -249,7 +270,7 @@ def install() -> None:
         "__setitem__": setitem,
         "__divmod__": TABLE[np.divmod],
         "__rdivmod__": _reflected(TABLE[np.divmod]),
-        "__round__": lambda self, ndigits=None: np.round(self, ndigits or 0),
+        "__round__": _round,
         "__copy__": same_value,
         "__deepcopy__": lambda self, memo: same_value(self),
         "astype": _astype,
@@ -274,3 +295,8 @@ def install() -> None:
     methods |= {name: _assignable(name) for name in ("real", "imag", "flat")}
     for name, method in methods.items():
         setattr(Tracer, name, method)
+        # Python looks up operators on the class, so `Selection.__getattr__` does not see them.
+        if name.startswith("__") and name not in vars(Selection) and callable(method):
+            setattr(Selection, name, _of_taken(name))
+    for name in ("add", "sub", "mul", "truediv"):
+        setattr(Selection, f"__i{name}__", _in_place_on_selection(_BINARY[name]))

@@ -153,7 +153,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if np.ndim(axes) == 0:
         count = operator.index(axes)
         axes = (tuple(range(x.ndim - count, x.ndim)), tuple(range(count)))
-    x_axes, y_axes = (normal_axes(i if np.ndim(i) == 0 else tuple(i), v.ndim) for i, v in zip(axes, (x, y), strict=True))
+    x_axes, y_axes = (
+        normal_axes(i if np.ndim(i) == 0 else tuple(i), v.ndim) for i, v in zip(axes, (x, y), strict=True)
+    )
     if tuple(x.shape[i] for i in x_axes) != tuple(y.shape[i] for i in y_axes):
         raise ValueError(f"shape-mismatch for sum: axes {axes} of {x.type} and {y.type}{at_line(user_line())}")
     return dot_general(x, y, contract=(x_axes, y_axes), batch=((), ()))
@@ -210,7 +212,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     x, y = _operands(a, b)
     x, y = np.moveaxis(x, normal_axis(axisa, x.ndim), -1), np.moveaxis(y, normal_axis(axisb, y.ndim), -1)
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
-        raise ValueError(f"cross products are of vectors with 2 or 3 elements, not {x.type} and {y.type}{at_line(user_line())}")
+        raise ValueError(
+            f"cross products are of vectors with 2 or 3 elements, not {x.type} and {y.type}{at_line(user_line())}"
+        )
     x0, x1, y0, y1 = x[..., 0], x[..., 1], y[..., 0], y[..., 1]
     last = x0 * y1 - x1 * y0
     if x.shape[-1] == y.shape[-1] == 2:
@@ -230,7 +234,9 @@ def vector_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of three elements."""
     x, y = asarray(x1), asarray(x2)
     if x.shape[axis] != 3 or y.shape[axis] != 3:
-        raise ValueError(f"cross products are of vectors with 3 elements, not {x.type} and {y.type}{at_line(user_line())}")
+        raise ValueError(
+            f"cross products are of vectors with 3 elements, not {x.type} and {y.type}{at_line(user_line())}"
+        )
     return np.cross(x, y, axis=axis)
 
 

@@ -185,9 +185,7 @@ def broadcast_shapes(name: str, *xs: Any) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         given = " and ".join(str(type_of(x)) for x in xs)
-        raise ValueError(
-            f"operands of {name} could not be broadcast together: {given}{at_line(user_line())}"
-        ) from None
+        raise ValueError(f"operands of {name} could not be broadcast together: {given}{at_line(user_line())}") from None
 
 
 def promote(name: str, *xs: Any) -> list[Tracer]:

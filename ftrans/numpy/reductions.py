@@ -110,7 +110,7 @@ def prod(
     return reduce_with_options(x, r.reduce_prod, axis, out, keepdims, initial, where, 1, np.multiply)
 
 
-@implements(np.max)
+@implements(np.max, np.amax)
 def max(
     a: Any,
     axis: Any = None,
@@ -123,7 +123,7 @@ def max(
     return reduce_with_options(asarray(a), r.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
 
 
-@implements(np.min)
+@implements(np.min, np.amin)
 def min(
     a: Any,
     axis: Any = None,
@@ -142,17 +142,13 @@ def truth(x: Any) -> Tracer:
 
 
 @implements(np.any)
-def any(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
-) -> Any:
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
     """Whether some element along axes is not zero."""
     return reduce_with_options(truth(a), r.reduce_or, axis, out, keepdims, NO_VALUE, where, False, np.logical_or)
 
 
 @implements(np.all)
-def all(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
-) -> Any:
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
     """Whether no element along axes is zero."""
     return reduce_with_options(truth(a), r.reduce_and, axis, out, keepdims, NO_VALUE, where, True, np.logical_and)
 

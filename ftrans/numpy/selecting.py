@@ -69,7 +69,10 @@ def _along(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
             f"`indices` and `arr` must have the same number of dimensions, not {indices.ndim} and {x.ndim}"
             + at_line(user_line())
         )
-    shape = tuple(m if i == axis else max(m, n) if m == 1 else m for i, (m, n) in enumerate(zip(indices.shape, x.shape, strict=True)))
+    shape = tuple(
+        m if i == axis else max(m, n) if m == 1 else m
+        for i, (m, n) in enumerate(zip(indices.shape, x.shape, strict=True))
+    )
     own = [n == 1 for n in x.shape]
     places = [
         np.zeros((), np.int64) if own[i] else iota(shape=shape, axis=i, dtype=np.dtype(np.int64)) for i in range(x.ndim)
@@ -158,7 +161,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target = _target(a, "fill_diagonal")
     if target.ndim < 2 or (target.ndim > 2 and len(set(target.shape)) > 1):
         raise ValueError(f"fill_diagonal takes a matrix or equal sizes, not {target.type}{at_line(user_line())}")
-    step = 1 + int(np.cumprod(target.shape[:0:-1])[:: 1].sum()) if target.ndim > 2 else target.shape[1] + 1
+    step = 1 + int(np.cumprod(target.shape[:0:-1])[::1].sum()) if target.ndim > 2 else target.shape[1] + 1
     end = None if wrap or target.ndim > 2 else target.shape[1] * target.shape[1]
     flat = view_of(target, Flat())
     count = len(range(*slice(None, end, step).indices(flat.size)))

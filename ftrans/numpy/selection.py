@@ -38,13 +38,17 @@ class Selection:
             self._taken = getitem(self.full, known_mask(self.mask))
         return self._taken
 
-    def updated(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+    def updated(self, operation: Callable[[Any, Any], Any], other: Any, name: str) -> Any:
         """What an in-place operator leaves: elementwise on the whole array where `other` is one number."""
         if other.__class__ is Selection and other.mask.atom is self.mask.atom:
             other = other.full
         elif np.ndim(other) != 0:
-            return operation(self.taken(), other)
-        return Selection(operation(self.full, other), self.mask)
+            taken = same_value(self.taken())
+            assign_cast(taken, operation(taken, other), name)
+            return taken
+        full = same_value(self.full)
+        assign_cast(full, operation(full, other), name)
+        return Selection(full, self.mask)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.taken(), name)

@@ -73,7 +73,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 @implements(np.isin)
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
     """Whether each element is among others."""
     found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)  # type: ignore[index]
     return ~found if invert else found
@@ -137,7 +139,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts, or sums of weights, per bin of known edges; a count is constant but where an element meets an edge."""
     if has_tracer(bins) or (np.ndim(bins) == 0 and range is None and has_tracer(a)):
-        raise TypeError(f"np.histogram of traced values needs known edges: give bins= as an array, or range={at_line(user_line())}")
+        raise TypeError(
+            f"np.histogram of traced values needs known edges: give bins= as an array, or range={at_line(user_line())}"
+        )
     edges = np.histogram_bin_edges(np.asarray([]) if has_tracer(a) else a, bins, range)
     x = np.ravel(asarray(a))
     place = np.searchsorted(edges, x, "right") - 1
@@ -151,4 +155,3 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         widths = np.diff(edges)
         return counts / widths / np.sum(counts), edges  # type: ignore[operator]
     return counts, edges
-

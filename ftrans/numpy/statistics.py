@@ -35,7 +35,11 @@ def _count(x: Tracer, axis: Any, keepdims: Any, where: Any, dtype: np.dtype[Any]
     """How many elements a mean is over: a number, or an array where a mask decides."""
     if where is True or where is NO_VALUE:
         return math.prod(x.shape[a] for a in normal_axes(axis, x.ndim))
-    mask = np.broadcast_to(where, x.shape) if isinstance(where, np.ndarray | bool) else broadcast_to(asarray(where), x.shape)
+    mask = (
+        np.broadcast_to(where, x.shape)
+        if isinstance(where, np.ndarray | bool)
+        else broadcast_to(asarray(where), x.shape)
+    )
     return np.sum(mask, axis, dtype, keepdims=False if keepdims is NO_VALUE else keepdims)
 
 
@@ -54,7 +58,9 @@ def mean(
 def _ratio(total: Any, count: Any, dtype: np.dtype[Any]) -> Tracer:
     """`total / count`; a count is part of the program's structure."""
     total = asarray(total)
-    return e.div(total, full_like(total, count) if isinstance(count, int | float) else operand(count, dtype, total.shape))  # type: ignore[no-any-return]
+    return e.div(
+        total, full_like(total, count) if isinstance(count, int | float) else operand(count, dtype, total.shape)
+    )  # type: ignore[no-any-return]
 
 
 @implements(np.var)
@@ -111,9 +117,7 @@ def root(x: Tracer) -> Tracer:
 
 
 @implements(np.average)
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
     """The mean weighted by `weights`, and the sum of the weights if `returned`."""
     x = asarray(a)
     if weights is None:
@@ -295,7 +299,9 @@ def percentile(a: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> 
     x = asarray(a)
     if isinstance(q, float | int) and is_inexact(x.dtype):
         q = x.dtype.type(q)
-    return np.quantile(x, np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100, axis, *args, **options)
+    return np.quantile(
+        x, np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100, axis, *args, **options
+    )
 
 
 @implements(np.cov)

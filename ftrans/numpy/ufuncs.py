@@ -227,7 +227,7 @@ def power(x: Any, y: Any) -> Any:
     if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
-            is_inexact(x.dtype) or (isinstance(y, int) and 0 <= exponent)
+            is_inexact(x.dtype) or (isinstance(y, int) and exponent >= 0)
         ):
             if exponent == y and exponent != math.inf:
                 z = builder().record(e.integer_pow, (x,), {"exponent": exponent})[0]
@@ -367,14 +367,14 @@ def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: S
     out, where, dtype = options.pop("out", None), options.pop("where", True), options.pop("dtype", None)
     casting = options.pop("casting", "same_kind")
     unknown = [k for k, v in options.items() if (k, v) not in (("order", "K"), ("order", "C"), ("subok", True))]
-    if unknown:
-        raise TypeError(f"{ufunc.__name__} on traced values does not take {unknown[0]}={at_line(user_line())}")
     if out is not None and out.__class__ is tuple and ufunc.nout == 1:
         (out,) = out
+    if ufunc.signature is None and unknown:
+        raise TypeError(f"{ufunc.__name__} on traced values does not take {unknown[0]}={at_line(user_line())}")
     if dtype is not None:
         xs = _cast_for(ufunc, xs, np.dtype(dtype), casting)
     if where is True:
-        return deliver(implementation(*xs), out, ufunc.__name__, casting)
+        return deliver(implementation(*xs, **{k: options[k] for k in unknown}), out, ufunc.__name__, casting)
     if out is None:
         raise ValueError(
             f"np.{ufunc.__name__} with where= leaves the other elements undefined; give out=, for instance "
