@@ -201,8 +201,8 @@ def _program(f: Callable[..., list[Tracer]], *types: ArrayType) -> Program:
 
 RULES: list[Rule] = [
     elementwise, elementwise, bounded_exponential, logarithm, pair, pair, pair, quotient, power, chosen, flattened,
-    turned, reversed_, part, joined, padded, stretched, summed, multiplied, accumulated, matrix_product, inner_product, picked,
-    branched, looped,
+    turned, reversed_, part, joined, padded, stretched, summed, multiplied, accumulated, matrix_product, inner_product,
+    picked, branched, looped,
 ]  # fmt: skip
 
 

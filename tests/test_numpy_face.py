@@ -96,7 +96,7 @@ CHOICES = [
     "np.where(M, A, D)", "np.where(mask, A, 0.0)", "np.where(A > 0, 1, A)", "np.where(M, F, 2)", "np.where(A > V, V, S)",
     "np.where(I, A, C)", "np.where(M, 1, 0)", "np.where(mask, A, np.nan)", "np.where(M)", "np.where(row, W, 1)",
     "np.select([A > 1, A > 0], [A, 2 * A], 5.0)", "np.select([M, ~M], [I, A])", "np.select([A > 1, A > 0], [1, 2])",
-    "np.clip(A, -0.5, 0.5)", "np.clip(A, None, D)", "np.clip(A, 0.1)", "A.clip(0, 1)", "np.clip(I, -1, 2)", "np.clip(F, 0, 1)",
+    "np.clip(A, -0.5, 0.5)", "np.clip(A, None, D)", "np.clip(A, 0.1, None)", "A.clip(0, 1)", "np.clip(I, -1, 2)", "np.clip(F, 0, 1)",
     "np.clip(A, a_min=0.0, a_max=None)", "np.piecewise(V, [V < 0, V >= 0], [lambda v: -v, lambda v: v * 2])",
     "np.piecewise(V, [V < 0], [lambda v: v ** 2, 7.0])", "np.nan_to_num(E, nan=1.0, posinf=2.0)", "np.nan_to_num(I)",
     "np.isclose(A, A + 1e-9)", "np.isclose(E, E, equal_nan=True)", "np.allclose(A, A)", "np.array_equal(A, A)",

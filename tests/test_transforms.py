@@ -272,7 +272,7 @@ def test_large_constants_are_not_folded() -> None:
         lambda x: x**1,
         lambda x: x.reshape(3, 1).reshape(3),
         lambda x: x[::-1][::-1],
-        lambda x: -(-x),
+        lambda x: np.negative(np.negative(x)),
         lambda x: np.where(np.ones_like(x) > 0, x, 2 * x),
         lambda x: np.concatenate([x]),
         lambda x: x.astype(np.float64),
@@ -306,8 +306,8 @@ def test_linear_functions_have_no_residuals() -> None:
     assert parts.residual_count == 0
 
 
-# The order-n derivative of exp(sin x): what the prototype of the design needed.
-GROWTH = [5, 15, 40, 102]
+# Equations of the order-n derivative of exp(sin x).  The prototype of the design needed 5, 15, 40 and 102.
+GROWTH = [4, 8, 16, 39]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])

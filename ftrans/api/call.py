@@ -66,7 +66,13 @@ def trace_flat(
         tracers = builder.inputs()
         for index, is_weak in enumerate(weak):
             tracers[index].weak = is_weak
-        out = rebuild(tracers)
+        try:
+            out = rebuild(tracers)
+        except (IndexError, TypeError, ValueError) as error:
+            if builder.refused is None or error is builder.refused:
+                raise
+            # NumPy asked a tracer for a value, and hid our answer behind an error of its own.
+            raise builder.refused from error
         aux: Any = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
@@ -114,7 +120,7 @@ def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
 def name_of(f: Callable[..., Any]) -> str:
     """A name to print for a function."""
     name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
-    return "function" if name == "<lambda>" else str(name)
+    return "lambda" if name == "<lambda>" else str(name)
 
 
 def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: str) -> Callable[..., Any]:
@@ -166,9 +172,9 @@ def select_arguments(
     leaves, structure = tree.flatten(chosen)
     types, weak = [], []
     for index, x in enumerate(leaves):
+        weak.append(x.weak if x.__class__ is Tracer else x.__class__ in _PYTHON_NUMBERS)
         if x.__class__ is not np.ndarray or x.dtype.kind not in "fc":
             x = leaves[index] = _differentiable(x, chosen, index, argnums, what)
-        weak.append(x.__class__ is float or x.__class__ is complex or (x.__class__ is Tracer and x.weak))
         types.append(type_of(x))
 
     def call(tracers: list[Tracer]) -> Any:
@@ -184,9 +190,11 @@ def select_arguments(
 
 
 def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str) -> Any:
-    if isinstance(x, _INTEGERS):
+    if x.__class__ is float or isinstance(x, _INTEGERS):
         # A number written without a point is still a point on the real line.
-        return float(x)
+        return np.float64(x)
+    if x.__class__ is complex:
+        return np.complex128(x)
     if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
         return asarray(x)
     try:

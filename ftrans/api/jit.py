@@ -364,7 +364,7 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
     Example:
         >>> import numpy as np, ftrans as ft
         >>> print(ft.trace(lambda x: np.sin(x) + 1)(0.5))  # doctest: +ELLIPSIS
-        function(a: f64[]) -> f64[]:
+        lambda(a: f64[]) -> f64[]:
           b: f64[] = sin(a) ...
           c: f64[] = add(b, 1.0) ...
           return c

@@ -6,12 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
+from ..xla import is_jax
 from .call import name_of, named, run, trace_flat, type_name
 
 Axes = Any
@@ -48,24 +51,28 @@ def vmap(
         leaves, structure = tree.flatten((args, kwargs))
         axes = _axes_of_leaves(f, in_axes, args, kwargs)
         size = _common_size(f, args, kwargs, leaves, axes, axis_size)
-        mapped = [i for i, axis in enumerate(axes) if axis is not None]
-        moved = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in mapped]
-        types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in moved]
+        # Arrays that are the same for all elements are traced too, so that traced indices can reach into them.
+        traced_leaves = [
+            i for i, x in enumerate(leaves) if axes[i] is not None or isinstance(x, np.ndarray) or is_jax(x)
+        ]
+        flags = tuple(axes[i] is not None for i in traced_leaves)
+        values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
+        types = [ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in zip(values, flags, strict=True)]
+        unknown = NoWitness(
+            f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
+        )
+        witnesses = [unknown if b else x for x, b in zip(values, flags, strict=True)]
 
         def call(tracers: list[Tracer]) -> Any:
             new = list(leaves)
-            for i, tracer in zip(mapped, tracers, strict=True):
+            for i, tracer in zip(traced_leaves, tracers, strict=True):
                 new[i] = tracer
             new_args, new_kwargs = tree.unflatten(structure, new)
             return f(*new_args, **new_kwargs)
 
-        reason = (
-            f"vmap runs {name_of(f)} for all {size} elements at once, so a value that differs between them is not one"
-        )
-        traced, _ = trace_flat(f, types, call, NoWitness(reason))
-        flags = (True,) * len(mapped) + (False,) * len(traced.captured)
-        derived = batch(traced.program, size, flags)
-        outs = run(derived.program, [*moved, *traced.captured])
+        traced, _ = trace_flat(f, types, call, witnesses)
+        derived = batch(traced.program, size, flags + (False,) * len(traced.captured))
+        outs = run(derived.program, [*values, *traced.captured])
         out_tree = tree.unflatten(traced.structure, outs)
         wanted = tree.broadcast_prefix(out_axes, out_tree)
         placed = [

@@ -7,6 +7,7 @@ equation.
 
 from __future__ import annotations
 
+import keyword
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -148,7 +149,7 @@ class StraightLine:
 
 def _identifier(name: str) -> str:
     text = "".join(c if c.isalnum() else "_" for c in name)
-    return text if text.isidentifier() else "program"
+    return text if text.isidentifier() and not keyword.iskeyword(text) else f"program_{text}"
 
 
 def source(program: Program) -> str:

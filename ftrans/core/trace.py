@@ -93,7 +93,8 @@ class Tracer:
 
     def line(self) -> Line | None:
         """The user's line that made this value, or None for an argument."""
-        return next((e.line for e in self.builder.eqns() if self.atom in e.outputs), None)
+        eqn = definition(self)
+        return None if eqn is None else eqn.line
 
 
 class Node:
@@ -159,6 +160,9 @@ class Guard(NamedTuple):
 class Builder:
     """Writes one program.
 
+    Attributes:
+        refused: the last error for a value that could not be had.  NumPy tends to replace it by one that says less.
+
     Args:
         types: types of the program's explicit inputs.
         witnesses: the actual arguments, so that Python control flow can ask for values; or one `NoWitness` for all.
@@ -173,7 +177,7 @@ class Builder:
     ) -> None:
         self.parent = _current.get()
         # Inside a trace that is made only once, nobody will come this way again.
-        self.shared = shared and (self.parent is None or self.parent.shared)
+        self.shared: bool = shared and (self.parent is None or self.parent.shared)
         self.root = _trie.root(tuple(types)) if self.shared else _Root(types)
         self.node: Node = self.root
         self.is_open = True
@@ -185,6 +189,7 @@ class Builder:
         self._eqns: list[Eqn] = []
         self._watched: list[tuple[Any, int, Line | None]] = []
         self._witnesses = witnesses
+        self.refused: TypeError | None = None
         self._values: dict[Var, Any] | None = None
 
     def inputs(self) -> list[Tracer]:
@@ -373,18 +378,20 @@ class Builder:
             return _as_numpy(values[var], what, line)
         needed = {var}
         slice_: list[Eqn] = []
-        for eqn in self._backwards():
+        for eqn in self.backwards():
             if not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in values:
                 slice_.append(eqn)
                 needed.update(a for a in eqn.operands if isinstance(a, Var))
         leaves = [values[v] for v in needed if v in values]
         missing = [x for x in leaves if isinstance(x, NoWitness)]
         if missing:
-            raise ConcretizationError(
-                f"{what} of a traced value, but there is no value to look at: {missing[0].reason}"
-                + at_line(line)
-                + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, ftrans.while_loop"
-                " or ftrans.fori_loop for a branch or loop that depends on it."
+            raise refuse(
+                ConcretizationError(
+                    f"{what} a traced value, but there is no one value to look at: {missing[0].reason}"
+                    + at_line(line)
+                    + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, ftrans.while_loop"
+                    " or ftrans.fori_loop for a branch or loop that depends on it."
+                )
             )
         symbolic = any(isinstance(x, Tracer) for x in leaves)
         with recording_in(self.parent if symbolic else None):
@@ -397,7 +404,8 @@ class Builder:
                 values.update(zip(eqn.outputs, results, strict=True))
         return values[var]
 
-    def _backwards(self) -> Iterator[Eqn]:
+    def backwards(self) -> Iterator[Eqn]:
+        """The equations recorded so far, the latest first."""
         if not self.shared:
             yield from reversed(self._eqns)
             return
@@ -426,6 +434,14 @@ def _new_eqn(primitive: Primitive, atoms: list[Atom], params: Params, line: Line
     return Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
 
 
+def refuse(error: TypeError) -> TypeError:
+    """Remember an error that is about to be raised through NumPy's own code; return it."""
+    builder = _current.get()
+    if builder is not None:
+        builder.refused = error
+    return error
+
+
 def _chain(builder: Builder | None) -> Iterator[Builder]:
     while builder is not None:
         yield builder
@@ -439,7 +455,7 @@ def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
         return np.asarray(value)
     except Exception as error:
         raise ConcretizationError(
-            f"{what} of a traced value, but its value is not known here ({type(error).__name__}): the function runs "
+            f"{what} a traced value, but its value is not known here ({type(error).__name__}): the function runs "
             "inside another library's trace; use numpy.where or ftrans.cond" + at_line(line)
         ) from None
 
@@ -461,8 +477,13 @@ def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
 
 
 def definition(tracer: Tracer) -> Eqn | None:
-    """The equation that a tracer of a transformation is the result of, for rules that simplify."""
-    return tracer.builder.definitions.get(tracer.atom) if isinstance(tracer.atom, Var) else None
+    """The equation that a tracer is the result of, or None for an input or a constant."""
+    builder, atom = tracer.builder, tracer.atom
+    if not isinstance(atom, Var):
+        return None
+    if not builder.shared:
+        return builder.definitions.get(atom)
+    return next((e for e in builder.backwards() if atom in e.outputs), None)
 
 
 def leak_error(tracer: Tracer) -> TracerLeak:

@@ -57,9 +57,7 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
     return _on_tracers(traced, getattr(ufunc, method), implementation)
 
 
-def _on_tracers(
-    traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any]
-) -> Callable[..., Any]:
+def _on_tracers(traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is `traced` where a tracer is among the arguments, and `plain` on arrays."""
 
     @functools.wraps(like)

@@ -20,7 +20,7 @@ from ..ops.shapes import full
 from . import promotion
 from .dispatch import implements
 from .indexing import getitem
-from .promotion import asarray, broadcast_shapes, promote, reshaped, same_value
+from .promotion import asarray, broadcast_shapes, reshaped, same_value
 from .views import Part, Permuted, ReadOnly, Reshaped, view_of
 
 
@@ -360,8 +360,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z.dtype):
         result = np.arctan2(z.imag, z.real)
     else:
-        (x,) = promote("angle", z if z.dtype.kind == "f" else z.astype(np.float64))
-        result = np.arctan2(full(x.shape, 0, x.dtype), x)
+        result = np.arctan2(0, z)  # type: ignore[call-overload]
     return result * (180 / math.pi) if deg else result
 
 

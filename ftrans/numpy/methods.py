@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
+from ..core.trace import Tracer, refuse
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
@@ -86,29 +86,30 @@ def _to_bool(self: Tracer) -> bool:
             + at_line(user_line())
         )
     nonzero = self if self.dtype.kind == "b" else self != 0
-    return bool(nonzero.builder.concretize(nonzero, "a branch on the value"))  # type: ignore[attr-defined]
+    return bool(nonzero.builder.concretize(nonzero, "a Python branch on"))  # type: ignore[attr-defined]
 
 
 def _to_index(self: Tracer) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
         raise TypeError(f"only a traced integer scalar can be an index, not {self.type}{at_line(user_line())}")
-    return int(self.builder.concretize(self, "the integer value"))
+    return int(self.builder.concretize(self, "a Python integer from"))
 
 
 def _to_int(self: Tracer) -> int:
     if self.size != 1:
         raise TypeError(f"only a traced array of one element becomes an int, not {self.type}{at_line(user_line())}")
     whole = self if self.dtype.kind in "iub" else cast(TABLE[np.trunc](self), np.dtype(np.int64))
-    return int(whole.builder.concretize(whole, "the integer value").item())
+    return int(whole.builder.concretize(whole, "a Python integer from").item())
 
 
 def _to_float(self: Tracer) -> float:
-    raise TypeError(
+    error = TypeError(
         f"float() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
         "write x.astype(float), and to fill an array with traced values start from np.zeros_like(x) or "
         "ftrans.numpy.zeros(shape)" + at_line(user_line())
     )
+    raise refuse(error)
 
 
 def _round(self: Tracer, ndigits: int | None = None) -> Any:
@@ -122,7 +123,7 @@ def _item(self: Tracer, *index: int) -> Any:
     element = self[index] if index else self.reshape(())  # type: ignore[index, attr-defined]
     if element.dtype.kind not in "biu":
         _to_float(element)
-    return element.builder.concretize(element, "the integer value").item()
+    return element.builder.concretize(element, "a Python integer from").item()
 
 
 def _repr(self: Tracer) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, Tracer, TracerLeak, current_builder
+from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, type_of
 from ..ops.elementwise import convert
 from ..ops.shapes import broadcast, concatenate, full, reshape
@@ -50,6 +50,8 @@ def has_tracer(x: Any) -> bool:
 def asarray(x: Any) -> Tracer:
     """`x` as a tracer: arrays and numbers are captured, lists and object arrays of tracers are stacked."""
     if x.__class__ is Tracer:
+        if not x.builder.is_open:
+            raise leak_error(x)
         if x.view is not None:
             x.view.refresh(x)
         return x  # type: ignore[no-any-return]

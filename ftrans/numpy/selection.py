@@ -40,6 +40,9 @@ class Selection:
 
     def updated(self, operation: Callable[[Any, Any], Any], other: Any, name: str) -> Any:
         """What an in-place operator leaves: elementwise on the whole array where `other` is one number."""
+        from .promotion import same_value
+        from .ufuncs import assign_cast
+
         if other.__class__ is Selection and other.mask.atom is self.mask.atom:
             other = other.full
         elif np.ndim(other) != 0:
@@ -63,7 +66,7 @@ class Selection:
 def known_mask(mask: Tracer) -> Any:
     """The value of a traced mask, as a NumPy array."""
     try:
-        return np.asarray(mask.builder.concretize(mask, "the number of elements that a mask selects"))
+        return np.asarray(mask.builder.concretize(mask, "the number of elements selected by"))
     except ConcretizationError as error:
         raise ConcretizationError(
             f"how many elements a traced mask ({mask.type}) selects depends on values that are not known here"

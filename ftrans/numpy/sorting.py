@@ -113,7 +113,7 @@ def unique(
 ) -> Any:
     """The different elements in increasing order, which asks for their values."""
     x = asarray(ar)
-    known = x.builder.concretize(x, "which elements np.unique keeps depends on the values")
+    known = x.builder.concretize(x, "the distinct elements of")
     _, places, *rest = np.unique(known, True, return_inverse, return_counts, axis, **options)
     results = [np.take(np.ravel(x), places) if axis is None else np.take(x, places, axis)]  # type: ignore[call-overload]
     results += [places] if return_index else []
@@ -127,7 +127,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     indices = asarray(x)
     if indices.dtype.kind not in "iu" or indices.ndim != 1:
         raise TypeError(f"bincount takes integers along one axis, not {indices.type}{at_line(user_line())}")
-    known = indices.builder.concretize(indices, "the number of bins") if x.__class__ is Tracer else np.asarray(x)
+    known = indices.builder.concretize(indices, "the number of bins of") if x.__class__ is Tracer else np.asarray(x)
     size = max(operator.index(minlength), int(known.max()) + 1 if known.size else 0)
     w = full(indices.shape, 1, np.intp) if weights is None else cast(asarray(weights), np.dtype(np.float64))
     counts = full((size,), 0, w.dtype)

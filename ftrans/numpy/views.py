@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.program import Atom, Const, Eqn
 from ..core.source import Line, at_line, user_line
-from ..core.trace import Tracer, current_builder, recording_in
+from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
 from ..ops.elementwise import Elementwise, complex_, imag, real
 from ..ops.shapes import transpose
@@ -136,7 +136,7 @@ def _is_row_major(root: Tracer, atom: Atom) -> bool:
     if atom in builder.root.inputs or atom in builder.capture_vars:
         value = builder.witness(Tracer(builder, atom))
         return isinstance(value, np.ndarray) and bool(value.flags.c_contiguous)
-    eqn = _definition(root, atom)
+    eqn = definition(Tracer(root.builder, atom))
     if eqn is None:
         return False
     if isinstance(eqn.primitive, Elementwise):
@@ -144,15 +144,6 @@ def _is_row_major(root: Tracer, atom: Atom) -> bool:
     if eqn.primitive.name in ("set_slice", "scatter_set", "scatter_add"):
         return _is_row_major(root, eqn.operands[0])
     return atom.type.ndim < 2
-
-
-def _definition(root: Tracer, atom: Atom) -> Eqn | None:
-    node = root.builder.node
-    while node is not None:
-        if node.eqn is not None and atom in node.eqn.outputs:
-            return node.eqn
-        node = node.parent  # type: ignore[assignment]
-    return None
 
 
 def view_of(base: Tracer, access: Access) -> Tracer:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
-from ..core.trace import Tracer
+from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, is_complex, is_inexact
 from .shapes import full_like, splat, with_batch_axis
 
@@ -168,6 +168,11 @@ def _simplify_sub(x: Tracer, y: Tracer) -> Tracer | None:
     return neg(y) if splat(x) == 0 else x if splat(y) == 0 else None
 
 
+def _simplify_neg(x: Tracer) -> Tracer | None:
+    inner = definition(x)
+    return Tracer(x.builder, inner.operands[0]) if inner is not None and inner.primitive is neg else None
+
+
 def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
     for a, b in ((x, y), (y, x)):
         value = splat(a)
@@ -175,7 +180,23 @@ def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
             return b
         if value is not None and value == -1 and b.dtype.kind != "b":
             return neg(b)
+        if value is not None and x.dtype.kind == "f":
+            inner = definition(b)
+            if inner is not None and inner.primitive is mul:
+                for i in (0, 1):
+                    factor = splat(Tracer(x.builder, inner.operands[i]))
+                    if factor is not None and (_is_power_of_two(factor) or _is_power_of_two(value)):
+                        return _scaled(Tracer(x.builder, inner.operands[1 - i]), value * factor)
     return None
+
+
+def _scaled(x: Tracer, factor: Any) -> Tracer:
+    return x if factor == 1 else mul(full_like(x, factor), x)
+
+
+def _is_power_of_two(value: Any) -> bool:
+    """Whether multiplying by a number is exact, so that it may be joined with another factor."""
+    return math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
 
 
 def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
@@ -233,6 +254,7 @@ neg = Elementwise(
     lambda y, x: [lambda t: neg(t)],
     transposed=lambda ct, x: [lambda: neg(ct)],
     python="-{}",
+    simplify=_simplify_neg,
 )
 
 
@@ -416,11 +438,16 @@ maximum = Elementwise("maximum", np.maximum, "max", _winner_partials)
 minimum = Elementwise("minimum", np.minimum, "min", _winner_partials)
 
 
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    # NumPy's where makes 0-d arrays of scalars, unlike every ufunc.
+    return np.asarray(np.where(condition, x, y))[()]
+
+
 class Select(Elementwise):
     """`x` where `condition` holds, else `y`."""
 
     def __init__(self) -> None:
-        super().__init__("select", np.where, "select", python="np.where({}, {}, {})")
+        super().__init__("select", _where, "select", python="np.where({}, {}, {})[()]")
 
     def type_rule(self, *types: ArrayType) -> ArrayType:
         condition, x, y = types

@@ -205,7 +205,5 @@ def _in_chunks(linear: Program, residuals: Sequence[Tracer], type: ArrayType, ch
         stop = min(start + step, size)
         batched = batch(linear, stop - start, (False,) * len(residuals) + (True,))
         outs = inline(batched.program, [*residuals, basis(type, start, stop)])
-        pieces.append(
-            [with_batch_axis(stop - start, y, b) for y, b in zip(outs, batched.out_batched, strict=True)]
-        )
+        pieces.append([with_batch_axis(stop - start, y, b) for y, b in zip(outs, batched.out_batched, strict=True)])
     return [row[0] if len(row) == 1 else concatenate(*row, axis=0) for row in zip(*pieces, strict=True)]

@@ -40,9 +40,7 @@ def transpose(
     """
     active = out_active if out_active is not None else (True,) * len(program.outputs)
     wanted = wanted if wanted is not None else (False,) * linear.count(True)
-    return program.derive(
-        ("transpose", linear, active, wanted), lambda: _transpose(program, linear, active, wanted)
-    )
+    return program.derive(("transpose", linear, active, wanted), lambda: _transpose(program, linear, active, wanted))
 
 
 def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags) -> Transpose:
@@ -63,10 +61,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
             outs = [cotangents.pop(v, None) for v in eqn.outputs]
             if all(ct is None for ct in outs):
                 continue
-            operands = [
-                Tracer(builder, a) if isinstance(a, Const) else known.get(a, a.type)
-                for a in eqn.operands
-            ]
+            operands = [Tracer(builder, a) if isinstance(a, Const) else known.get(a, a.type) for a in eqn.operands]
             with attributed_to(eqn.line):
                 results = eqn.primitive.transpose(
                     outs if eqn.primitive.multiple_results else outs[0], operands, **eqn.params

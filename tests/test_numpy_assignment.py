@@ -1,0 +1,97 @@
+"""Assignment to traced values and views of them: what NumPy does to an array, a trace does too, or says why not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import ftrans as ft
+import ftrans.numpy as fnp
+import numpy as np
+import pytest
+from checks import assert_all_close
+from ftrans.core.trace import Builder, building
+from ftrans.core.types import type_of
+from ftrans.numpy.promotion import asarray
+
+random = np.random.default_rng(0)
+MATRIX = random.normal(size=(3, 4))
+VECTOR = random.normal(size=4)
+CUBE = random.normal(size=(2, 3, 4))
+NUMBER = np.float64(0.7)
+COUNTS = np.array([2, 0, 1])
+MASK = MATRIX > 0
+
+
+def by_trace(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """The results of a function by way of a program."""
+    builder = Builder([type_of(x) for x in arguments], arguments)
+    with building(builder):
+        result = function(*builder.inputs())
+        outputs = [asarray(x) for x in (result if isinstance(result, tuple | list) else [result])]
+        program = builder.finish(outputs, "f").check()
+    return program(*arguments, *builder.captured)
+
+
+def assert_same_as_numpy(function: Callable[..., Any], *arguments: Any) -> None:
+    """Assert that a function which assigns to its arguments gives the same on arrays and on traced values."""
+    expected = function(*(np.array(x) for x in arguments))
+    expected = [np.asarray(x)[()] for x in (expected if isinstance(expected, tuple | list) else [expected])]
+    results = by_trace(function, *(np.array(x) for x in arguments))
+    assert_all_close([np.asarray(x)[()] for x in results], expected)
+
+
+# Statements on x (a matrix), v (a vector), t (a cube), s (a number), k (integers), m (a mask); all of x, v, t are compared.
+STATEMENTS = [
+    "x[0] = 1.0", "x[0] = v", "x[:, 1] = s", "x[1, 2] = s", "x[-1] = [1, 2, 3, 4]", "x[...] = 2", "x[:] = v", "x[::2] = v", "x[::-1] = x",
+    "x[:, ::-1] = v", "x[1:, :2] = s", "x[1:1] = 5.0", "x[None] = v", "x[0, ...] = s", "x[:, None, 0] = s", "x[2:0:-1, ::2] = [[1, 2], [3, 4]]",
+    "x[[0, 2]] = v", "x[[0, 2], [1, 3]] = s", "x[[0, 2], [1, 3]] = v[:2]", "x[:, [0, 2]] = v[:2]", "x[k] = v", "x[k, k] = v[:3]", "x[:, k] = s",
+    "x[k[0]] = v", "x[k[0], 1] = s", "x[[0, 0], 1] = [1.0, 2.0]", "x[1:, k[:2]] = s", "t[:, [0, 2], 1] = s", "t[0, :, [1, 2]] = 3 * np.ones((2, 3))",
+    "t[[0, 1], :, [1, 2]] = v[:3]", "t[..., [0, 1]] = x[:, :2]", "t[[0], :, [1]] = s", "x[np.array([[0, 1], [2, 2]])] = 1.5",
+    "x[MASK] = 0.0", "x[MASK] = s", "x[m] = 0.0", "x[m] = s", "x[m] += 1", "x[m] *= s", "x[m] -= x[m]", "x[m] /= 2.0", "x[MASK] += s",
+    "x[m] = x[m] * 2", "x[m] = -x[m]", "x[m] = x[m] ** 2", "x[x < 0] = 0.0", "x[x < 0] = -x[x < 0]", "x[:, m[0]] = s", "x[m[:, 0]] = v", "x[m[:, 0]] += v",
+    "x[m[:, 0], 1] = s", "x[:, m[0]] += 1.0", "x[MASK[:, 0]] = v", "x[1:, MASK[0]] = s", "t[:, m] = s", "t[:, m] = 1.0", "t[0, m] = s", "t[0, :, m[0]] = s",
+    "x[m] = np.arange(m.sum() if isinstance(m, np.ndarray) else 1.0 * MASK.sum())", "x[m & (x > 1)] = 9.0", "x[s > 0] = 1.0", "x[~m] = x[~m] + s",
+    "x += 1", "x -= v", "x *= s", "x /= 2", "x **= 2", "x //= 0.5", "x %= 0.5", "x[0] += v", "x[:, 1] *= s", "x[1, 2] += s", "x[::2] -= v", "x[k] += v", "x @= np.eye(4)",
+    "y = x; y += 1", "y = x[0]; y += 1", "y = x[0]; y[1] = s", "y = x[1:][:, 1]; y *= s", "y = x.T; y[0] = s", "y = x.T[1]; y += s", "y = x[::-1]; y[0] = v",
+    "y = x.reshape(4, 3); y[0, 1] = s", "y = x.ravel(); y[3] = s", "y = x.ravel()[::2]; y += 1", "y = x.reshape(-1)[2:5]; y[:] = s", "y = x.flat; y[::5] = 0.0",
+    "y = x.reshape(3, 2, 2); y[:, 1] = s; x[0] = v", "y = x[0]; x[0] = v; v += y", "y = x[:, 0]; z = x[0]; y += 1; z *= 2; y -= z[0]", "y = v[1:]; z = v[:-1]; y += z",
+    "y = v[1:3]; y[:] = y[::-1]", "y = x.copy(); y[0] = 5.0; v += y[0]", "y = x + 0; y += 1; v += y[0]", "y = x[[0, 1]]; y += 1; v += y[0]", "y = x[0].copy(); y += 1; v += y",
+    "y = +x; y += 1", "y = x.astype(float); y += 1", "y = np.array(x[0] * 1); y += 1; v -= y", "y = x[m]; y += 1", "y = np.where(m, x, 0); y += 1",
+    "y = np.squeeze(x[None]); y[0] = s", "y = np.expand_dims(x, 1); y[0, 0] = v", "y = np.atleast_3d(x); y[0, 0, 0] = s", "y = np.atleast_1d(x); y += 1",
+    "y = np.moveaxis(t, 0, -1); y[0] = s", "y = np.swapaxes(t, 0, 1); y[1, 1] = v", "y = np.rot90(x); y[0] = s", "y = np.rot90(x, 3); y[0, 0] = s", "y = np.flip(x); y[0] = v",
+    "a, b = np.split(x, 2, axis=1); a += b", "for r in x: r += v", "for i in range(3): x[i] *= i", "for i in range(1, 4): v[i] = v[i - 1] * s + v[i]", "a, b, c = x; a += b; b += c",
+    "y = x.real; y += 1", "y = np.real(x); y[0] = s", "y = v.reshape(2, 2); y = y.T; y[0] = s", "y = x[0, 1]; y += 1", "y = x[0, 1, ...]; y += 1", "y = x[1:2, 1:2].reshape(()); y += 1",
+    "y = x.T.reshape(-1); v += y[:4]", "y = x.T.ravel(); y[0] = 9.0; v += y[:4]", "y = x[:, ::2].reshape(-1); y[0] = 9.0", "y = x[:, 1:3].ravel(); y += 1",
+    "y = v[::2].ravel(); y += 1", "y = v[::2].reshape(1, 2); y += 1", "y = t.reshape(6, 4); y[3:] = v", "y = t[:, 0].reshape(2, 2, 2); y[0] = s", "y = x.T.reshape(2, 2, 3); y[0] = s",
+    "x.fill(s)", "x[0].fill(2)", "np.copyto(x, v)", "np.copyto(x, v, where=MASK)", "np.copyto(x[0], v * 2)", "np.copyto(x, 1, where=m)", "np.put(x, [1, -2], [5.0, 6.0])", "np.put(v, k, s)",
+    "np.put(x, [0, 1, 2], v[:2])", "np.put(v, [5, -9], 1.0, mode='clip')", "np.place(x, MASK, v)", "np.place(x, m, [1.0, 2.0])", "np.putmask(x, MASK, v)", "np.putmask(x, m, s)",
+    "np.fill_diagonal(x, s)", "np.fill_diagonal(x, v[:3])", "np.fill_diagonal(t[:, :2, :2], s)", "np.fill_diagonal(x.T, 1.0)", "np.fill_diagonal(x.T, 1.0, wrap=True)",
+    "np.put_along_axis(x, np.array([[0], [1], [2]]), s, 1)", "np.put_along_axis(x, np.array([[1, 0, 1, 0]]), v, axis=0)", "np.put_along_axis(x, np.array([1, 3]), s, None)",
+    "np.add.at(v, [0, 0, 1], s)", "np.add.at(x, (k, [0, 1, 1]), 1.0)", "np.add.at(x, [0, 0], v)", "np.subtract.at(v, k, v[:3])", "np.add.at(v, slice(1, 3), s)", "np.add.at(x, MASK, 1.0)",
+    "np.add(x, v, out=x)", "np.multiply(x[0], 2, out=x[0])", "np.exp(x, out=x)", "np.sum(x, 0, out=v)", "np.cumsum(v, out=v)", "np.clip(x, 0, 1, out=x)",
+    "np.add(x, 1, out=x, where=m)", "np.divide(v, x, out=x, where=MASK)", "np.log(x, out=x, where=x > 0)", "np.concatenate([x, x], out=t[:, 0].T if False else np.zeros_like(x, shape=(6, 4)))",
+    "v.sort()", "x.sort(0)", "x.sort()", "x[0].sort()", "x[:, 1] = np.sort(x[:, 1])", "x.real = 1.0", "x.flat = v[0]", "x.T[0, 1] = s; x.T.T[2] = v", "x[0], x[1] = x[1].copy(), x[0].copy()",
+    "x[0], x[1] = x[1], x[0]", "v[k] = v[k] + 1", "v[[0, 1]], v[2] = v[[1, 0]], s", "y = np.zeros_like(x); y[0] = v; y[1:, 0] = s; x += y", "y = np.empty_like(v); y[:] = 1; v *= y",
+    "y = np.ones_like(k); y[0] = 2.7; v[:3] += y", "y = np.full_like(x, 2.0); z = y[1]; y[1, 0] = s; x += z", "y = x.mT; y[0] = s", "y = np.einsum('ij->ij', x); v += y[0]", "y = x[...]; y[0] = s",
+    "y = x[:]; y += 1", "y = x.view if False else x; y[0, 0] = s", "y = t[0]; z = y[1]; z[2] = s; y[0] = z", "y = t.T[1:, ::-1]; y[0, 0] = s; y += y", "y = x.diagonal(); x[0, 0] = s; v[:3] += y",
+    "y = np.broadcast_to(v, (3, 4)); v[0] = s; x += y", "y = np.diag(x); x += 1; v[:3] -= y", "y = x.T.flatten(); y += 1", "y = np.roll(x, 1); y += 1", "y = np.tile(v, 1); y += 1",
+    "y = np.concatenate([x]); y += 1", "y = np.pad(x, 0); y += 1", "y = np.clip(x, None, None) if False else np.maximum(x, -9); y += 1", "y = np.nan_to_num(x); y += 1", "y = x.conj(); v += y[0]",
+    "y = np.meshgrid(v, v)[0]; y += 1", "y = np.broadcast_arrays(x, v)[0]; v += y[0]", "y = np.asarray(x) if isinstance(x, np.ndarray) else x; y[0] = s", "y = x.swapaxes(0, 1)[0]; y[:] = s",
+    "y = x.repeat(1, 0); y += 1", "y = x.take([0, 1], 0); y += 1", "y = copy.copy(x); y += 1", "y = copy.deepcopy(x); y += 1", "y = np.nan_to_num(x, copy=False); y += 0",
+]  # fmt: skip
+
+
+def statement_as_function(text: str) -> Callable[..., Any]:
+    """A function that runs the statement and returns everything that it may have changed."""
+    code = f"def f(x, v, t, s, k, m):\n  {text}\n  return x, v, t\n"
+    namespace: dict[str, Any] = {"np": np, "MASK": MASK, "copy": copy}
+    exec(compile(code, "<statement>", "exec"), namespace)
+    return namespace["f"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_assignment_does_what_it_does_to_arrays(text: str) -> None:
+    with np.errstate(all="ignore"):
+        assert_same_as_numpy(statement_as_function(text), MATRIX, VECTOR, CUBE, NUMBER, COUNTS, MASK)
