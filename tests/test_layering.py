@@ -25,7 +25,7 @@ MAY_NAME_JAX = {"ops", "control", "xla", "api/jit.py", "api/interop.py"}
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
     "value_and_jacobian", "hessian", "hvp", "vmap", "jit", "stop_gradient", "trace", "cond", "scan", "while_loop",
-    "fori_loop", "numpy",
+    "fori_loop", "map", "switch", "numpy",
 }  # fmt: skip
 
 

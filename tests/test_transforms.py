@@ -340,7 +340,7 @@ def test_derivatives_of_a_long_chain_are_linear_in_its_length() -> None:
 def test_source_is_python() -> None:
     program = ft.trace(lambda x: np.sum(np.sin(x) * 2.0))(X)
     text = source(program)
-    assert text.startswith("def function(a):")
+    assert text.startswith("def ")
     assert "np.sin(a)" in text
     compile(text, "<test>", "exec")
 

@@ -63,7 +63,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
 
     def index_of(tracer: Tracer) -> Tracer:
         holds = tracer if tracer.dtype.kind == "b" else ne(tracer, full_like(tracer, 0))
-        return convert(holds, dtype=np.dtype(np.int64))  # type: ignore[no-any-return]
+        return convert(holds, dtype=np.dtype(np.int64))
 
     return _choose("cond", pred, index_of, [false_fn, true_fn], ["false_fn", "true_fn"], operands)
 
@@ -102,7 +102,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     def index_of(tracer: Tracer) -> Tracer:
         tracer = minimum(tracer, full_like(tracer, min(last, np.iinfo(tracer.dtype).max)))
         tracer = convert(tracer, dtype=np.dtype(np.int64))
-        return maximum(tracer, full_like(tracer, 0))  # type: ignore[no-any-return]
+        return maximum(tracer, full_like(tracer, 0))
 
     return _choose("switch", index, index_of, branches, [f"branch {i}" for i in range(last + 1)], operands)
 
@@ -238,7 +238,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
 
     def record(tracers: list[Tracer]) -> list[Tracer]:
         consts, carry = tracers[: cond_consts + body_consts], tracers[cond_consts + body_consts :]
-        return while_(  # type: ignore[no-any-return]
+        return while_(
             *consts,
             *(operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)),
             cond=rewired(condition.program, [*range(carries, carries + cond_consts), *range(carries)]),
@@ -585,7 +585,7 @@ def _choose(
 
     def record(tracers: list[Tracer]) -> list[Tracer]:
         index, *rest = tracers
-        return cond_primitive(index_of(index), *rest, branches=programs)  # type: ignore[no-any-return]
+        return cond_primitive(index_of(index), *rest, branches=programs)
 
     captured = [x for trace in traces for x in trace.captured]
     return tree.unflatten(first.structure, _run(what, record, [selector, *given.leaves, *captured]))

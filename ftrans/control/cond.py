@@ -199,7 +199,7 @@ def _only_for(mine: Tracer, x: Tracer) -> Tracer:
 
 def _where(mine: Tracer, x: Tracer, y: Tracer) -> Tracer:
     condition = mine if mine.shape == x.shape else broadcast(mine, shape=x.shape, dims=(0,))
-    return select(condition, x, y)  # type: ignore[no-any-return]
+    return select(condition, x, y)
 
 
 def _split(branches: Branches, unknown: Flags) -> SplitEqn:

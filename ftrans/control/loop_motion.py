@@ -200,7 +200,7 @@ class Loop:
             return operands[atom] if atom in operands else self._result(numbers[atom])
 
         def total() -> Tracer:
-            return e.add(init, sums.total(term, value, length))  # type: ignore[no-any-return]
+            return e.add(init, sums.total(term, value, length))
 
         self.later[self.outputs[index]] = total
         self.program = Program(program.name, program.inputs, program.eqns, (*program.outputs, *saved))
@@ -262,24 +262,24 @@ class _Sums:
 
         def summed(atom: Atom) -> Tracer:
             x = value(atom)
-            return e.mul(x, s.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))  # type: ignore[no-any-return]
+            return e.mul(x, s.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))
 
         if self._is_at_hand(atom):
             return summed(atom)
         eqn = self._definitions[atom]
         if eqn.primitive is not dot_general:
-            return eqn.primitive(*(self.total(a, value, length) for a in eqn.operands), **eqn.params)  # type: ignore[no-any-return]
+            return eqn.primitive(*(self.total(a, value, length) for a in eqn.operands), **eqn.params)
         x, y = eqn.operands
         # The sum of products with a constant is the product with a sum.
         if self._is_constant(x):
-            return dot_general(value(x), summed(y), **eqn.params)  # type: ignore[no-any-return]
+            return dot_general(value(x), summed(y), **eqn.params)
         if self._is_constant(y):
-            return dot_general(summed(x), value(y), **eqn.params)  # type: ignore[no-any-return]
+            return dot_general(summed(x), value(y), **eqn.params)
         contract, shared = (
             tuple(tuple(i + 1 for i in dims) for dims in eqn.params[name]) for name in ("contract", "batch")
         )
         steps = tuple((0, *dims) for dims in contract)
-        return dot_general(value(x), value(y), contract=steps, batch=shared)  # type: ignore[no-any-return]
+        return dot_general(value(x), value(y), contract=steps, batch=shared)
 
 
 def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.interpret import evaluate, inline
+from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var
+from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops import elementwise as e
@@ -27,8 +28,8 @@ from .subprograms import Flags, chosen, cut, either, filled, others, rewired, sp
 # What reverse mode computes again rather than keeps for every element, where that takes no more memory.
 _CHEAP: frozenset[Primitive] = frozenset(
     (
-        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real, e.imag,
-        e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
+        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
+        e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
         s.broadcast, s.reshape,
     )
 )  # fmt: skip
@@ -79,9 +80,10 @@ class Scan(Primitive):
         fixed, carry, xs = cut(arrays, consts, carries)
         if not length:
             carry = [np.array(x)[()] for x in carry]
+        step = program.derive("function", lambda: function_of(program))
         ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
         for i in reversed(range(length)) if reverse else range(length):
-            outs = evaluate(program, [*fixed, *carry, *[x[i] for x in xs]])
+            outs = step(*fixed, *carry, *[x[i] for x in xs])
             carry = outs[:carries]
             for y, element in zip(ys, outs[carries:], strict=True):
                 y[i] = element
@@ -104,7 +106,7 @@ class Scan(Primitive):
         if any(map(is_jax_tracer, arrays)):
             return loop(*arrays)
         key = ("compiled scan", length, reverse, unroll, consts, carries)
-        return program.derive(key, lambda: jit(loop))(*arrays)  # type: ignore[no-any-return]
+        return program.derive(key, lambda: jit(loop))(*arrays)
 
     def jvp(
         self,
@@ -144,9 +146,9 @@ class Scan(Primitive):
         return results, spread(out_tangents, derived.out_active)
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
-        program, *loop = params.values()
-        key = ("split scan", *loop, tuple(unknown))
-        return program.derive(key, lambda: _split(tuple(unknown), **params))  # type: ignore[no-any-return]
+        program: Program = params["program"]
+        key = ("split scan", tuple(unknown), *(v for name, v in sorted(params.items()) if name != "program"))
+        return program.derive(key, lambda: _split(tuple(unknown), **params))
 
     def transpose(
         self,
@@ -200,7 +202,7 @@ class Scan(Primitive):
         def operand(i: int | Residual | Result) -> Any:
             if isinstance(i, int):
                 return operands[i]
-            return residuals[i.index] if isinstance(i, Residual) else values[i.index]
+            return residuals[i.position] if isinstance(i, Residual) else values[i.position]
 
         cts = self.transpose(
             chosen(cotangents, halves.out_unknown),
@@ -321,7 +323,7 @@ def _sequence(element: ArrayType, length: int) -> ArrayType:
 
 def _swapped(x: Tracer) -> Tracer:
     """`x` with its first two axes, of the batch and of the sequence, swapped."""
-    return s.transpose(x, axes=(1, 0, *range(2, x.ndim)))  # type: ignore[no-any-return]
+    return s.transpose(x, axes=(1, 0, *range(2, x.ndim)))
 
 
 def _with_tangents(active: Flags, *counts: int) -> list[int]:
@@ -468,14 +470,13 @@ def _residuals(
     return list(kept), again[::-1]
 
 
-class _Transposed:
+class _Transposed(NamedTuple):
     """The body of a transposed loop, and which linear inputs and carries it has cotangents for."""
 
-    def __init__(self, program: Program, fixed_active: Flags, carry_active: Flags, xs_active: Flags) -> None:
-        self.program = program
-        self.fixed_active = fixed_active
-        self.carry_active = carry_active
-        self.xs_active = xs_active
+    program: Program
+    fixed_active: Flags
+    carry_active: Flags
+    xs_active: Flags
 
 
 def _transposed(program: Program, linear: Flags, active: Flags, consts: int, carries: int) -> _Transposed:

@@ -7,10 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core.interpret import evaluate, inline
+from ..core.interpret import inline
 from ..core.primitive import MissingRule, Primitive, Tangent
 from ..core.program import Eqn, Program
 from ..core.source import at_line, user_line
+from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import select
@@ -59,9 +60,11 @@ class While(Primitive):
 
     def numpy(self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int) -> list[Any]:
         of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
+        goes_on = cond.derive("function", lambda: function_of(cond))
+        step = body.derive("function", lambda: function_of(body))
         ran = False
-        while evaluate(cond, [*of_cond, *carry])[0]:
-            carry = evaluate(body, [*of_body, *carry])
+        while goes_on(*of_cond, *carry)[0]:
+            carry = step(*of_body, *carry)
             ran = True
         return carry if ran else [np.array(x)[()] for x in carry]
 
@@ -70,13 +73,13 @@ class While(Primitive):
 
         def loop(*arrays: Any) -> list[Any]:
             of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
-            return lax.while_loop(  # type: ignore[no-any-return]
+            return lax.while_loop(
                 lambda carry: lower(cond, [*of_cond, *carry])[0], lambda carry: lower(body, [*of_body, *carry]), carry
             )
 
         if any(map(is_jax_tracer, arrays)):
             return loop(*arrays)
-        return body.derive(("compiled while", cond, cond_consts, body_consts), lambda: jit(loop))(*arrays)  # type: ignore[no-any-return]
+        return body.derive(("compiled while", cond, cond_consts, body_consts), lambda: jit(loop))(*arrays)
 
     def jvp(
         self,
@@ -124,7 +127,7 @@ class While(Primitive):
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn | None:
         key = ("split while", params["cond"], params["cond_consts"], params["body_consts"], tuple(unknown))
-        return params["body"].derive(key, lambda: _split(tuple(unknown), **params))  # type: ignore[no-any-return]
+        return params["body"].derive(key, lambda: _split(tuple(unknown), **params))
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], **params: Any) -> NoReturn:
         raise MissingRule(
@@ -209,7 +212,7 @@ class While(Primitive):
         simple_body, of_body = _without_redundant(simple_body, of_body)
         if simple_cond is cond and simple_body is body:
             return None
-        return self(  # type: ignore[no-any-return]
+        return self(
             *of_cond,
             *of_body,
             *carry,
@@ -336,7 +339,7 @@ def _frozen_when_done(predicate: Program, body: Program, cond_consts: int, body_
 
 def _where(going: Tracer, x: Tracer, y: Tracer) -> Tracer:
     condition = going if going.shape == x.shape else broadcast(going, shape=x.shape, dims=(0,))
-    return select(condition, x, y)  # type: ignore[no-any-return]
+    return select(condition, x, y)
 
 
 while_ = While()

@@ -11,6 +11,7 @@ import keyword
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from .program import Atom, Const, Eqn, Program, Var
 from .source import Line
 
 _FILENAME = "<ftrans program>"
+# Where the namespace of a program's function holds the user's lines.
+_LINES = "_lines_"
 # Below this size, holding on to a dead temporary costs less than the statement that drops it.
 _DROP_BYTES = 1 << 14
 # NumPy's default floating-point error modes, and the same with warnings sent to a function.
@@ -157,47 +160,58 @@ def source(program: Program) -> str:
     return StraightLine(program).source
 
 
-def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
-    """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
+def function_of(program: Program) -> Callable[..., list[Any]]:
+    """The bare function of a program: takes arrays, returns a list of fresh ones.
+
+    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.
+    """
     text = StraightLine(program)
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
-    function = text.namespace[_identifier(program.name)]
-    code, lines, geterr, errstate = function.__code__, text.lines, np.geterr, np.errstate
+    text.namespace[_LINES] = text.lines
+    return text.namespace[_identifier(program.name)]  # type: ignore[no-any-return]
 
-    def warn(kind: str, flag: int) -> None:
-        line = _line_running(code, lines)
-        if line is None:
-            warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
-        else:
-            warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+
+def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
+    """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
+    function = program.derive("function", lambda: function_of(program))
+    geterr, errstate = np.geterr, np.errstate
 
     def run(args: Sequence[Any]) -> list[Any]:
         modes: Any = geterr()
         modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
         try:
-            with errstate(call=warn, **modes):
-                return function(*args)  # type: ignore[no-any-return]
+            with errstate(call=_warn, **modes):
+                return function(*args)
         except Exception as error:
-            _add_line(error, code, lines)
+            _add_line(error)
             raise
 
     return run
 
 
-def _line_running(code: Any, lines: list[Line | None]) -> Line | None:
+def _warn(kind: str, flag: int) -> None:
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_code is code:
-            return lines[frame.f_lineno]
+        line = _line_at(frame, frame.f_lineno)
+        if line is not None:
+            message = f"{kind} encountered in `{line.text}`"
+            warnings.warn_explicit(message, RuntimeWarning, line.filename, line.number)
+            return
         frame = frame.f_back  # type: ignore[assignment]
-    return None
+    warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
 
 
-def _add_line(error: Exception, code: Any, lines: list[Line | None]) -> None:
-    trace = error.__traceback__
+def _add_line(error: Exception) -> None:
+    trace, line = error.__traceback__, None
     while trace is not None:
-        if trace.tb_frame.f_code is code:
-            line = lines[trace.tb_lineno]
-            if line is not None:
-                error.add_note(f"  at {line.describe()}")
+        line = _line_at(trace.tb_frame, trace.tb_lineno) or line
         trace = trace.tb_next
+    note = f"  at {line.describe()}" if line is not None else None
+    if note is not None and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _line_at(frame: FrameType, number: int) -> Line | None:
+    """The user's line of a line of a program's function, or None for other code."""
+    lines: list[Line | None] | None = frame.f_globals.get(_LINES)
+    return None if lines is None else lines[number]

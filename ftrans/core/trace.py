@@ -301,7 +301,8 @@ class Builder:
             )
         if isinstance(tracer.atom, Const):
             return tracer.atom
-        return self._capture(tracer.atom, Tracer(builder, tracer.atom), tracer.atom.type)
+        # Traces that begin alike share variables, so the variable alone does not say whose value it is.
+        return self._capture((builder, tracer.atom), Tracer(builder, tracer.atom), tracer.atom.type)
 
     def _capture_array(self, x: Any) -> Atom:
         type = type_of(x)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer
+from ..core.trace import ConcretizationError, Tracer, refuse
 from ..core.types import Shape, is_complex
 from ..ops.elementwise import select
 from ..ops.indexing import gather, scatter_add, scatter_set, set_slice
 from ..ops.shapes import full, reverse, slice_, splat, transpose
-from .promotion import asarray, broadcast_to, builder, cast, is_number, operand, reshaped, same_value
+from .promotion import asarray, broadcast_to, builder, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
 from .views import View, assign
 
@@ -62,7 +62,7 @@ class Window:
             value = splat(x)
             if value is not None:
                 return full(self.shape, value, x.dtype)
-            x = builder().record(slice_, (x,), self.params)[0]
+            x = builder(x).record(slice_, (x,), self.params)[0]
         if self.flipped:
             x = reverse(x, axes=self.flipped)
         return x if x.atom.type.shape == self.shape else reshaped(x, self.shape)
@@ -148,16 +148,16 @@ def add_at(x: Tracer, index: Any, value: Any) -> None:
 
 def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
     """What is assigned, in the dtype and the shape of the place that it is assigned to."""
+    if not is_complex(dtype) and (is_complex(value.dtype) if hasattr(value, "dtype") else isinstance(value, complex)):
+        raise TypeError(
+            f"assignment of complex values to an array of dtype {dtype} would drop their imaginary part; assign "
+            f"value.real{at_line(user_line())}"
+        )
     if not is_number(value):
         value = asarray(value)
-        if is_complex(value.dtype) and not is_complex(dtype):
-            raise TypeError(
-                f"assignment of complex values ({value.type}) to an array of dtype {dtype} would drop their imaginary "
-                f"part; assign value.real{at_line(user_line())}"
-            )
         while value.ndim > len(shape) and value.shape[0] == 1:
             value = reshaped(value, value.shape[1:])
-        if value.ndim > len(shape) or np.broadcast_shapes(value.shape, shape) != shape:
+        if not fits(value.shape, shape):
             raise ValueError(
                 f"could not broadcast input array from shape {value.shape} into shape {shape}{at_line(user_line())}"
             )
@@ -299,10 +299,8 @@ def _slice_bounds(item: slice, size: int) -> tuple[int, int, int]:
     try:
         return item.indices(size)
     except ConcretizationError as error:
-        raise ConcretizationError(
-            f"{error}\n  The bounds of a slice decide a shape; write x[start + np.arange(n)] for n elements from a "
-            "traced start on."
-        ) from None
+        advice = "\n  The bounds of a slice decide a shape; for n elements from a traced start on, write x[start + np.arange(n)]."
+        raise refuse(ConcretizationError(f"{error}{advice}")) from None
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error}{at_line(user_line())}") from None
 

@@ -25,13 +25,14 @@ _NUMBERS = (float, int, complex, np.number, np.bool_)
 _WEAK_TYPES = {"f": float, "i": int, "b": bool, "c": complex}
 
 
-def builder() -> Builder:
-    """The running trace's builder."""
+def builder(x: Any = None) -> Builder:
+    """The running trace's builder; where none runs, the error says where `x` was made."""
     found = current_builder()
     if found is None:
+        if x.__class__ is Tracer:
+            raise leak_error(x)
         raise TracerLeak(
-            "a traced value was used after the function that made it had returned; return it from the function "
-            "instead of storing it" + at_line(user_line())
+            f"this needs a running trace: call it in a function that is being traced{at_line(user_line())}"
         )
     return found
 
@@ -163,15 +164,21 @@ def cast(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
     return convert(x, dtype=np.dtype(dtype))
 
 
+def fits(shape: Shape, target: Shape) -> bool:
+    """Whether an array of one shape can be broadcast to another."""
+    offset = len(target) - len(shape)
+    return offset >= 0 and all(n in (1, target[i + offset]) for i, n in enumerate(shape))
+
+
 def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
     """`x` repeated to `shape` by NumPy's rules."""
     if x.shape == shape:
         return x
-    offset = len(shape) - x.ndim
-    if offset < 0 or any(n != 1 and n != shape[i + offset] for i, n in enumerate(x.shape)):
+    if not fits(x.shape, shape):
         raise ValueError(f"cannot broadcast shape {x.shape} to shape {shape}{at_line(user_line())}")
     if isinstance(x.atom, Const) and x.atom.is_splat:
         return full(shape, x.atom.value, x.dtype)
+    offset = len(shape) - x.ndim
     kept = [i for i, n in enumerate(x.shape) if n == shape[i + offset]]
     x = reshaped(x, tuple(x.shape[i] for i in kept))
     return broadcast(x, shape=shape, dims=tuple(i + offset for i in kept))

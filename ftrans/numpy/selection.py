@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer
+from ..core.trace import ConcretizationError, Tracer, refuse
 
 
 class Selection:
@@ -68,8 +67,5 @@ def known_mask(mask: Tracer) -> Any:
     try:
         return np.asarray(mask.builder.concretize(mask, "the number of elements selected by"))
     except ConcretizationError as error:
-        raise ConcretizationError(
-            f"how many elements a traced mask ({mask.type}) selects depends on values that are not known here"
-            + at_line(user_line())
-            + "\n  Write np.where(mask, a, b), np.sum(x, where=mask), or an assignment x[mask] = number instead."
-        ) from error
+        advice = "\n  In place of x[mask], np.sum(x, where=mask) and an assignment x[mask] = number need no such value."
+        raise refuse(ConcretizationError(f"{error}{advice}")) from None

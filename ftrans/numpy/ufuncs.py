@@ -23,6 +23,7 @@ from .promotion import (
     broadcast_to,
     builder,
     cast,
+    fits,
     is_number,
     is_operand,
     is_weak,
@@ -109,7 +110,7 @@ def _unary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> C
         if is_direct and len(xs) == 1:
             (x,) = xs
             if x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
-                return builder().record(primitive, xs, {})[0]
+                return builder(x).record(primitive, xs, {})[0]
         return general(*xs)
 
     call.__name__, call.__doc__ = general.__name__, general.__doc__
@@ -130,14 +131,14 @@ def _binary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> 
                 if type.dtype.kind == "f":
                     if y.__class__ is Tracer:
                         if y.atom.type is type and not y.weak:
-                            return builder().record(primitive, xs, {})[0]
+                            return builder(x).record(primitive, xs, {})[0]
                     elif y.__class__ is float or y.__class__ is int:
-                        here = builder()
+                        here = builder(x)
                         return here.record(primitive, (x, filled(here, y, type)), {})[0]
             elif y.__class__ is Tracer and not y.weak and (x.__class__ is float or x.__class__ is int):
                 type = y.atom.type
                 if type.dtype.kind == "f":
-                    here = builder()
+                    here = builder(y)
                     return here.record(primitive, (filled(here, x, type), y), {})[0]
         return general(*xs)
 
@@ -223,18 +224,22 @@ def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
     if y.__class__ is int and x.__class__ is Tracer and x.atom.type.dtype.kind == "f" and not x.weak:
         if -_MOST_FACTORS <= y <= _MOST_FACTORS:
-            return builder().record(e.integer_pow, (x,), {"exponent": y})[0]
+            return builder(x).record(e.integer_pow, (x,), {"exponent": y})[0]
     if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
             is_inexact(x.dtype) or (isinstance(y, int) and exponent >= 0)
         ):
             if exponent == y and exponent != math.inf:
-                z = builder().record(e.integer_pow, (x,), {"exponent": exponent})[0]
+                z = builder(x).record(e.integer_pow, (x,), {"exponent": exponent})[0]
                 z.weak = x.weak and is_weak(y)
                 return z
             if y == 0.5:
                 return TABLE[np.sqrt](x)
+        if isinstance(y, int) and y < 0 and x.dtype.kind in "iu":
+            raise ValueError(
+                f"Integers to negative integer powers are not allowed; write x ** {y}.0{at_line(user_line())}"
+            )
     return _general_power(x, y)
 
 
@@ -427,7 +432,7 @@ def assign_cast(target: Tracer, new: Tracer, name: str, casting: Any = "same_kin
             f"Cannot cast ufunc '{name}' output from {new.dtype!r} to {dtype!r} with casting rule '{casting}'; the array "
             f"that is assigned to keeps its dtype, so convert it first, by .astype({new.dtype.name}){at_line(user_line())}"
         )
-    if np.broadcast_shapes(new.shape, target.shape) != target.shape:
+    if not fits(new.shape, target.shape):
         raise ValueError(
             f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape {new.shape}"
             + at_line(user_line())

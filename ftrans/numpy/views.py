@@ -81,7 +81,7 @@ class View:
             self.atom = base.atom
             return
         tracer.view = None
-        while sharing is _UNCLEAR and base.view is not None:
+        while isinstance(base.view, View):
             base = base.view.base
         if sharing is _UNCLEAR:
             base.view = _Unclear(user_line())
@@ -105,9 +105,26 @@ class View:
         in_any_order = is_view(np.empty([2 * n for n in root.shape], bool)[(np.s_[::2],) * root.ndim])
         if in_any_order:
             return _SHARED
-        if _is_row_major(root, root.atom):
+        origin = root.view.origin if isinstance(root.view, _Owner) else root.atom
+        if _is_row_major(root, origin):
             return _SHARED if is_view(np.empty(root.shape, bool)) else _COPIED
         return _UNCLEAR
+
+
+class _Owner:
+    """Stands in the place of a view, for an array that has been assigned to: an assignment keeps its memory layout.
+
+    Attributes:
+        origin: what the array stood for at first.
+    """
+
+    __slots__ = ("origin",)
+
+    def __init__(self, origin: Atom) -> None:
+        self.origin = origin
+
+    def refresh(self, tracer: Tracer) -> None:
+        """An owner is never out of date."""
 
 
 class _Unclear:
@@ -162,8 +179,10 @@ def assign(target: Tracer, new: Tracer) -> None:
             f"assignment to a value ({target.type}) of an enclosing function that is being traced; the function inside "
             "must be pure: pass the value in, assign to a copy, and return it" + at_line(user_line())
         )
-    if target.view is not None:
+    if isinstance(target.view, View):
         target.view.write(target, new)
+    elif target.view is None:
+        target.view = _Owner(target.atom)
     target.atom = target.builder.atom(new)
     target.weak = False
 

@@ -55,7 +55,6 @@ class Reduction(Primitive):
         ufunc: combines two elements.
         has_identity: whether a reduction of no elements is defined.
         accepts: dtypes that the operand may have.
-        repeated: the result for one number and how often it occurs.
     """
 
     def __init__(
@@ -65,14 +64,12 @@ class Reduction(Primitive):
         *,
         has_identity: bool = True,
         accepts: Callable[[np.dtype[Any]], bool] = _everything,
-        repeated: Callable[[Any, int], Any] = lambda value, count: value,
     ) -> None:
         self.name = name
         self._reduce = ufunc.reduce
         self._python = f"np.{ufunc.__name__}.reduce({{0}}, {{1}}, {{0}}.dtype)"
         self._has_identity = has_identity
         self._accepts = accepts
-        self._repeated = repeated
 
     def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
         if any(a >= x.ndim for a in axes):
@@ -113,10 +110,14 @@ class Reduction(Primitive):
         result = self.type_rule(x.type, axes=axes)
         count = math.prod(x.shape[a] for a in axes)
         value = splat(x)
-        if value is not None and count:
-            with np.errstate(all="ignore"):
-                return full_like(result, self._repeated(value, count))
+        combined = None if value is None or not count else self._of_repeated(value, count)
+        if combined is not None:
+            return full_like(result, combined)
         return reshape(x, shape=result.shape) if count == 1 else None
+
+    def _of_repeated(self, value: Any, count: int) -> Any:
+        """The result for one number that occurs `count` times, or None to leave it to the evaluators."""
+        return value
 
 
 def _restored(reduced: Tracer, x: Tracer, axes: Shape) -> Tracer:
@@ -128,9 +129,7 @@ class ReduceSum(Reduction):
     """Sum of `x` over `axes`, which the result drops."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "reduce_sum", np.add, accepts=_is_number, repeated=lambda value, count: value * value.dtype.type(count)
-        )
+        super().__init__("reduce_sum", np.add, accepts=_is_number)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
         return reduce_sum(t, axes=axes)
@@ -138,14 +137,20 @@ class ReduceSum(Reduction):
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axes: Shape) -> list[Tangent]:
         return [_restored(ct, operands[0], axes)]
 
+    def _of_repeated(self, value: Any, count: int) -> Any:
+        if value == 0:
+            return value
+        # Integers may wrap around and floats overflow: that is left to the evaluators.
+        with np.errstate(all="ignore"):
+            total = value.dtype.type(value.item() * count) if is_inexact(value.dtype) else None
+        return total if total is not None and np.isfinite(total) else None
+
 
 class ReduceProd(Reduction):
     """Product of `x` over `axes`, which the result drops."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "reduce_prod", np.multiply, accepts=_is_number, repeated=lambda value, n: value ** value.dtype.type(n)
-        )
+        super().__init__("reduce_prod", np.multiply, accepts=_is_number)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
         kept = tuple(i for i in range(x.ndim) if i not in axes)
@@ -169,6 +174,9 @@ class ReduceProd(Reduction):
             t = concatenate(t, t2, axis=out.ndim) if count % 2 else t
             count -= half
         return reshape(t, shape=out.shape)
+
+    def _of_repeated(self, value: Any, count: int) -> Any:
+        return value if value == 0 or value == 1 else None
 
 
 class ReduceExtremum(Reduction):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Params, literal
-from ..core.trace import Tracer, current_builder
+from ..core.trace import Tracer, current_builder, definition
 from ..core.types import ArrayType, Shape
 
 
@@ -40,6 +40,14 @@ def with_batch_axis(size: int, x: Tracer, is_batched: bool) -> Tracer:
     if value is not None:
         return full((size, *x.shape), value, x.dtype)
     return broadcast(x, shape=(size, *x.shape), dims=tuple(range(1, x.ndim + 1)))
+
+
+def same_before(primitive: Primitive, x: Tracer) -> tuple[Tracer, Params] | None:
+    """Where `x` is itself a result of `primitive`: the operand and the parameters of that equation."""
+    inner = definition(x)
+    if inner is None or inner.primitive is not primitive:
+        return None
+    return Tracer(x.builder, inner.operands[0]), inner.params
 
 
 class StructuralPrimitive(Primitive):
@@ -81,6 +89,10 @@ class Reshape(StructuralPrimitive):
         (x,) = operands
         if x.shape == shape:
             return x
+        inner = same_before(self, x)
+        if inner is not None:
+            source, _ = inner
+            return source if source.shape == shape else reshape(source, shape=shape)
         value = splat(x)
         return None if value is None else full(shape, value, x.dtype)
 
@@ -117,6 +129,11 @@ class Transpose(StructuralPrimitive):
         (x,) = operands
         if axes == tuple(range(x.ndim)):
             return x
+        inner = same_before(self, x)
+        if inner is not None:
+            source, params = inner
+            joined = tuple(params["axes"][i] for i in axes)
+            return source if joined == tuple(range(x.ndim)) else transpose(source, axes=joined)
         value = splat(x)
         return None if value is None else full(tuple(x.shape[i] for i in axes), value, x.dtype)
 
@@ -167,6 +184,10 @@ class Broadcast(StructuralPrimitive):
         (x,) = operands
         if x.shape == shape:
             return x
+        inner = same_before(self, x)
+        if inner is not None:
+            source, params = inner
+            return broadcast(source, shape=shape, dims=tuple(dims[d] for d in params["dims"]))
         value = splat(x)
         return None if value is None else full(shape, value, x.dtype)
 
@@ -196,7 +217,10 @@ class Reverse(StructuralPrimitive):
 
     def simplify(self, operands: Sequence[Tracer], *, axes: Shape) -> Tracer | None:
         (x,) = operands
-        return x if splat(x) is not None or all(x.shape[a] == 1 for a in axes) else None
+        if splat(x) is not None or all(x.shape[a] == 1 for a in axes):
+            return x
+        inner = same_before(self, x)
+        return inner[0] if inner is not None and inner[1]["axes"] == axes else None
 
 
 class Slice(StructuralPrimitive):

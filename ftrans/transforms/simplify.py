@@ -64,7 +64,7 @@ def _rewrite(program: Program) -> tuple[Program, bool]:
         if simpler is not None:
             if several:
                 changed.append(eqn)
-            return simpler if several else [simpler]  # type: ignore[no-any-return]
+            return simpler if several else [simpler]
         folded = None if several else _fold(eqn, operands)
         if folded is not None:
             return [Tracer(builder, folded)]

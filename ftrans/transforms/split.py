@@ -38,13 +38,13 @@ class Split(NamedTuple):
 class Residual(NamedTuple):
     """Stands for a residual among the operands of the unknown half of a split equation."""
 
-    index: int
+    position: int
 
 
 class Result(NamedTuple):
     """Stands for a known result (by its index among all results), as an operand of the unknown half."""
 
-    index: int
+    position: int
 
 
 class SplitEqn(NamedTuple):
@@ -133,7 +133,7 @@ def _split_eqn(eqn: Eqn, halves: SplitEqn) -> tuple[Eqn, Eqn]:
     def operand(i: int | Residual | Result) -> Atom:
         if isinstance(i, int):
             return eqn.operands[i]
-        return residuals[i.index] if isinstance(i, Residual) else eqn.outputs[i.index]
+        return residuals[i.position] if isinstance(i, Residual) else eqn.outputs[i.position]
 
     operands = tuple(operand(i) for i in halves.unknown_operands)
     types = halves.unknown.output_types([a.type for a in operands], halves.unknown_params)
