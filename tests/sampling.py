@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,17 @@ class Sample:
         rng = np.random.default_rng(seed)
         return [source(rng) for source in self.sources]
 
-    @property
+    @cached_property
     def types(self) -> tuple[ArrayType, ...]:
         """Types of the operands."""
         return tuple(type_of(x) for x in self.draw())
 
-    @property
+    @cached_property
     def out_types(self) -> tuple[ArrayType, ...]:
         """Types of the results, as the primitive infers them."""
         return self.primitive.output_types(self.types, self.params)
 
-    @property
+    @cached_property
     def active(self) -> tuple[bool, ...]:
         """Which operands derivatives are taken with respect to."""
         chosen = range(len(self.sources)) if self.differentiated is None else self.differentiated

@@ -6,7 +6,6 @@ import doctest
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +26,7 @@ def test_there_are_pages() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Programs print the lines that they come from, and blocks may write files.
+    # A block may write files.
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, block in blocks(page):
@@ -37,5 +36,4 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert runner.run(test, clear_globs=False).failed == 0
             namespace = test.globs
         else:
-            with np.printoptions():
-                exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)
+            exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)

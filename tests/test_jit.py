@@ -133,15 +133,23 @@ def test_lower_gives_jax_text() -> None:
 # Static and donated arguments
 
 
-def test_static_arguments() -> None:
-    f = Counted(lambda x, how, n=1: x * n if how == "times" else x**n)
-    for options in ({"static_argnums": (1, 2)}, {"static_argnames": ("how", "n")}, {"static_argnums": (-2, -1)}):
-        f.traces = 0
-        compiled = ft.jit(f.f if "argnames" in str(options) else f, **options)
-        for _ in range(2):
-            assert_close(compiled(X, "times", 3), 3 * X)
-            assert_close(compiled(X, "power", 3), X**3)
+@pytest.mark.parametrize("positions", [(1, 2), (-2, -1)])
+def test_static_arguments(positions: tuple[int, ...]) -> None:
+    f = Counted(lambda x, how, n: x * n if how == "times" else x**n)
+    compiled = ft.jit(f, static_argnums=positions)
+    for _ in range(2):
+        assert_close(compiled(X, "times", 3), 3 * X)
+        assert_close(compiled(X, "power", 3), X**3)
     assert f.traces == 2
+
+
+def test_static_names_of_a_function_of_any_number() -> None:
+    def f(*xs: Any, flag: bool) -> Any:
+        return sum(xs) if flag else xs[0]
+
+    compiled = ft.jit(f, static_argnames="flag")
+    assert_close(compiled(X, X, X, flag=True), 3 * X)
+    assert_close(compiled(X, X, X, flag=False), X)
 
 
 def test_a_static_argument_by_position_or_by_name() -> None:

@@ -59,15 +59,6 @@ def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
                 yield f"{module}.{alias.name}", node
 
 
-def for_type_checkers_only(path: Path) -> set[ast.AST]:
-    """The statements under `if TYPE_CHECKING:`."""
-    found: set[ast.AST] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            found.update(ast.walk(node))
-    return found
-
-
 def test_every_folder_is_a_layer() -> None:
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
     assert folders == set(LAYERS) - {""}
@@ -88,7 +79,6 @@ def test_imports_point_down(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=place)
 def test_jax_is_named_lazily_and_publicly(path: Path) -> None:
-    at_top = {id(node) for node in ast.parse(path.read_text()).body}
     for name, node in imports(path):
         parts = name.split(".")
         if parts[0] not in ("jax", "jaxlib"):
@@ -99,7 +89,6 @@ def test_jax_is_named_lazily_and_publicly(path: Path) -> None:
         assert parts[0] == "jax", where
         assert not any(part.startswith("_") for part in parts), where
         assert "interpreters" not in parts, where
-    assert at_top
 
 
 def test_no_private_jax_by_attribute() -> None:

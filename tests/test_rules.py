@@ -42,6 +42,7 @@ from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import is_complex, is_inexact, type_of
 from ftrans.ops.elementwise import add, mul, real
+from ftrans.ops.indexing import gather, scatter_add
 from ftrans.ops.reductions import reduce_sum
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, pullback
@@ -201,6 +202,17 @@ def test_failures_name_the_line(failure: Failure) -> None:
     with pytest.raises(failure.error) as caught:
         evaluate(program, failure.operands)
     assert "sampling.py" in caught.value.__notes__[0]
+
+
+def test_xla_takes_the_nearest_valid_index() -> None:
+    x, places = np.array([1.0, 2.0, 3.0]), np.array([5, -7, 1])
+    types = [type_of(x), type_of(places)]
+    read = program_of(gather, types, {"axis": 0})
+    assert_close(through_xla(read, [x, places])[0], np.array([3.0, 1.0, 2.0]))
+    # Writing agrees with reading, so that they stay each other's transposes.
+    ct = np.array([10.0, 20.0, 30.0])
+    added = program_of(scatter_add, [types[0], type_of(ct), types[1]], {"axis": 0})
+    assert_close(through_xla(added, [np.zeros(3), ct, places])[0], np.array([20.0, 30.0, 10.0]))
 
 
 # First derivatives

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,13 @@ import pytest
 from checks import assert_close
 
 import ftrans as ft
+from ftrans.core import program as program_module
+from ftrans.core import straightline, trace
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
 from ftrans.ops.elementwise import add, sin
+from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.simplify import simplify
 
 X = np.array([1.0, 2.0, 3.0])
@@ -251,6 +256,99 @@ def test_values_that_change_between_calls_are_seen() -> None:
 def test_scalars_that_change_between_calls_are_seen() -> None:
     for k in range(12):
         assert ft.grad(lambda x, k=k: float(k) * x * k)(1.0) == k * k
+
+
+# Tracing is a look-up
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
+    """The programs that are translated to Python from now on."""
+    seen: list[Program] = []
+    translate = straightline.compiled
+
+    def counted(program: Program) -> Any:
+        seen.append(program)
+        return translate(program)
+
+    monkeypatch.setattr(straightline, "compiled", counted)
+    return seen
+
+
+def test_a_new_function_with_the_same_equations_is_the_same_program(compilations: list[Program]) -> None:
+    for _ in range(10):
+        ft.grad(lambda x: np.sum(np.sin(x) * np.cos(x)))(X)
+    assert len(compilations) == 1
+
+
+def test_a_scalar_that_varies_becomes_an_input(compilations: list[Program]) -> None:
+    for k in range(30):
+        scale = 1.5 * k
+        assert_close(ft.grad(lambda x, scale=scale: np.sum(x * x) * scale)(X), 2 * X * scale)
+    assert len(compilations) < 10
+
+
+def test_an_array_that_varies_is_an_input(compilations: list[Program]) -> None:
+    for k in range(10):
+        data = np.full(3, float(k))
+        assert_close(ft.grad(lambda x, data=data: np.sum(x * data))(X), data)
+    assert len(compilations) == 1
+
+
+def test_what_is_derived_dies_with_the_program() -> None:
+    program = ft.trace(lambda x: np.sum(np.sin(x)))(X)
+    derived = gradient(program, (True,), with_value=True)
+    program(X), derived(X)
+    watched = weakref.ref(program), weakref.ref(derived)
+    del program, derived
+    gc.collect()
+    assert [w() for w in watched] == [None, None]
+
+
+def test_memory_for_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_MOST_NODES", 40)
+    monkeypatch.setattr(program_module, "_MOST_LITERALS", 10)
+    for k in range(60):
+        f = lambda x, k=k: np.sum(np.sin(x) ** (k % 7 + 1) * (k + 0.25))  # noqa: E731
+        n = k % 7 + 1
+        expected = (k + 0.25) * n * np.sin(X) ** (n - 1) * np.cos(X)
+        assert_close(ft.grad(f)(X), expected)
+    assert trace._trie.count < 200
+
+
+# Evaluation comes after tracing, and is reported at the user's line
+
+
+def overflowing(x: Any) -> Any:
+    y = x * 1000.0
+    return np.sum(np.exp(y))
+
+
+def test_tracing_does_not_compute() -> None:
+    program = ft.trace(overflowing)(X)
+    with pytest.warns(RuntimeWarning, match=r"overflow encountered in `return np\.sum\(np\.exp\(y\)\)`") as caught:
+        program(X)
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert warning.lineno == inspect.getsourcelines(overflowing)[1] + 2
+
+
+def test_error_modes_of_numpy_are_obeyed() -> None:
+    with np.errstate(over="ignore"):
+        assert ft.grad(overflowing)(X)[2] == np.inf
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError) as caught:
+        ft.grad(overflowing)(X)
+    assert "test_tracing.py" in caught.value.__notes__[0]
+
+
+def test_what_numpy_raises_names_the_line() -> None:
+    def f(x: Any) -> Any:
+        matrix = np.outer(x, x)
+        return np.sum(np.linalg.solve(matrix, x))
+
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        ft.grad(f)(X)
+    assert any("return np.sum(np.linalg.solve(matrix, x))" in note for note in caught.value.__notes__)
 
 
 # Leaks

@@ -11,7 +11,7 @@ from ..core import tree
 from ..core.interpret import evaluate, inline
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, NoWitness, Tracer, building
+from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer
 from ..transforms.simplify import simplify
@@ -61,7 +61,9 @@ def trace_flat(
     with_guards: bool = False,
 ) -> tuple[Traced, Any]:
     """Trace `rebuild(tracers)`, which calls `f`; return what was traced and the auxiliary result."""
-    builder = Builder(types, witnesses, shared)
+    outer = current_builder()
+    # Inside a trace that is made only once, nobody will come this way again.
+    builder = Builder(types, witnesses, shared and (outer is None or outer.shared))
     with building(builder):
         tracers = builder.inputs()
         for index, is_weak in enumerate(weak):
@@ -78,6 +80,7 @@ def trace_flat(
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(
                     f"with has_aux=True, {name_of(f)} must return a pair (result, auxiliary), not {type(out).__name__}"
+                    + at_line(user_line())
                 )
             out, aux = out
         if out.__class__ is Tracer:
@@ -100,7 +103,7 @@ def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
         path = tree.paths(out)[index]
         raise TypeError(
             f"{name_of(f)} returned {type(x).__name__} at result{path}, which is not an array; return arrays, numbers "
-            "and containers of them"
+            "and containers of them" + at_line(user_line())
         ) from None
 
 
@@ -168,7 +171,10 @@ def select_arguments(
         positions = normalize_argnums(argnums, len(args), f)
         chosen = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
     if not positions:
-        raise TypeError(f"{what} of {name_of(f)} has no argument to differentiate with respect to")
+        raise TypeError(
+            f"{what} of {name_of(f)} has no argument to differentiate with respect to: argnums is empty"
+            + at_line(user_line())
+        )
     leaves, structure = tree.flatten(chosen)
     types, weak = [], []
     for index, x in enumerate(leaves):

@@ -9,14 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core import tree
-from ..core.program import Program, literal
+from ..core.program import Program, literal, needed_eqns
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
-from ..transforms.split import split
-from ..transforms.transpose import transpose
 from .call import (
     Arguments,
     Traced,
@@ -304,23 +302,40 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
         (np.float64(6.0),)
     """
     chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
-    active = _active(chosen, traced)
     program = traced.program
-    unknown = split(program, active)
-    if not all(unknown.out_unknown):
-        raise TypeError(f"{name_of(f)} has a result that does not depend on its arguments, so it is not linear")
-    residuals = run(unknown.known, traced.captured)
-    turned = transpose(unknown.unknown, (False,) * len(residuals) + (True,) * len(chosen.leaves))
+    parts = d.pullback(program, _active(chosen, traced))
+    _require_linear(f, program, parts, traced.captured, len(chosen.leaves))
+    zeros = [np.zeros(t.shape, t.dtype) for t in chosen.types]
+    residuals = run(parts.values, [*zeros, *traced.captured])[len(program.outputs) :]
 
     def transposed(cotangent: Any) -> Any:
         given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
-        cts = iter(run(turned.program, [*residuals, *given]))
+        wanted = [ct for ct, a in zip(given, parts.out_active, strict=True) if a]
+        cts = iter(run(parts.linear, [*residuals, *wanted]))
         full = [
-            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(turned.in_active, chosen.types, strict=True)
+            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)
         ]
         return tree.unflatten(chosen.structure, full)
 
     return transposed
+
+
+def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Sequence[Any], count: int) -> None:
+    """Raise unless a function is linear in its first `count` inputs: its derivative is constant, and its value at 0 is 0."""
+    residuals = parts.values.outputs[len(program.outputs) :]
+    needed = needed_eqns(parts.values.eqns, residuals)
+    inputs = set(parts.values.inputs[:count])
+    eqn = next((e for e in needed if not inputs.isdisjoint(e.operands)), None)
+    if eqn is None and inputs.isdisjoint(residuals):
+        if any(isinstance(x, Tracer) for x in captured):
+            return
+        zeros = [np.zeros(t.shape, t.dtype) for t in program.in_types[:count]]
+        if not any(np.any(y) for y in run(program, [*zeros, *captured])):
+            return
+    raise TypeError(
+        f"linear_transpose is for functions that are linear in their arguments, and {name_of(f)} is not; vjp gives the "
+        f"transpose of its derivative{at_line(eqn.line if eqn is not None else user_line())}"
+    )
 
 
 def jacobian(

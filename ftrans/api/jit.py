@@ -7,10 +7,11 @@ the other outcome is taken, or traced and compiled.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -302,10 +303,10 @@ class _Statics:
     def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
         self.names = {argnames} if isinstance(argnames, str) else set(argnames)
-        try:
-            parameters = list(inspect.signature(f).parameters)
-        except (TypeError, ValueError):
-            parameters = []
+        declared: Iterable[inspect.Parameter] = ()
+        with contextlib.suppress(TypeError, ValueError):
+            declared = inspect.signature(f).parameters.values()
+        parameters = [p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         # A static argument may be given by position or by name, whichever way it was declared.
         self.names |= {parameters[i] for i in self.positions if -len(parameters) <= i < len(parameters)}
         self.positions |= {i for i, name in enumerate(parameters) if name in self.names}

@@ -203,7 +203,10 @@ class Loop:
             return e.add(init, sums.total(term, value, length))
 
         self.later[self.outputs[index]] = total
-        self.program = Program(program.name, program.inputs, program.eqns, (*program.outputs, *saved))
+        outputs = (*program.outputs, *saved)
+        self.program = program.derive(
+            ("with outputs", outputs), lambda: Program(program.name, program.inputs, program.eqns, outputs)
+        )
         self.outputs += [numbers[v] for v in saved]
         unused = [literal(0, v.type) if v is sums.carry[index] else None for v in program.inputs]
         self.program = specialized(self.program, unused)

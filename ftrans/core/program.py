@@ -170,10 +170,9 @@ class Program:
 
     def derive(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
         """What `make` returns, computed once per program and key."""
-        try:
-            found: Derived = self.derived[key]
-        except KeyError:
-            found = self.derived[key] = make()
+        if key not in self.derived:
+            self.derived[key] = make()
+        found: Derived = self.derived[key]
         return found
 
     def __call__(self, *args: Any) -> list[Any]:

@@ -90,7 +90,7 @@ class StraightLine:
         for atom in program.outputs:
             text = self._operand(atom, False)
             if isinstance(atom, Const) or atom in aliased or atom in seen:
-                text = f"np.array({text})[()]" if atom.type.shape == () else f"np.array({text})"
+                text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
             seen.add(atom)
             returned.append(text)
         lines = [f"def {_identifier(program.name)}({', '.join(arguments)}):"]

@@ -176,8 +176,7 @@ class Builder:
         shared: bool = False,
     ) -> None:
         self.parent = _current.get()
-        # Inside a trace that is made only once, nobody will come this way again.
-        self.shared: bool = shared and (self.parent is None or self.parent.shared)
+        self.shared = shared
         self.root = _trie.root(tuple(types)) if self.shared else _Root(types)
         self.node: Node = self.root
         self.is_open = True

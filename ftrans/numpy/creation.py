@@ -86,7 +86,7 @@ def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K", ndmin: int = 0) -> Any:
     """An array of nested lists, which may hold traced values."""
     if not has_tracer(object):
-        return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)  # type: ignore[call-overload]
+        return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
     x = as_tracer(object)
     if dtype is not None and x.dtype != dtype:
         x = cast(x, np.dtype(dtype))
@@ -97,7 +97,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K"
 
 def asarray(a: Any, dtype: Any = None, order: str = "K") -> Any:
     """`a` as an array; a traced array, or lists that hold traced values, become a traced array."""
-    return array(a, dtype, copy=False, order=order) if has_tracer(a) else np.asarray(a, dtype, order)  # type: ignore[call-overload]
+    return array(a, dtype, copy=False, order=order) if has_tracer(a) else np.asarray(a, dtype, order)
 
 
 @implements(np.copy)

@@ -139,7 +139,7 @@ def einsum(
     ((x, term),) = pairs
     alone = tuple(i for i, a in enumerate(term) if a not in target)
     if alone:
-        x, term = np.sum(x, alone, x.dtype), tuple(a for a in term if a in target)  # type: ignore[call-overload]
+        x, term = np.sum(x, alone, x.dtype), tuple(a for a in term if a in target)
     x = arranged(x, term, target)
     return deliver(broadcast_to(x, tuple(sizes[a] for a in target)), out, "einsum")
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer, refuse
+from ..core.trace import ConcretizationError, Tracer, current_builder, refuse
 from ..core.types import Shape, is_complex
 from ..ops.elementwise import select
 from ..ops.indexing import gather, scatter_add, scatter_set, set_slice
@@ -62,7 +62,7 @@ class Window:
             value = splat(x)
             if value is not None:
                 return full(self.shape, value, x.dtype)
-            x = builder(x).record(slice_, (x,), self.params)[0]
+            x = (current_builder() or builder(x)).record(slice_, (x,), self.params)[0]
         if self.flipped:
             x = reverse(x, axes=self.flipped)
         return x if x.atom.type.shape == self.shape else reshaped(x, self.shape)
@@ -206,7 +206,7 @@ class _Item(NamedTuple):
 class _Parsed(NamedTuple):
     """An index: the window of its basic part, its advanced items, and where their axes go in the result.
 
-    They stay in their place, behind `place` axes, if all integers and advanced items are adjacent; else they come first.
+    Their place is behind `place` axes if all integers and advanced items are adjacent; else they come first.
     """
 
     window: Window
@@ -267,7 +267,7 @@ def _axes_taken(entry: Any) -> int:
         return 0
     if isinstance(entry, slice | int):
         return 1
-    return entry.ndim if entry.dtype.kind == "b" else 1  # type: ignore[no-any-return]
+    return entry.ndim if entry.dtype.kind == "b" else 1
 
 
 def _entry(item: Any) -> Any:
@@ -299,7 +299,9 @@ def _slice_bounds(item: slice, size: int) -> tuple[int, int, int]:
     try:
         return item.indices(size)
     except ConcretizationError as error:
-        advice = "\n  The bounds of a slice decide a shape; for n elements from a traced start on, write x[start + np.arange(n)]."
+        advice = (
+            "\n  The bounds of a slice decide a shape; n elements from a traced start on are x[start + np.arange(n)]."
+        )
         raise refuse(ConcretizationError(f"{error}{advice}")) from None
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error}{at_line(user_line())}") from None
@@ -339,7 +341,7 @@ class _Advanced(NamedTuple):
 
     def read(self, x: Tracer) -> Tracer:
         """The elements that are selected."""
-        return gather(self._arranged(x), *self.indices, axis=self.axis)  # type: ignore[no-any-return]
+        return gather(self._arranged(x), *self.indices, axis=self.axis)
 
     def write(self, x: Tracer, value: Any) -> Tracer:
         """The whole array, after an assignment to what is selected."""
@@ -363,7 +365,7 @@ class _Advanced(NamedTuple):
 
     def _arranged(self, x: Tracer) -> Tracer:
         y = reshaped(self.window.read(x), self.merged)
-        return transpose(y, axes=self.order) if self._moves() else y  # type: ignore[no-any-return]
+        return transpose(y, axes=self.order) if self._moves() else y
 
 
 def _advanced(parsed: _Parsed) -> _Advanced:

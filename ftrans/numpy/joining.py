@@ -45,7 +45,7 @@ def concatenate(
             f"{', '.join(str(x.type) for x in xs)}{at_line(user_line())}"
         )
     for x in xs:
-        if not np.can_cast(x.dtype, result_dtype, casting):  # type: ignore[arg-type]
+        if not np.can_cast(x.dtype, result_dtype, casting):
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {result_dtype!r}{at_line(user_line())}")
     xs = [cast(x, result_dtype) for x in xs]
     return deliver(join(*xs, axis=axis) if len(xs) > 1 else same_value(xs[0]), out, "concatenate")
@@ -58,7 +58,7 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, cas
     if not xs:
         raise ValueError(f"need at least one array to stack{at_line(user_line())}")
     result = promotion.stack(xs, normal_axis(axis, xs[0].ndim + 1))
-    return deliver(result if dtype is None else result.astype(dtype, casting=casting), out, "stack")  # type: ignore[attr-defined]
+    return deliver(result if dtype is None else result.astype(dtype, casting=casting), out, "stack")
 
 
 def _as_sequence(arrays: Any) -> Sequence[Any]:
@@ -68,14 +68,14 @@ def _as_sequence(arrays: Any) -> Sequence[Any]:
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Rows, or matrices, on top of each other."""
-    return np.concatenate([np.atleast_2d(asarray(x)) for x in _as_sequence(tup)], 0, dtype=dtype, casting=casting)  # type: ignore[call-overload]
+    return np.concatenate([np.atleast_2d(asarray(x)) for x in _as_sequence(tup)], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Arrays side by side."""
     xs = [np.atleast_1d(asarray(x)) for x in _as_sequence(tup)]
-    return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)  # type: ignore[call-overload]
+    return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
@@ -88,13 +88,13 @@ def dstack(tup: Any) -> Any:
 def column_stack(tup: Any) -> Any:
     """Vectors as the columns of a matrix."""
     xs = [asarray(x) for x in _as_sequence(tup)]
-    return np.concatenate([x if x.ndim > 1 else reshaped(x, (x.size, 1)) for x in xs], 1)  # type: ignore[arg-type]
+    return np.concatenate([x if x.ndim > 1 else reshaped(x, (x.size, 1)) for x in xs], 1)
 
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """`values` behind `arr`."""
-    return np.concatenate((asarray(arr), asarray(values)), axis)  # type: ignore[arg-type]
+    return np.concatenate((asarray(arr), asarray(values)), axis)
 
 
 @implements(np.block)
@@ -224,7 +224,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
             f"repeats of shape {counts.shape} do not fit axis {axis} of {a.type}; give one count, or one for each of "
             f"its {a.shape[axis]} entries{at_line(user_line())}"
         )
-    return np.take(a, np.repeat(np.arange(a.shape[axis]), counts), axis)  # type: ignore[call-overload]
+    return np.take(a, np.repeat(np.arange(a.shape[axis]), counts), axis)
 
 
 @implements(np.meshgrid)
@@ -273,7 +273,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         if before or after:
             # Which element stands where is the same for every array, so NumPy says it.
             places = np.pad(np.arange(x.shape[axis]), (before, after), mode)
-            x = np.take(x, places, axis)  # type: ignore[call-overload]
+            x = np.take(x, places, axis)
     return same_value(x)
 
 
@@ -285,7 +285,7 @@ def _pad_constant(x: Tracer, widths: list[tuple[int, int]], constant_values: Any
 
     def padded(y: Tracer, value: Any, before: Shape, after: Shape) -> Tracer:
         number = promotion.operand(value, y.dtype, ())
-        return pad_with_number(y, number, before=before, after=after, interior=none)  # type: ignore[no-any-return]
+        return pad_with_number(y, number, before=before, after=after, interior=none)
 
     if not isinstance(values, Tracer):
         return padded(x, values, *zip(*widths, strict=True)) if x.ndim else same_value(x)
@@ -303,7 +303,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
-    return np.take(x, np.delete(np.arange(x.shape[axis]), obj), axis)  # type: ignore[call-overload]
+    return np.take(x, np.delete(np.arange(x.shape[axis]), obj), axis)
 
 
 @implements(np.insert)

@@ -98,7 +98,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     (a,) = _matrices(a)
     _check_square("cholesky", a)
     if upper:
-        return np.conj(np.swapaxes(ops.cholesky(np.conj(np.swapaxes(a, -1, -2))), -1, -2))  # type: ignore[call-overload]
+        return np.conj(np.swapaxes(ops.cholesky(np.conj(np.swapaxes(a, -1, -2))), -1, -2))
     return ops.cholesky(a)
 
 
@@ -106,24 +106,24 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 
 def _abs(x: Tracer) -> Tracer:
-    return np.abs(x)  # type: ignore[call-overload, no-any-return]
+    return np.abs(x)
 
 
 def _vector_norm(x: Tracer, order: Any, axes: Any, keepdims: bool) -> Any:
     if order is None or order == 2:
-        squares = np.square(x.real) + np.square(x.imag) if is_complex(x.dtype) else np.square(x)  # type: ignore[attr-defined, call-overload]
+        squares = np.square(x.real) + np.square(x.imag) if is_complex(x.dtype) else np.square(x)
         return root(np.sum(squares, axes, keepdims=keepdims))
     if order == math.inf:
-        return np.max(_abs(x), axes, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.max(_abs(x), axes, keepdims=keepdims)
     if order == -math.inf:
-        return np.min(_abs(x), axes, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.min(_abs(x), axes, keepdims=keepdims)
     if order == 0:
-        return np.sum(cast(x != 0, x.real.dtype), axes, keepdims=keepdims)  # type: ignore[attr-defined, arg-type, call-overload]
+        return np.sum(cast(x != 0, x.real.dtype), axes, keepdims=keepdims)
     if order == 1:
-        return np.sum(_abs(x), axes, keepdims=keepdims)  # type: ignore[call-overload]
+        return np.sum(_abs(x), axes, keepdims=keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order {order!r} for vectors{at_line(user_line())}")
-    total = np.sum(_abs(x) ** order, axes, keepdims=keepdims)  # type: ignore[call-overload, operator]
+    total = np.sum(_abs(x) ** order, axes, keepdims=keepdims)
     # Where the norm is 0, so is its derivative.
     is_zero = total == 0
     return np.where(is_zero, total, np.where(is_zero, 1.0, total) ** (1.0 / order))
@@ -138,7 +138,7 @@ def _matrix_norm(x: Tracer, order: Any, axes: Sequence[int], keepdims: bool) -> 
     if order not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"Invalid norm order {order!r} for matrices{at_line(user_line())}")
     summed, other = (row, column) if abs(order) == 1 else (column, row)
-    sums = np.sum(_abs(x), summed, keepdims=True)  # type: ignore[call-overload]
+    sums = np.sum(_abs(x), summed, keepdims=True)
     result = (np.max if order > 0 else np.min)(sums, other, keepdims=True)
     return result if keepdims else np.squeeze(result, (row, column))
 
@@ -188,7 +188,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     _check_square("matrix_power", a)
     n = operator.index(n)
     if n < 0:
-        a, n = inv.__wrapped__(a), -n  # type: ignore[attr-defined]
+        a, n = inv.__wrapped__(a), -n
     if n == 0:
         return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape) + np.zeros_like(a)
     result = None

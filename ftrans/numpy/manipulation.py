@@ -295,7 +295,7 @@ def read_diagonal(a: Tracer, offset: int, axis1: int, axis2: int) -> Tracer:
     flat = reshaped(Permuted(order).read(a), (*lead, rows * columns))
     start = offset if offset >= 0 else -offset * columns
     end = start + (length - 1) * (columns + 1) + 1 if length else start
-    return getitem(flat, (..., slice(start, end, columns + 1)))  # type: ignore[no-any-return]
+    return getitem(flat, (..., slice(start, end, columns + 1)))
 
 
 @implements(np.diagonal)
@@ -357,10 +357,7 @@ def imag(val: Any) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex numbers in the plane, in radians or degrees."""
     z = asarray(z)
-    if is_complex(z.dtype):
-        result = np.arctan2(z.imag, z.real)
-    else:
-        result = np.arctan2(0, z)  # type: ignore[call-overload]
+    result = np.arctan2(z.imag, z.real) if is_complex(z.dtype) else np.arctan2(0, z)
     return result * (180 / math.pi) if deg else result
 
 
@@ -421,7 +418,8 @@ def _as_type(x: Any) -> Any:
 @implements(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether values can be converted to a dtype."""
-    return np.can_cast(*(x.dtype if x.__class__ is Tracer else x for x in (from_, to)), casting)  # type: ignore[call-overload, no-any-return]
+    source, target = (x.dtype if x.__class__ is Tracer else x for x in (from_, to))
+    return np.can_cast(source, target, casting)
 
 
 @implements(np.common_type)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer, refuse
+from ..core.trace import ConcretizationError, Tracer, refuse
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
@@ -86,13 +86,17 @@ def _to_bool(self: Tracer) -> bool:
             + at_line(user_line())
         )
     nonzero = self if self.dtype.kind == "b" else self != 0
-    return bool(nonzero.builder.concretize(nonzero, "a Python branch on"))  # type: ignore[attr-defined]
+    return bool(nonzero.builder.concretize(nonzero, "a Python branch on"))
 
 
 def _to_index(self: Tracer) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
         raise TypeError(f"only a traced integer scalar can be an index, not {self.type}{at_line(user_line())}")
-    return int(self.builder.concretize(self, "a Python integer from"))
+    try:
+        return int(self.builder.concretize(self, "a Python integer from"))
+    except ConcretizationError as error:
+        error.add_note("  To index a plain NumPy array by a traced integer, write ftrans.numpy.asarray(table)[i].")
+        raise
 
 
 def _to_int(self: Tracer) -> int:
@@ -112,15 +116,30 @@ def _to_float(self: Tracer) -> float:
     raise refuse(error)
 
 
+def _missing_attribute(self: Tracer, name: str) -> Any:
+    if hasattr(np.ndarray, name) and not name.startswith("_"):
+        raise AttributeError(
+            f"numpy.ndarray.{name} has no meaning for a traced value, which has no memory of its own, or no rule in "
+            f"ftrans{at_line(user_line())}"
+        )
+    raise AttributeError(f"a traced value ({self.type}) has no attribute {name!r}")
+
+
 def _round(self: Tracer, ndigits: int | None = None) -> Any:
     """Rounded to a number of digits, or to an integer if none is given."""
     rounded = TABLE[np.round](self, ndigits or 0)
     return rounded if ndigits is not None else cast(rounded, np.dtype(np.int64))
 
 
-def _item(self: Tracer, *index: int) -> Any:
+def _item(self: Tracer, *index: Any) -> Any:
     """The value as a Python number, for integers and booleans."""
-    element = self[index] if index else self.reshape(())  # type: ignore[index, attr-defined]
+    if len(index) == 1 and isinstance(index[0], tuple):
+        index = index[0]
+    if not index and self.size != 1:
+        raise ValueError(
+            f"can only convert an array of size 1 to a Python number, not {self.type}{at_line(user_line())}"
+        )
+    element = getitem(self, index) if len(index) > 1 else getitem(view_of(self, Flat()), index[0] if index else 0)
     if element.dtype.kind not in "biu":
         _to_float(element)
     return element.builder.concretize(element, "a Python integer from").item()
@@ -257,6 +276,7 @@ def install() -> None:
         "__array_function__": array_function,
         "__array_priority__": 100.0,
         "__hash__": None,
+        "__getattr__": _missing_attribute,
         "__bool__": _to_bool,
         "__index__": _to_index,
         "__int__": _to_int,

@@ -28,7 +28,7 @@ from .promotion import (
 from .reductions import truth
 from .ufuncs import deliver
 
-_NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+_NO_VALUE: Any = np._NoValue
 
 
 @implements(np.where)
@@ -42,7 +42,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
     choices = [v if is_number(v) else asarray(v) for v in (x, y)]
     dtype = result_dtype(*choices)
     shape = broadcast_shapes("where", mask, *choices)
-    z = e.select(broadcast_to(mask, shape), *(operand(v, dtype, shape) for v in choices))
+    z = e.select(broadcast_to(mask, shape), operand(choices[0], dtype, shape), operand(choices[1], dtype, shape))
     z.weak = is_weak(choices[0]) and is_weak(choices[1]) and dtype.kind != "b"
     return z
 
@@ -60,7 +60,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         condition = asarray(condition)
         if condition.dtype.kind != "b":
             raise TypeError(f"select takes boolean conditions, not {condition.type}{at_line(user_line())}")
-        result = np.where(condition, cast(asarray(choice), dtype), result)  # type: ignore[arg-type]
+        result = np.where(condition, cast(asarray(choice), dtype), result)
     return result
 
 
@@ -162,9 +162,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return False
-    same: Any = x == y  # type: ignore[comparison-overlap]
+    same: Any = x == y
     if equal_nan and is_inexact(x.dtype) and is_inexact(y.dtype):
-        same = same | (np.isnan(x) & np.isnan(y))  # type: ignore[call-overload]
+        same = same | (np.isnan(x) & np.isnan(y))
     return np.all(same)
 
 
@@ -285,7 +285,7 @@ def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients `p`, highest power first, at `x`."""
     x = asarray(x)
     y: Any = full_like(x, 0)
-    for coefficient in asarray(p):  # type: ignore[attr-defined]
+    for coefficient in asarray(p):
         y = y * x + coefficient
     return y
 

@@ -25,7 +25,7 @@ def arranged(x: Tracer, labels: Labels, wanted: Labels) -> Tracer:
     """`x`, whose axes have labels, with its axes in another order."""
     if labels == wanted:
         return x
-    return transpose(x, axes=tuple(labels.index(a) for a in wanted))  # type: ignore[no-any-return]
+    return transpose(x, axes=tuple(labels.index(a) for a in wanted))
 
 
 @lru_cache(maxsize=4096)
@@ -67,11 +67,11 @@ def _summed(x: Tracer, labels: Labels, other: Labels, out: Labels) -> tuple[Trac
     alone = tuple(i for i, a in enumerate(labels) if a not in other and a not in out)
     if not alone:
         return x, labels
-    total = np.sum(x, alone, x.dtype)  # type: ignore[call-overload]
+    total = np.sum(x, alone, x.dtype)
     return total, tuple(a for i, a in enumerate(labels) if i not in alone)
 
 
-def _operands(*xs: Any) -> list[Tracer]:
+def _operands(*xs: Any) -> list[Any]:
     """Operands in their common dtype."""
     tracers = [asarray(x) for x in xs]
     dtype = result_dtype(*tracers)
@@ -284,4 +284,4 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two vectors."""
-    return np.convolve(a, np.conj(asarray(v))[::-1], mode)  # type: ignore[call-overload]
+    return np.convolve(a, np.conj(asarray(v))[::-1], mode)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,16 +48,16 @@ def has_tracer(x: Any) -> bool:
     return False
 
 
-def asarray(x: Any) -> Tracer:
+def asarray(x: Any) -> Any:
     """`x` as a tracer: arrays and numbers are captured, lists and object arrays of tracers are stacked."""
     if x.__class__ is Tracer:
         if not x.builder.is_open:
             raise leak_error(x)
         if x.view is not None:
             x.view.refresh(x)
-        return x  # type: ignore[no-any-return]
+        return x
     if x.__class__ is Selection:
-        return x.taken()  # type: ignore[no-any-return]
+        return x.taken()
     if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype == object):
         if has_tracer(x):
             return _stack_nested(x)
@@ -104,7 +104,7 @@ def is_operand(x: Any) -> bool:
 def is_weak(x: Any) -> bool:
     """Whether an operand takes the dtype of what it meets."""
     if x.__class__ is Tracer:
-        return x.weak  # type: ignore[no-any-return]
+        return x.weak
     return isinstance(x, float | int | complex) and not isinstance(x, np.generic)
 
 
@@ -154,7 +154,7 @@ def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
     return tracer if type.shape == shape else broadcast_to(tracer, shape)
 
 
-def cast(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
+def cast(x: Tracer, dtype: np.dtype[Any]) -> Any:
     """`x` in another dtype; a constant is converted at once."""
     if x.dtype == dtype:
         return x
@@ -170,28 +170,39 @@ def fits(shape: Shape, target: Shape) -> bool:
     return offset >= 0 and all(n in (1, target[i + offset]) for i, n in enumerate(shape))
 
 
-def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
+@lru_cache(maxsize=10_000)
+def _broadcasting(shape: Shape, target: Shape) -> tuple[Shape, dict[str, Shape]] | None:
+    """What to reshape an array to before it is repeated, and the parameters of that; None if it does not fit."""
+    if not fits(shape, target):
+        return None
+    offset = len(target) - len(shape)
+    kept = [i for i, n in enumerate(shape) if n == target[i + offset]]
+    return tuple(shape[i] for i in kept), {"shape": target, "dims": tuple(i + offset for i in kept)}
+
+
+def broadcast_to(x: Tracer, shape: Shape) -> Any:
     """`x` repeated to `shape` by NumPy's rules."""
-    if x.shape == shape:
+    type = x.atom.type
+    if type.shape == shape:
         return x
-    if not fits(x.shape, shape):
+    plan = _broadcasting(type.shape, shape)
+    if plan is None:
         raise ValueError(f"cannot broadcast shape {x.shape} to shape {shape}{at_line(user_line())}")
-    if isinstance(x.atom, Const) and x.atom.is_splat:
-        return full(shape, x.atom.value, x.dtype)
-    offset = len(shape) - x.ndim
-    kept = [i for i, n in enumerate(x.shape) if n == shape[i + offset]]
-    x = reshaped(x, tuple(x.shape[i] for i in kept))
-    return broadcast(x, shape=shape, dims=tuple(i + offset for i in kept))
+    if x.atom.__class__ is Const and x.atom.is_splat:
+        return full(shape, x.atom.value, type.dtype)
+    return (current_builder() or builder(x)).record(broadcast, (reshaped(x, plan[0]),), plan[1])[0]
+
+
+@lru_cache(maxsize=10_000)
+def _common_shape(*shapes: Shape) -> Shape:
+    return np.broadcast_shapes(*shapes)
 
 
 def broadcast_shapes(name: str, *xs: Any) -> Shape:
     """The common shape of operands, with an error that shows their types."""
-    shapes = [x.shape if hasattr(x, "shape") else () for x in xs]
-    first = shapes[0]
-    if all(s == first for s in shapes):
-        return first  # type: ignore[no-any-return]
+    shapes = [x.atom.type.shape if x.__class__ is Tracer else getattr(x, "shape", ()) for x in xs]
     try:
-        return np.broadcast_shapes(*shapes)
+        return _common_shape(*shapes)
     except ValueError:
         given = " and ".join(str(type_of(x)) for x in xs)
         raise ValueError(f"operands of {name} could not be broadcast together: {given}{at_line(user_line())}") from None
@@ -205,15 +216,16 @@ def promote(name: str, *xs: Any) -> list[Tracer]:
     return [operand(x, dtype, shape) for x in operands]
 
 
-def reshaped(x: Tracer, shape: Shape) -> Tracer:
+def reshaped(x: Tracer, shape: Shape) -> Any:
     """`x` in another shape; a constant takes it at once."""
-    if x.shape == shape:
+    type = x.atom.type
+    if type.shape == shape:
         return x
-    if isinstance(x.atom, Const) and x.atom.is_splat and math.prod(shape) == x.size:
-        return full(shape, x.atom.value, x.dtype)
+    if x.atom.__class__ is Const and x.atom.is_splat and math.prod(shape) == type.size:
+        return full(shape, x.atom.value, type.dtype)
     return reshape(x, shape=shape)
 
 
-def same_value(x: Tracer) -> Tracer:
+def same_value(x: Tracer) -> Any:
     """A new tracer for the value of `x`: what is assigned to one is not seen by the other."""
     return Tracer(x.builder, asarray(x).atom)

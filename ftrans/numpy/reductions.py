@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.primitive import Primitive
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
+from ..core.trace import Tracer, current_builder
 from ..core.types import Shape
 from ..ops import elementwise as e
 from ..ops import reductions as r
@@ -18,7 +18,7 @@ from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
 from .ufuncs import deliver
 
-NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+NO_VALUE: Any = np._NoValue
 
 
 def kept_shape(shape: Shape, axes: Shape) -> Shape:
@@ -43,8 +43,8 @@ def reduce_with_options(
         if identity is None:
             if initial is NO_VALUE:
                 raise ValueError(
-                    f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one has "
-                    f"to specify 'initial'{at_line(user_line())}"
+                    f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one "
+                    f"has to specify 'initial'{at_line(user_line())}"
                 )
             identity = initial
         x = asarray(np.where(where, x, operand(identity, x.dtype, ())))
@@ -85,7 +85,7 @@ def sum(
     x = asarray(a)
     type = x.atom.type
     if axis is None and type.dtype.kind == "f" and keepdims is where is initial is NO_VALUE and dtype is out is None:
-        return builder().record(r.reduce_sum, (x,), {"axes": tuple(range(type.ndim))})[0]
+        return (current_builder() or builder(x)).record(r.reduce_sum, (x,), {"axes": tuple(range(type.ndim))})[0]
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     if x.dtype.kind == "b":
         return reduce_with_options(x, r.reduce_or, axis, out, keepdims, initial, where, False, np.logical_or)

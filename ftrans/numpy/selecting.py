@@ -106,9 +106,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     numbers = asarray(a)
     options = [asarray(c) for c in choices]
     shape = np.broadcast_shapes(numbers.shape, *(c.shape for c in options))
-    stacked = np.stack([broadcast_to(c, shape) for c in options])  # type: ignore[call-overload]
+    stacked: Any = np.stack([broadcast_to(c, shape) for c in options])
     numbers = broadcast_to(asarray(_in_range(numbers, len(options), mode)), shape)
-    return deliver(np.take_along_axis(stacked, numbers[None], 0)[0], out, "choose")  # type: ignore[index]
+    return deliver(np.take_along_axis(stacked, numbers[None], 0)[0], out, "choose")
 
 
 # Assignment
@@ -117,7 +117,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 def _target(x: Any, name: str) -> Tracer:
     if x.__class__ is not Tracer:
         raise not_assignable(x, name)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 @implements(np.copyto)

@@ -59,7 +59,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Where to insert `v` so that `a` stays sorted."""
     table, values = asarray(a), asarray(v)
     if sorter is not None:
-        table = np.take(table, sorter)  # type: ignore[call-overload]
+        table = np.take(table, sorter)
     dtype = strong_dtype(table, values)
     return s.searchsorted(cast(table, dtype), cast(values, dtype), side=side)
 
@@ -77,7 +77,7 @@ def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
     """Whether each element is among others."""
-    found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)  # type: ignore[index]
+    found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)
     return ~found if invert else found
 
 
@@ -115,7 +115,7 @@ def unique(
     x = asarray(ar)
     known = x.builder.concretize(x, "the distinct elements of")
     _, places, *rest = np.unique(known, True, return_inverse, return_counts, axis, **options)
-    results = [np.take(np.ravel(x), places) if axis is None else np.take(x, places, axis)]  # type: ignore[call-overload]
+    results = [np.take(np.ravel(x), places) if axis is None else np.take(x, places, axis)]
     results += [places] if return_index else []
     results += rest
     return tuple(results) if len(results) > 1 else results[0]
@@ -131,7 +131,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     size = max(operator.index(minlength), int(known.max()) + 1 if known.size else 0)
     w = full(indices.shape, 1, np.intp) if weights is None else cast(asarray(weights), np.dtype(np.float64))
     counts = full((size,), 0, w.dtype)
-    np.add.at(counts, np.asarray(known), w)  # type: ignore[arg-type]
+    np.add.at(counts, np.asarray(known), w)
     return counts
 
 
@@ -150,8 +150,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     w = np.ones(x.shape, np.intp) if weights is None else np.ravel(asarray(weights))
     dtype = asarray(w).dtype
     counts = full((len(edges) - 1,), 0, dtype)
-    np.add.at(counts, np.where(inside, place, 0), np.where(inside, w, np.zeros((), dtype)))  # type: ignore[arg-type]
+    np.add.at(counts, np.where(inside, place, 0), np.where(inside, w, np.zeros((), dtype)))
     if density:
         widths = np.diff(edges)
-        return counts / widths / np.sum(counts), edges  # type: ignore[operator]
+        return counts / widths / np.sum(counts), edges
     return counts, edges

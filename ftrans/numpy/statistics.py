@@ -14,7 +14,7 @@ from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
-from .dispatch import implements
+from .dispatch import TABLE, implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, cast, operand, reshaped
 from .reductions import NO_VALUE
@@ -34,7 +34,7 @@ def _mean_dtypes(x: Tracer, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
 def _count(x: Tracer, axis: Any, keepdims: Any, where: Any, dtype: np.dtype[Any]) -> Any:
     """How many elements a mean is over: a number, or an array where a mask decides."""
     if where is True or where is NO_VALUE:
-        return math.prod(x.shape[a] for a in normal_axes(axis, x.ndim))
+        return x.size if axis is None else math.prod(x.shape[a] for a in normal_axes(axis, x.ndim))
     mask = (
         np.broadcast_to(where, x.shape)
         if isinstance(where, np.ndarray | bool)
@@ -50,7 +50,7 @@ def mean(
     """The mean of elements along axes."""
     x = asarray(a)
     inner, outer = _mean_dtypes(x, dtype)
-    total = np.sum(cast(x, inner), axis, keepdims=keepdims, where=where)
+    total = TABLE[np.sum](cast(x, inner), axis, keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where, inner)
     return deliver(cast(_ratio(total, count, inner), outer), out, "mean")
 
@@ -58,9 +58,8 @@ def mean(
 def _ratio(total: Any, count: Any, dtype: np.dtype[Any]) -> Tracer:
     """`total / count`; a count is part of the program's structure."""
     total = asarray(total)
-    return e.div(
-        total, full_like(total, count) if isinstance(count, int | float) else operand(count, dtype, total.shape)
-    )  # type: ignore[no-any-return]
+    is_number = isinstance(count, int | float)
+    return e.div(total, full_like(total, count) if is_number else operand(count, dtype, total.shape))
 
 
 @implements(np.var)
@@ -113,7 +112,7 @@ def root(x: Tracer) -> Tracer:
     """The square root with a derivative of 0 at 0, which is a subgradient of a norm."""
     zero = full_like(x, 0)
     is_zero = e.eq(x, zero)
-    return e.select(is_zero, zero, e.sqrt(e.select(is_zero, full_like(x, 1), x)))  # type: ignore[no-any-return]
+    return e.select(is_zero, zero, e.sqrt(e.select(is_zero, full_like(x, 1), x)))
 
 
 @implements(np.average)
@@ -131,7 +130,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             axes = normal_axes(axis, x.ndim)
             if axis is None or w.shape != tuple(x.shape[i] for i in axes):
                 raise ValueError(
-                    f"weights of shape {w.shape} fit neither the array, {x.type}, nor its axes {axis}{at_line(user_line())}"
+                    f"weights of shape {w.shape} fit neither {x.type} nor its axes {axis}{at_line(user_line())}"
                 )
             order = np.argsort(axes)
             w = np.transpose(w, order)
@@ -243,7 +242,7 @@ def _or_nan(result: Any, ordered: Tracer) -> Any:
     """The result, but NaN where an element is: NaN is sorted last."""
     if not is_inexact(ordered.dtype):
         return result
-    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)  # type: ignore[index]
+    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)
 
 
 def _axes_restored(result: Any, axes: tuple[int, ...], ndim: int, keepdims: Any, lead: int = 0) -> Any:
@@ -258,7 +257,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     """The middle element along axes, or the mean of the two in the middle."""
     ordered, axes, ndim = _sorted_first(a, axis)
     middle = ordered.shape[0] // 2
-    result = np.mean(ordered[middle - 1 + ordered.shape[0] % 2 : middle + 1], 0)  # type: ignore[index]
+    result = np.mean(ordered[middle - 1 + ordered.shape[0] % 2 : middle + 1], 0)
     return deliver(_axes_restored(_or_nan(result, ordered), axes, ndim, keepdims), out, "median")
 
 
@@ -288,7 +287,7 @@ def quantile(
     below = np.clip(np.floor(position), 0, last).astype(np.int64)
     above = np.minimum(below + 1, last)
     fraction = np.reshape(position - below, np.shape(q) + (1,) * (ordered.ndim - 1)).astype(position.dtype)
-    low, high = ordered[below], ordered[above]  # type: ignore[index]
+    low, high = ordered[below], ordered[above]
     result = _or_nan(low + (high - low) * fraction, ordered)
     return deliver(_axes_restored(result, axes, ndim, keepdims, np.ndim(q)), out, "quantile")
 
@@ -299,9 +298,8 @@ def percentile(a: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> 
     x = asarray(a)
     if isinstance(q, float | int) and is_inexact(x.dtype):
         q = x.dtype.type(q)
-    return np.quantile(
-        x, np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100, axis, *args, **options
-    )
+    part = np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100
+    return np.quantile(x, part, axis, *args, **options)
 
 
 @implements(np.cov)

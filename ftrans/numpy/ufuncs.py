@@ -12,7 +12,7 @@ import numpy as np
 from ..core.primitive import Primitive
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, Tracer
+from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
@@ -45,7 +45,7 @@ def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], .
     if any(isinstance(k, np.dtype) and k.name == "bfloat16" for k in kinds):
         dtype = np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))
         return (dtype,) * len(kinds) + (np.dtype(bool) if ufunc in _PREDICATES else dtype,)
-    return ufunc.resolve_dtypes((*_dtypes_or_types(kinds), *(None,) * ufunc.nout))  # type: ignore[arg-type]
+    return ufunc.resolve_dtypes((*_dtypes_or_types(kinds), *(None,) * ufunc.nout))
 
 
 def _dtypes_or_types(kinds: Sequence[Any]) -> list[Any]:
@@ -81,7 +81,7 @@ def _general(ufunc: np.ufunc, rule: Rule) -> Callable[..., Tracer]:
         if len(xs) != ufunc.nin:
             raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} operands, {len(xs)} were given{at_line(user_line())}")
         if not all(map(is_operand, xs)):
-            return NotImplemented  # type: ignore[no-any-return]
+            return NotImplemented
         operands = [x if is_number(x) else asarray(x) for x in xs]
         *in_dtypes, out_dtype = resolved_dtypes(ufunc, operands)
         shape = operands[0].shape if len(xs) == 1 else broadcast_shapes(ufunc.__name__, *operands)
@@ -110,7 +110,7 @@ def _unary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> C
         if is_direct and len(xs) == 1:
             (x,) = xs
             if x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
-                return builder(x).record(primitive, xs, {})[0]
+                return (current_builder() or builder(x)).record(primitive, xs, {})[0]
         return general(*xs)
 
     call.__name__, call.__doc__ = general.__name__, general.__doc__
@@ -131,14 +131,14 @@ def _binary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> 
                 if type.dtype.kind == "f":
                     if y.__class__ is Tracer:
                         if y.atom.type is type and not y.weak:
-                            return builder(x).record(primitive, xs, {})[0]
+                            return (current_builder() or builder(x)).record(primitive, xs, {})[0]
                     elif y.__class__ is float or y.__class__ is int:
-                        here = builder(x)
+                        here = current_builder() or builder(x)
                         return here.record(primitive, (x, filled(here, y, type)), {})[0]
             elif y.__class__ is Tracer and not y.weak and (x.__class__ is float or x.__class__ is int):
                 type = y.atom.type
                 if type.dtype.kind == "f":
-                    here = builder(y)
+                    here = current_builder() or builder(y)
                     return here.record(primitive, (filled(here, x, type), y), {})[0]
         return general(*xs)
 
@@ -222,9 +222,9 @@ _MOST_FACTORS = 64
 @implements(np.power)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
-    if y.__class__ is int and x.__class__ is Tracer and x.atom.type.dtype.kind == "f" and not x.weak:
-        if -_MOST_FACTORS <= y <= _MOST_FACTORS:
-            return builder(x).record(e.integer_pow, (x,), {"exponent": y})[0]
+    is_small = y.__class__ is int and -_MOST_FACTORS <= y <= _MOST_FACTORS
+    if is_small and x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
+        return (current_builder() or builder(x)).record(e.integer_pow, (x,), {"exponent": y})[0]
     if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
@@ -266,7 +266,7 @@ def _logical(ufunc: np.ufunc, primitive: Primitive) -> Callable[..., Any]:
     def call(*xs: Any) -> Tracer:
         operands = [_truth(asarray(x)) for x in xs]
         shape = broadcast_shapes(ufunc.__name__, *operands)
-        return primitive(*(broadcast_to(x, shape) for x in operands))  # type: ignore[no-any-return]
+        return primitive(*(broadcast_to(x, shape) for x in operands))
 
     return call
 
@@ -286,19 +286,19 @@ def positive(x: Tracer) -> Tracer:
 @_composed(np.conjugate)
 def conjugate(x: Tracer) -> Tracer:
     """The complex conjugate of each element."""
-    return e.conj(x) if is_complex(x.dtype) else same_value(x)  # type: ignore[no-any-return]
+    return e.conj(x) if is_complex(x.dtype) else same_value(x)
 
 
 @_composed(np.fabs)
 def fabs(x: Tracer) -> Tracer:
     """The absolute value, in floating point."""
-    return e.abs_(x)  # type: ignore[no-any-return]
+    return e.abs_(x)
 
 
 @_composed(np.float_power)
 def float_power(x: Tracer, y: Tracer) -> Tracer:
     """`x ** y` in float64 or complex128."""
-    return e.power(x, y)  # type: ignore[no-any-return]
+    return e.power(x, y)
 
 
 def _scaled(factor: float) -> Rule:
@@ -314,8 +314,8 @@ degrees = _composed(np.degrees)(_scaled(180 / math.pi))
 def _ignoring_nan(primitive: Primitive) -> Rule:
     def rule(x: Tracer, y: Tracer) -> Tracer:
         if not is_inexact(x.dtype):
-            return primitive(x, y)  # type: ignore[no-any-return]
-        return e.select(e.isnan(x), y, e.select(e.isnan(y), x, primitive(x, y)))  # type: ignore[no-any-return]
+            return primitive(x, y)
+        return e.select(e.isnan(x), y, e.select(e.isnan(y), x, primitive(x, y)))
 
     return rule
 
@@ -329,7 +329,7 @@ def heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
     """0 for negative `x`, 1 for positive, `at_zero` for 0."""
     zero = full_like(x, 0)
     step = e.select(e.lt(x, zero), zero, full_like(x, 1))
-    return e.select(e.isnan(x), full_like(x, math.nan), e.select(e.eq(x, zero), at_zero, step))  # type: ignore[no-any-return]
+    return e.select(e.isnan(x), full_like(x, math.nan), e.select(e.eq(x, zero), at_zero, step))
 
 
 @implements(np.ldexp)
@@ -395,7 +395,7 @@ def _cast_for(ufunc: np.ufunc, xs: Sequence[Any], dtype: np.dtype[Any], casting:
     operands = [asarray(x) for x in xs]
     try:
         dtypes = ufunc.resolve_dtypes(
-            (*_dtypes_or_types([kind_of(x) for x in operands]), *(None,) * ufunc.nout),  # type: ignore[arg-type]
+            (*_dtypes_or_types([kind_of(x) for x in operands]), *(None,) * ufunc.nout),
             signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout),
             casting=casting,
         )
@@ -429,8 +429,8 @@ def assign_cast(target: Tracer, new: Tracer, name: str, casting: Any = "same_kin
     dtype = target.dtype
     if not np.can_cast(new.dtype, dtype, casting):
         raise TypeError(
-            f"Cannot cast ufunc '{name}' output from {new.dtype!r} to {dtype!r} with casting rule '{casting}'; the array "
-            f"that is assigned to keeps its dtype, so convert it first, by .astype({new.dtype.name}){at_line(user_line())}"
+            f"Cannot cast ufunc '{name}' output from {new.dtype!r} to {dtype!r} with casting rule '{casting}'; the "
+            f"array that is assigned to keeps its dtype, so convert it first by .astype{at_line(user_line())}"
         )
     if not fits(new.shape, target.shape):
         raise ValueError(

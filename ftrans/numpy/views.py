@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.program import Atom, Const, Eqn
+from ..core.program import Atom, Const
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
@@ -151,6 +151,9 @@ def _is_row_major(root: Tracer, atom: Atom) -> bool:
     if isinstance(atom, Const):
         return True
     if atom in builder.root.inputs or atom in builder.capture_vars:
+        # A program that is kept for later calls must not depend on how the arguments of this one lie in memory.
+        if not builder.shared:
+            return atom.type.ndim < 2
         value = builder.witness(Tracer(builder, atom))
         return isinstance(value, np.ndarray) and bool(value.flags.c_contiguous)
     eqn = definition(Tracer(root.builder, atom))

@@ -18,6 +18,9 @@ from ..core.trace import Builder, Tracer, building
 
 # Results of constant expressions up to this many elements are computed once and for all.
 _FOLDED_SIZE = 256
+# A rule may write an equation that is simple to another rule.  In long programs that is left to XLA.
+_SHORT = 500
+_MOST_PASSES = 8
 
 
 def simplify(program: Program) -> Program:
@@ -26,15 +29,14 @@ def simplify(program: Program) -> Program:
 
 
 def _simplify(program: Program) -> Program:
-    if any(e.primitive.multiple_results for e in program.eqns):
-        program = without_dead_code(program)
-    while True:
-        program, changed = _rewrite(program)
-        program = without_dead_code(program)
-        # What a sub-program gave away has yet to meet the equations around it.
-        if not changed:
-            program.derived["simplify"] = program
-            return program
+    for _ in range(_MOST_PASSES):
+        rewritten, changed = _rewrite(program)
+        program = without_dead_code(rewritten)
+        # Equations with sub-programs that lost results have yet to meet those around them.
+        if not changed and set(program.eqns) <= set(rewritten.eqns):
+            break
+    program.derived["simplify"] = program
+    return program
 
 
 def without_dead_code(program: Program) -> Program:
@@ -52,26 +54,42 @@ def without_dead_code(program: Program) -> Program:
 
 
 def _rewrite(program: Program) -> tuple[Program, bool]:
-    """The rewritten program, and whether an equation with sub-programs has changed."""
+    """The rewritten program, and whether another pass is worth its time."""
+    is_short = len(program.eqns) <= _SHORT
     builder = Builder(program.in_types)
     known: dict[Any, Sequence[Tracer]] = {}
     changed: list[Eqn] = []
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        several = eqn.primitive.multiple_results
+        if eqn.primitive.multiple_results:
+            return apply_with_programs(eqn, operands)
+        count = len(builder.eqns())
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
         if simpler is not None:
-            if several:
+            if is_short and len(builder.eqns()) > count:
                 changed.append(eqn)
-            return simpler if several else [simpler]
-        folded = None if several else _fold(eqn, operands)
+            return [simpler]
+        folded = _fold(eqn, operands)
         if folded is not None:
             return [Tracer(builder, folded)]
         key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.values())
         results = known.get(key)
         if results is None:
             results = known[key] = builder.repeat(eqn, operands)
+        return results
+
+    def apply_with_programs(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
+        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.values())
+        results = known.get(key)
+        if results is None:
+            with attributed_to(eqn.line):
+                results = eqn.primitive.simplify(operands, **eqn.params)
+            if results is None:
+                results = builder.repeat(eqn, operands)
+            else:
+                changed.append(eqn)
+            known[key] = results
         return results
 
     with building(builder):

@@ -1,0 +1,150 @@
+"""What bad input gets: the right exception, with the user's line and the way out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+from ftrans.core.primitive import MissingRule
+from ftrans.core.trace import ConcretizationError, TracerLeak
+
+X = np.array([1.0, 2.0, 3.0])
+N = np.array([1, 2, 3])
+LINE = r"test_errors\.py:\d+"
+
+
+def into_a_plain_array(x: Any) -> Any:
+    out = np.zeros(3)
+    out[0] = x[0]
+    return np.sum(out)
+
+
+def into_part_of_a_plain_array(x: Any) -> Any:
+    out = np.zeros(3)
+    out[1:] = x[1:]
+    return np.sum(out)
+
+
+def leaking() -> Any:
+    kept = []
+    ft.grad(lambda x: (kept.append(np.sin(x)), x)[1])(1.0)
+    return kept[0] * 2
+
+
+def branching(x: Any) -> Any:
+    if x > 0:
+        return x
+    return -x
+
+
+# (what happens, a call, the exception, phrases of its message in order)
+CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
+    # Gradients of what has none
+    ("grad of integers", lambda: ft.grad(np.sum)(N), TypeError, ["argument 0", r"i64\[3\]", r"astype\(float\)"]),
+    ("grad of bools", lambda: ft.grad(np.sum)(N > 1), TypeError, [r"bool\[3\]", "astype"]),
+    ("grad of an integer leaf", lambda: ft.grad(lambda p: p["w"][0])({"w": [N]}), TypeError, [r"\['w'\]\[0\]", "i64"]),
+    ("jacobian of integers", lambda: ft.jacobian(np.sin)(N), TypeError, ["jacobian", r"i64\[3\]"]),
+    ("jvp of integers", lambda: ft.jvp(np.sin, (N,), (N,)), TypeError, ["jvp", r"i64\[3\]"]),
+    ("vjp of integers", lambda: ft.vjp(np.sin, N), TypeError, ["vjp", r"i64\[3\]"]),
+    ("hessian of integers", lambda: ft.hessian(np.sum)(N), TypeError, [r"i64\[3\]"]),
+    ("grad of an array", lambda: ft.grad(np.sin)(X), TypeError, [r"f64\[3\]", "jacobian", "sum"]),
+    ("grad of one element", lambda: ft.grad(lambda x: x[:1])(X), TypeError, [r"f64\[1\]", "jacobian"]),
+    ("grad of a container", lambda: ft.grad(lambda x: (x[0], x[1]))(X), TypeError, ["2 arrays", "has_aux", "jacobian"]),
+    ("grad of nothing", lambda: ft.grad(lambda x: None)(X), TypeError, ["0 arrays"]),
+    ("hessian of an array", lambda: ft.hessian(np.sin)(X), TypeError, [r"f64\[3\]", "jacobian"]),
+    ("grad of an integer result", lambda: ft.grad(np.argmax)(X), TypeError, [r"i64\[\]", "zero"]),
+    ("grad of a bool result", lambda: ft.grad(lambda x: x[0] > 0)(X), TypeError, [r"bool\[\]"]),
+    ("grad of a complex result", lambda: ft.grad(lambda x: x[0] * 1j)(X), TypeError, [r"c128\[\]", "real", "abs"]),
+    # Types that do not match
+    ("shapes", lambda: ft.grad(lambda x: np.sum(x + np.ones(4)))(X), ValueError, [r"f64\[3\]", r"f64\[4\]"]),
+    ("matmul", lambda: ft.grad(lambda x: np.sum(np.ones((2, 2)) @ x))(X), ValueError, [r"f64\[2,2\]", r"f64\[3\]"]),
+    ("reshape", lambda: ft.grad(lambda x: np.sum(x.reshape(2, 2)))(X), ValueError, ["3", "2, 2"]),
+    ("concatenate", lambda: ft.grad(lambda x: np.concatenate([x, np.ones((2, 2))]).sum())(X), ValueError, []),
+    ("axis", lambda: ft.grad(lambda x: np.sum(np.sum(x, axis=1)))(X), ValueError, ["axis 1"]),
+    ("index", lambda: ft.grad(lambda x: x[5])(X), IndexError, ["5", "3"]),
+    ("too many indices", lambda: ft.grad(lambda x: x[0, 0])(X), IndexError, []),
+    ("bits of floats", lambda: ft.grad(lambda x: np.sum(x & x))(X), TypeError, ["bitwise_and"]),
+    ("tangent shape", lambda: ft.jvp(np.sin, (X,), (np.ones(2),)), TypeError, [r"f64\[3\]", r"f64\[2\]"]),
+    ("tangent dtype", lambda: ft.jvp(np.sin, (X,), (X * 1j,)), TypeError, [r"f64\[3\]", r"c128\[3\]"]),
+    ("tangent structure", lambda: ft.jvp(np.sin, (X,), ((X, X),)), TypeError, ["structure", "primals"]),
+    ("cotangent shape", lambda: ft.vjp(np.sin, X)[1](1.0), TypeError, [r"f64\[3\]", r"f64\[\]"]),
+    ("cotangent structure", lambda: ft.vjp(np.sin, X)[1]((X,)), TypeError, ["structure", "result"]),
+    ("linearize", lambda: ft.linearize(np.sin, X)[1](np.ones(2)), TypeError, [r"f64\[3\]", r"f64\[2\]"]),
+    ("hvp", lambda: ft.hvp(np.sum, (X,), (np.ones(2),)), TypeError, [r"f64\[3\]", r"f64\[2\]"]),
+    # Functions without a rule
+    ("no rule", lambda: ft.grad(lambda x: np.linalg.lstsq(x, x))(X), MissingRule, [r"numpy\.linalg\.lstsq", "no rule"]),
+    ("ufunc", lambda: ft.grad(lambda x: np.sum(np.gcd(x, x)))(X), MissingRule, ["gcd", "no rule"]),
+    ("ufunc method", lambda: ft.grad(lambda x: np.sin.at(x, 0))(X), MissingRule, [r"sin\.at", "no rule"]),
+    ("reverse while", lambda: ft.grad(lambda x: ft.while_loop(lambda y: y < 9.0, lambda y: y * y, x))(2.0), MissingRule,
+     ["while_loop", "scan|fori_loop"]),
+    ("not linear", lambda: ft.linear_transpose(np.sin, X), TypeError, ["linear"]),
+    ("affine", lambda: ft.linear_transpose(lambda x: x + 1.0, X), TypeError, ["linear"]),
+    # Tracers where none may be
+    ("leak", leaking, TracerLeak, [r"f64\[\]", LINE, r"np\.sin\(x\)", "had returned"]),
+    ("float", lambda: ft.grad(lambda x: float(x) * x)(1.0), TypeError, [r"float\(\)", r"f64\[\]", "derivative"]),
+    ("complex", lambda: ft.grad(lambda x: complex(x).real * x)(1.0), TypeError, ["derivative"]),
+    ("math", lambda: ft.grad(lambda x: math.sin(x))(1.0), TypeError, [r"np\.sin instead of math\.sin"]),
+    ("asarray", lambda: ft.grad(lambda x: np.sum(np.asarray(x, dtype=float)))(X), TypeError, [r"astype\(float\)"]),
+    ("asarray of a scalar", lambda: ft.grad(lambda x: np.asarray(x, float))(1.0), TypeError, [r"astype\(float\)"]),
+    ("assignment", lambda: ft.grad(into_a_plain_array)(X), TypeError, ["zeros_like", r"ftrans\.numpy\.zeros"]),
+    ("slice assignment", lambda: ft.grad(into_part_of_a_plain_array)(X), TypeError,
+     ["zeros_like", r"ftrans\.numpy\.zeros"]),
+    ("truth", lambda: ft.grad(lambda x: x if x > 0 else -x)(X), ValueError, ["3 elements", "any", "all"]),
+    ("range", lambda: ft.grad(lambda x: sum(x for _ in range(x)))(2.0), TypeError, [r"f64\[\]"]),
+    ("vmap branch", lambda: ft.vmap(branching)(X), ConcretizationError, ["vmap", r"if x > 0", "where", "cond"]),
+    ("plain array indexed", lambda: ft.vmap(lambda i: X[i])(N - 1), ConcretizationError,
+     ["vmap", r"ftrans\.numpy\.(take|asarray)"]),
+    ("scan branch", lambda: ft.scan(lambda c, x: (branching(c), x), 1.0, X), ConcretizationError, ["where", "cond"]),
+    ("len", lambda: ft.grad(lambda x: x * len(x))(1.0), TypeError, ["unsized"]),
+    ("iteration", lambda: ft.grad(lambda x: sum(x))(1.0), TypeError, ["0-d"]),
+    ("hash", lambda: ft.grad(lambda x: {x: x}[x])(1.0), TypeError, ["unhashable"]),
+    # Inputs that are not arrays
+    ("string", lambda: ft.grad(lambda p: p["w"])({"w": 1.0, "n": "a"}), TypeError,
+     [r"argument 0\['n'\]", "the str 'a'", "argnums"]),
+    ("object", lambda: ft.grad(lambda x: x)(object()), TypeError, ["argument 0", "object", "argnums"]),
+    ("text array", lambda: ft.grad(lambda x: x)(np.array(["a"])), TypeError, ["argument 0"]),
+    ("jit of a string", lambda: ft.jit(lambda p: p)({"a": [1.0, "b"]}), TypeError,
+     [r"\['a'\]\[1\]", "static_argnames"]),
+    ("vmap of a string", lambda: ft.vmap(lambda x, y: x)(X, {"k": "b"}), TypeError, [r"\['k'\]", "in_axes=None"]),
+    ("trace of a string", lambda: ft.trace(lambda x: x)("b"), TypeError, ["the str 'b'", "close over"]),
+    ("result", lambda: ft.jit(lambda x: {"a": [x, "text"]})(X), TypeError, ["str", r"result\['a'\]\[1\]"]),
+    ("object result", lambda: ft.jacobian(lambda x: object())(X), TypeError, ["returned object"]),
+    # Options that make no sense
+    ("argnums", lambda: ft.grad(lambda x: x, argnums=2)(1.0), TypeError, ["argument 2", "1 positional"]),
+    ("no argument", lambda: ft.grad(lambda x: x)(x=1.0), TypeError, ["0 positional"]),
+    ("empty argnums", lambda: ft.grad(lambda x: x, argnums=())(1.0), TypeError, ["no argument"]),
+    ("has_aux", lambda: ft.grad(lambda x: x, has_aux=True)(1.0), TypeError, ["has_aux", "pair"]),
+    ("mode", lambda: ft.jacobian(np.sin, mode="sideways"), ValueError, ["forward", "reverse", "sideways"]),
+    ("chunk_size", lambda: ft.jacobian(np.sin, chunk_size=0), ValueError, ["chunk_size", "positive"]),
+]  # fmt: skip
+
+# Errors of options need no line: they are raised where the user wrote them.
+WITHOUT_LINE = {"mode", "chunk_size", "hash"}
+
+
+@pytest.mark.parametrize(("call", "error", "phrases"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_message(call: Any, error: type[Exception], phrases: list[str], request: pytest.FixtureRequest) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    place = 0
+    for phrase in phrases:
+        found = re.compile(phrase).search(message, place)
+        assert found, f"{phrase!r} is not in {message[place:]!r}"
+        place = found.start()
+    if request.node.callspec.id not in WITHOUT_LINE:
+        assert "test_errors.py:" in message, message
+
+
+@pytest.mark.parametrize("name", ["no rule", "reverse while", "not linear", "float", "leak"])
+def test_no_internal_errors_in_the_chain(name: str) -> None:
+    call, error = next(c[1:3] for c in CASES if c[0] == name)
+    with pytest.raises(error) as caught:
+        call()
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
