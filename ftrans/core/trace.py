@@ -35,7 +35,7 @@ _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 _COPY_BYTES = 1 << 16
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
-_MOST_NODES = 200_000
+_MOST_NODES = 100_000
 
 
 class TracerLeak(RuntimeError):
@@ -137,8 +137,9 @@ class _Trie:
         self.roots: dict[tuple[ArrayType, ...], _Root] = {}
         self.count = 0
 
-    def root(self, types: tuple[ArrayType, ...]) -> _Root:
-        if self.count > _MOST_NODES:
+    def root(self, types: tuple[ArrayType, ...], is_outermost: bool) -> _Root:
+        # Not within a trace: equal sub-programs of one program are to be one object.
+        if self.count > _MOST_NODES and is_outermost:
             self.roots, self.count = {}, 0
         root = self.roots.get(types)
         if root is None:
@@ -177,7 +178,7 @@ class Builder:
     ) -> None:
         self.parent = _current.get()
         self.shared = shared
-        self.root = _trie.root(tuple(types)) if self.shared else _Root(types)
+        self.root = _trie.root(tuple(types), self.parent is None) if self.shared else _Root(types)
         self.node: Node = self.root
         self.is_open = True
         self.guards: list[Guard] = []

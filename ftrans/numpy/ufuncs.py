@@ -152,6 +152,26 @@ def _unless(kinds: str, primitive: Primitive, otherwise: Rule) -> Rule:
     return lambda *xs: otherwise(*xs) if xs[0].dtype.kind in kinds else primitive(*xs)
 
 
+def _integer_reciprocal(x: Tracer) -> Tracer:
+    one, zero = full_like(x, 1), full_like(x, 0)
+    is_kept = e.eq(x, one) if x.dtype.kind == "u" else e.eq(e.abs_(x), one)
+    return e.select(is_kept, x, zero)  # type: ignore[no-any-return]
+
+
+def _comparison(ufunc: np.ufunc, primitive: Primitive) -> Rule:
+    """A rule: the primitive, but int64 meets uint64 without a change of value."""
+
+    def rule(x: Tracer, y: Tracer) -> Tracer:
+        if x.dtype == y.dtype:
+            return primitive(x, y)  # type: ignore[no-any-return]
+        signed, below = (x, ufunc(0, 1)) if x.dtype.kind == "i" else (y, ufunc(1, 0))
+        is_negative = e.lt(signed, full_like(signed, 0))
+        common = primitive(cast(x, np.dtype(np.uint64)), cast(y, np.dtype(np.uint64)))
+        return e.select(is_negative, full_like(common, below), common)  # type: ignore[no-any-return]
+
+    return rule
+
+
 exp = _unary(np.exp, e.exp)
 exp2 = _unary(np.exp2, e.exp2)
 expm1 = _unary(np.expm1, e.expm1)
@@ -162,7 +182,7 @@ log1p = _unary(np.log1p, e.log1p)
 sqrt = _unary(np.sqrt, e.sqrt)
 cbrt = _unary(np.cbrt, e.cbrt)
 square = _unary(np.square, e.square)
-reciprocal = _unary(np.reciprocal, e.reciprocal)
+reciprocal = _unary(np.reciprocal, e.reciprocal, _unless("iu", e.reciprocal, _integer_reciprocal))
 negative = _unary(np.negative, e.neg)
 sin = _unary(np.sin, e.sin)
 cos = _unary(np.cos, e.cos)
@@ -203,12 +223,12 @@ nextafter = _binary(np.nextafter, e.nextafter)
 floor_divide = _binary(np.floor_divide, e.floor_divide)
 remainder = _binary(np.remainder, e.remainder)
 fmod = _binary(np.fmod, e.fmod)
-equal = _binary(np.equal, e.eq)
-not_equal = _binary(np.not_equal, e.ne)
-less = _binary(np.less, e.lt)
-less_equal = _binary(np.less_equal, e.le)
-greater = _binary(np.greater, e.gt)
-greater_equal = _binary(np.greater_equal, e.ge)
+equal = _binary(np.equal, e.eq, _comparison(np.equal, e.eq))
+not_equal = _binary(np.not_equal, e.ne, _comparison(np.not_equal, e.ne))
+less = _binary(np.less, e.lt, _comparison(np.less, e.lt))
+less_equal = _binary(np.less_equal, e.le, _comparison(np.less_equal, e.le))
+greater = _binary(np.greater, e.gt, _comparison(np.greater, e.gt))
+greater_equal = _binary(np.greater_equal, e.ge, _comparison(np.greater_equal, e.ge))
 bitwise_and = _binary(np.bitwise_and, e.bitwise_and)
 bitwise_or = _binary(np.bitwise_or, e.bitwise_or)
 bitwise_xor = _binary(np.bitwise_xor, e.bitwise_xor)
@@ -228,7 +248,7 @@ def power(x: Any, y: Any) -> Any:
     if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
-            is_inexact(x.dtype) or (isinstance(y, int) and exponent >= 0)
+            is_inexact(x.dtype) or (isinstance(y, int) and exponent >= 0 and x.dtype.kind in "iu")
         ):
             if exponent == y and exponent != math.inf:
                 z = builder(x).record(e.integer_pow, (x,), {"exponent": exponent})[0]
@@ -335,7 +355,7 @@ def heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
 @implements(np.ldexp)
 def ldexp(x: Any, exponent: Any) -> Any:
     """`x * 2**exponent`."""
-    x, exponent = asarray(x), asarray(exponent)
+    x, exponent = same_value(asarray(x)), asarray(exponent)
     if exponent.dtype.kind not in "biu":
         raise TypeError(f"ldexp takes integer exponents, not {exponent.type}{at_line(user_line())}")
     *_, dtype = resolved_dtypes(np.ldexp, (x, cast(exponent, np.dtype(np.int32))))
