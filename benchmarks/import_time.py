@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -41,7 +42,9 @@ def show_count(count: float) -> str:
 
 def python(code: str) -> str:
     """What a fresh process prints that runs `code`."""
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    # Installed libraries have their bytecode; one that is read from its source tree is to have it from its second run.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, env=environment)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return done.stdout

@@ -693,6 +693,7 @@ def test_gradients_of_weights_are_one_product() -> None:
 
 def test_large_products_move_before_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_motion, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(loop_motion, "_SMALLER", 1)
     # Not the program of another test, which has its derived forms already.
     f = lambda w: total(ft.scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731
     g = lambda w: total(python_scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731

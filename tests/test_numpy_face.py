@@ -7,6 +7,7 @@ through `numpy` as well as through the namespace `ftrans.numpy`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ import pytest
 from checks import assert_all_close
 
 import ftrans.numpy
+from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import type_of
+from ftrans.numpy.dispatch import TABLE
 from ftrans.numpy.promotion import asarray, has_tracer
 
 random = np.random.default_rng(0)
@@ -57,8 +60,8 @@ CONSTANTS: dict[str, Any] = {
 UNARY = [
     "absolute", "negative", "positive", "exp", "exp2", "expm1", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh",
     "arcsinh", "square", "cbrt", "sign", "floor", "ceil", "trunc", "rint", "isfinite", "isnan", "isinf", "signbit",
-    "fabs", "deg2rad", "rad2deg", "degrees", "radians", "logical_not", "conjugate", "reciprocal", "fix", "sinc",
-    "isposinf", "isneginf", "nan_to_num", "real", "imag", "angle", "iscomplex", "isreal", "round",
+    "fabs", "deg2rad", "rad2deg", "degrees", "radians", "logical_not", "conjugate", "reciprocal", "sinc", "isposinf",
+    "isneginf", "nan_to_num", "real", "imag", "angle", "iscomplex", "isreal", "round",
 ]  # fmt: skip
 DOMAIN = ["log", "log2", "log10", "log1p", "sqrt", "arcsin", "arccos", "arctanh"]
 BINARY = [
@@ -265,6 +268,7 @@ LINALG = [
     "np.linalg.norm(C, 1, 0)", "np.linalg.norm(T)", "np.linalg.norm(F)", "np.linalg.vector_norm(A)",
     "np.linalg.vector_norm(A, axis=1, ord=3)", "np.linalg.matrix_norm(Q)",
     "np.linalg.matrix_norm(Q, ord=1, keepdims=True)", "np.linalg.norm(A, keepdims=True)", "np.linalg.norm(Z)",
+    "np.linalg.eigvalsh(P)", "np.linalg.eigvalsh(A[:, :3], 'U')", "np.abs(np.linalg.eigh(P)[1])",
 ]  # fmt: skip
 
 SORTED = [
@@ -321,14 +325,15 @@ REDUCING_METHODS = [
     "sum", "prod", "mean", "var", "std", "min", "max", "any", "all", "argmax", "argmin", "cumsum", "cumprod",
 ]  # fmt: skip
 METHODS = [
-    *(f"A.{f}({x})" for f in REDUCING_METHODS for x in ("", "axis=0")),
-    "A.sum(1, keepdims=True)", "A.std(ddof=1)", "A.argsort(0)", "A.clip(-1, 1)", "A.round(2)", "A.conj()", "C.conj()",
-    "C.conjugate()", "A.dot(V)", "A.take([1, 2])", "A.repeat(2, 1)", "A.diagonal()", "A.trace()", "A.swapaxes(0, 1)",
-    "X.squeeze()", "A.nonzero()", "L.searchsorted(S)", "A.ravel('F')", "A.flatten()", "A.copy()", "A.tolist()",
-    "I.item(3)", "I[0, 0].item()", "M[1, 1].item()", "K.choose([V, -V, V])", "A.compress([True, False], 0)",
-    "A.max(1)", "A.T.mT", "int(I[0, 0])", "int(S * 10)", "bool(M[0, 0])", "range(K[0])", "[0, 1, 2][K[0]]",
-    "float(3) * S", "A.argpartition(1)[:, 1]", "C.real", "C.imag", "C.real * 2", "A.flat[:3]", "2 in I",
-    "list(reversed(W))", "divmod(S, 2)",
+    *(f"A.{f}({x})" for f in REDUCING_METHODS for x in ("", "axis=0")), "A.sum(1, keepdims=True)", "A.std(ddof=1)",
+    "A.argsort(0)", "A.clip(-1, 1)", "A.round(2)", "A.conj()", "C.conj()", "C.conjugate()", "A.dot(V)",
+    "A.take([1, 2])", "A.repeat(2, 1)", "A.diagonal()", "A.trace()", "A.swapaxes(0, 1)", "X.squeeze()", "A.nonzero()",
+    "L.searchsorted(S)", "A.ravel('F')", "A.flatten()", "A.copy()", "A.tolist()", "I.item(3)", "I[0, 0].item()",
+    "M[1, 1].item()", "K.choose([V, -V, V])", "A.compress([True, False], 0)", "A.max(1)", "A.T.mT", "int(I[0, 0])",
+    "int(S * 10)", "bool(M[0, 0])", "range(K[0])", "[0, 1, 2][K[0]]", "float(3) * S", "A.argpartition(1)[:, 1]",
+    "C.real", "C.imag", "C.real * 2", "A.flat[:3]", "2 in I", "list(reversed(W))", "divmod(S, 2)",
+    "np.concatenate([V[V > 0], W])", "np.stack([A[M], D[M]])", "A[M] * D[M] + 1", "np.sin(V[V > 0])", "len(V[V > 0])",
+    "[2 * x for x in V[V > 0]]", "V[V > 0][0]", "np.sum([S, V[0]])", "np.max([S, V[0]])", "f'{S:.2f}'",
 ]  # fmt: skip
 
 CASES = [*METHODS, *UFUNCS, *CHOICES, *REDUCED, *SHAPES, *CREATED, *PRODUCTS, *LINALG, *SORTED, *INDEXED]
@@ -388,3 +393,121 @@ def assert_all_close_or_equal(results: list[Any], expected: list[Any]) -> None:
     """Assert that `ftrans.numpy` on arrays is NumPy itself."""
     for x, y in zip(results, expected, strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+# (a function of one array, the array, its gradient): where the maths leaves a choice, or formulas divide by zero
+GRADIENTS: list[tuple[Callable[[Any], Any], list[float], list[float]]] = [
+    (np.linalg.norm, [0.0, 0.0], [0.0, 0.0]),
+    (lambda x: np.linalg.norm(x, 3), [0.0, 0.0], [0.0, 0.0]),
+    (lambda x: np.linalg.norm(x, 1), [0.0, -2.0], [0.0, -1.0]),
+    (np.linalg.vector_norm, [0.0, 0.0], [0.0, 0.0]),
+    (np.std, [1.0, 1.0], [0.0, 0.0]),
+    (np.logaddexp.reduce, [-np.inf, -np.inf], [0.0, 0.0]),
+    (np.logaddexp.reduce, [-np.inf, 3.0], [0.0, 1.0]),
+    (np.logaddexp.reduce, [1000.0, 1000.0], [0.5, 0.5]),
+    (lambda x: np.sum(np.sinc(x)), [0.0, 1.0], [0.0, -1.0]),
+    (np.max, [2.0, 2.0], [0.5, 0.5]),
+    (lambda x: np.sum(np.clip(x, 0, 1)), [0.0, 0.5], [0.5, 1.0]),
+    (lambda x: np.sum(np.abs(x)), [0.0, -3.0], [0.0, -1.0]),
+    (np.prod, [0.0, 3.0], [3.0, 0.0]),
+    (np.nanmean, [np.nan, 3.0], [0.0, 1.0]),
+    (np.nanvar, [np.nan, 3.0], [0.0, 0.0]),
+    (np.nanmax, [np.nan, 3.0], [0.0, 1.0]),
+    (lambda x: np.sum(np.nan_to_num(x)), [np.inf, 3.0], [0.0, 1.0]),
+    (lambda x: np.sum(np.log(x, out=np.zeros_like(x), where=x > 0)), [0.0, 2.0], [0.0, 0.5]),
+    (lambda x: np.sum(np.divide(1.0, x, out=np.zeros_like(x), where=x != 0)), [0.0, 2.0], [0.0, -0.25]),
+    (lambda x: np.sum(np.heaviside(x, 0.5)), [0.0, 2.0], [0.0, 0.0]),
+    (lambda x: np.sum(x**2.5), [0.0, 1.0], [0.0, 2.5]),
+    (lambda x: np.sum(x**0.0), [0.0, 1.0], [0.0, 0.0]),
+    (np.median, [1.0, 5.0], [0.5, 0.5]),
+    (lambda x: np.sort(x)[0], [5.0, 1.0], [0.0, 1.0]),
+    (lambda x: np.interp(0.25, [0.0, 1.0], x), [5.0, 1.0], [0.75, 0.25]),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "expected"), GRADIENTS)
+def test_derivatives_are_finite_where_the_maths_is(
+    function: Callable[[Any], Any], x: list[float], expected: list[float]
+) -> None:
+    np.testing.assert_allclose(ftrans.grad(function)(np.array(x)), expected, atol=1e-15)
+
+
+# (what happens, a function of a 3 by 4 matrix, the exception, phrases of its message in order)
+ERRORS: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
+    ("no rule", lambda x: np.fft.fft(x), MissingRule, r"numpy\.fft\.fft has no rule in ftrans"),
+    ("no rule for a ufunc", lambda x: np.frexp(x), MissingRule, "frexp has no rule in ftrans"),
+    ("no rule for a method of a ufunc", lambda x: np.hypot.reduce(x), MissingRule, r"hypot\.reduce has no rule"),
+    ("no accumulation", lambda x: np.hypot.accumulate(x), MissingRule, r"hypot\.accumulate has no rule"),
+    ("norm by singular values", lambda x: np.linalg.norm(x, 2), MissingRule, "ord=2, which takes singular values"),
+    ("no attribute", lambda x: x.tobytes(), AttributeError, r"numpy\.ndarray\.tobytes"),
+    ("broadcast", lambda x: x + np.ones(3), ValueError, r"operands of add.*f64\[3,4\] and f64\[3\]"),
+    ("where", lambda x: np.where(x > 0, x, np.ones(3)), ValueError, r"operands of where.*f64\[3\]"),
+    ("matmul", lambda x: x @ x, ValueError, r"matmul.*f64\[3,4\] and f64\[3,4\] do not fit"),
+    ("dot", lambda x: np.dot(x, x), ValueError, r"dot.*f64\[3,4\] and f64\[3,4\] do not fit"),
+    ("inner", lambda x: np.inner(x, x[0, :3]), ValueError, r"inner.*f64\[3,4\] and f64\[3\] do not fit"),
+    ("tensordot", lambda x: np.tensordot(x, x, 1), ValueError, r"shape-mismatch.*f64\[3,4\]"),
+    ("cross", lambda x: np.cross(x, x), ValueError, r"2 or 3 elements, not f64\[3,4\]"),
+    ("solve", lambda x: np.linalg.solve(x, x), np.linalg.LinAlgError, r"square matrices.*f64\[3,4\]"),
+    ("solve, sides", lambda x: np.linalg.solve(x[:, :3], x[0]), ValueError, r"right-hand sides.*f64\[3,3\]"),
+    ("einsum sizes", lambda x: np.einsum("ij,jk", x, x), ValueError, "'j' stands for axes of sizes 4 and 3"),
+    ("einsum result", lambda x: np.einsum("ij->ik", x), ValueError, "a subscript that no operand has: 'k'"),
+    ("einsum subscripts", lambda x: np.einsum("i->i", x), ValueError, r"do not fit an operand of f64\[3,4\]"),
+    ("einsum character", lambda x: np.einsum("i!->i", x), ValueError, "'!'.*is no letter"),
+    ("einsum twice", lambda x: np.einsum("ij->ii", x), ValueError, "a subscript twice"),
+    ("axis", lambda x: np.sum(x, 2), ValueError, "axis 2 is out of bounds for array of dimension 2"),
+    ("axis twice", lambda x: np.sum(x, (0, -2)), ValueError, "duplicate value in 'axis'"),
+    ("reshape", lambda x: x.reshape(5, -1), ValueError, r"cannot reshape array of shape \(3, 4\) into shape \(5, 2\)"),
+    ("concatenate", lambda x: np.concatenate([x, x[:, :2]]), ValueError, r"must agree.*f64\[3,4\], f64\[3,2\]"),
+    ("concatenate scalars", lambda x: np.concatenate([x[0, 0], x[0, 1]]), ValueError, r"use np\.stack"),
+    ("stack", lambda x: np.stack([x[0], x[:, 0]]), ValueError, r"same shape; got \[\(3,\), \(4,\)\]"),
+    ("split", lambda x: np.split(x, 2), ValueError, "equal division: 3 elements in 2 parts"),
+    ("squeeze", lambda x: np.squeeze(x, 0), ValueError, r"not equal to one: axis 0 of f64\[3,4\]"),
+    ("repeat", lambda x: np.repeat(x, [1, 2], 0), ValueError, r"counts.*axis 0|axis 0 of f64\[3,4\]"),
+    ("pad", lambda x: np.pad(x, 1, "mean"), ValueError, "mode='mean'.*'reflect'"),
+    ("no elements", lambda x: np.max(x[:0]), ValueError, "maximum which has no identity"),
+    ("no elements, position", lambda x: np.argmax(x[:0]), ValueError, "empty sequence"),
+    ("order of complex numbers", lambda x: np.sort(x * 1j), TypeError, "have no order"),
+    ("bits of floats", lambda x: x & 1, TypeError, "'bitwise_and' not supported for the input types"),
+    ("out of range for a dtype", lambda x: x.astype(np.uint8) + 300, OverflowError, "300 out of bounds for uint8"),
+    (
+        "integers to negative powers",
+        lambda x: x.astype(int) ** -1,
+        ValueError,
+        r"negative integer powers.*x \*\* -1\.0",
+    ),
+    ("casting", lambda x: x.astype(int, casting="safe"), TypeError, "according to the rule 'safe'"),
+    ("truth of an array", lambda x: x and 1, ValueError, r"12 elements is ambiguous; use \.any\(\) or \.all\(\)"),
+    ("length of a number", lambda x: len(x[0, 0]), TypeError, r"len\(\) of unsized object"),
+    ("iteration over a number", lambda x: list(x[0, 0]), TypeError, "iteration over a 0-d"),
+    ("item of an array", lambda x: x.item(), ValueError, "can only convert an array of size 1"),
+    ("float item", lambda x: x[0, 0].item(), TypeError, r"float\(\) of a traced value.*derivative"),
+    ("float as a length", lambda x: range(x[0, 0]), TypeError, "integer scalar can be an index"),
+    ("bins of traced values", lambda x: np.histogram(x, 5), TypeError, "known edges"),
+    ("sequence into an operator", lambda x: x + "a", TypeError, "unsupported operand"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS]
+)
+def test_bad_calls_say_why(function: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        ftrans.trace(function)(SAMPLES["A"])
+    if "unsupported operand" not in message:
+        text = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+        assert re.search(r"test_numpy_face\.py:\d+", text)
+
+
+def test_every_public_function_is_one_of_numpy_and_documented() -> None:
+    for name in ftrans.numpy.__all__:
+        value = getattr(ftrans.numpy, name)
+        assert name == "linalg" or hasattr(np, name) or IS_OLD_NUMPY, name
+        assert not callable(value) or value.__doc__, name
+    for name in ftrans.numpy.linalg.__all__:
+        assert hasattr(np.linalg, name), name
+
+
+def test_numpy_functions_have_their_traced_form_in_the_namespace() -> None:
+    for function in TABLE:
+        module = ftrans.numpy.linalg if getattr(np.linalg, function.__name__, None) is function else ftrans.numpy
+        assert hasattr(module, function.__name__), function.__name__

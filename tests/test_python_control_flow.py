@@ -131,6 +131,10 @@ def test_the_branch_is_decided_anew_at_each_call() -> None:
 def test_vmap_refuses_a_branch_on_a_batched_value(f: Any) -> None:
     with pytest.raises(ConcretizationError, match=r"(?s)vmap.*test_python_control_flow\.py:\d+.*where.*cond"):
         ft.vmap(f)(X)
+    with pytest.raises(ConcretizationError, match="vmap"):
+        ft.jit(ft.vmap(ft.grad(f)))(X)
+    with pytest.raises(ConcretizationError, match="vmap"):
+        ft.vmap(ft.jit(f))(X)
 
 
 def test_vmap_allows_a_branch_on_what_is_not_batched() -> None:

@@ -249,8 +249,7 @@ def test_parameters_tell_equations_apart() -> None:
 def test_constants_are_folded() -> None:
     assert primitives(simple(lambda x: x * (np.sin(np.zeros_like(x)) + 2.0), X)) == ["mul"]
     table = np.arange(3.0)
-    folded = simple(lambda x: x + np.cos(np.asarray(np.zeros_like(x)) + table), X)
-    assert "cos" in primitives(folded) or primitives(folded) == ["add"]
+    assert primitives(simple(lambda x: x + np.cos(np.zeros_like(x) + table), X)) == ["add"]
 
 
 def test_large_constants_are_not_folded() -> None:
@@ -264,11 +263,11 @@ def test_large_constants_are_not_folded() -> None:
     "f",
     [
         lambda x: x * 1.0,
-        lambda x: x + 0.0,
+        lambda x: x + -0.0,
         lambda x: x - 0.0,
         lambda x: x / 1.0,
         lambda x: 1.0 * x,
-        lambda x: 0.0 + x,
+        lambda x: -0.0 + x,
         lambda x: x**1,
         lambda x: x.reshape(3, 1).reshape(3),
         lambda x: x[::-1][::-1],

@@ -70,11 +70,12 @@ def trace_flat(
             tracers[index].weak = is_weak
         try:
             out = rebuild(tracers)
-        except (IndexError, TypeError, ValueError) as error:
-            if builder.refused is None or error is builder.refused:
-                raise
+        except (IndexError, ValueError) as error:
             # NumPy asked a tracer for a value, and hid our answer behind an error of its own.
-            raise builder.refused from error
+            refused = builder.refused
+            if refused is not None and (error.__cause__ is refused or str(error).startswith("only integers, slices")):
+                raise refused from None
+            raise
         aux: Any = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
@@ -84,7 +85,7 @@ def trace_flat(
                 )
             out, aux = out
         if out.__class__ is Tracer:
-            leaves, structure = [out], tree.leaf_structure()
+            leaves, structure = [out], tree.LEAF
         else:
             leaves, structure = tree.flatten(out)
             leaves = [_output(x, f, out, i) for i, x in enumerate(leaves)]

@@ -59,7 +59,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     pred = _scalar(pred, "pred", "cond")
     known = _known_value(pred)
     if known is not None:
-        return (true_fn if known else false_fn)(*operands)
+        return _own((true_fn if known else false_fn)(*operands))
 
     def index_of(tracer: Tracer) -> Tracer:
         holds = tracer if tracer.dtype.kind == "b" else ne(tracer, full_like(tracer, 0))
@@ -97,7 +97,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     last = len(branches) - 1
     known = _known_value(index)
     if known is not None or last == 0:
-        return branches[min(max(int(known or 0), 0), last)](*operands)
+        return _own(branches[min(max(int(known or 0), 0), last)](*operands))
 
     def index_of(tracer: Tracer) -> Tracer:
         tracer = minimum(tracer, full_like(tracer, min(last, np.iinfo(tracer.dtype).max)))
@@ -358,6 +358,11 @@ def _integer(x: Any, name: str, what: str) -> Any:
     if type_of(x).dtype.kind not in "iu":
         raise TypeError(f"{name} of {what} must be an integer, not {type_of(x)}{at_line(user_line())}")
     return x
+
+
+def _own(result: Any) -> Any:
+    """A result of a branch that was called directly, which must not share memory with an argument."""
+    return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
 
 
 def _known_value(x: Any) -> Any:

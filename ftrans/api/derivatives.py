@@ -12,7 +12,7 @@ from ..core import tree
 from ..core.program import Program, literal, needed_eqns
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..core.types import ArrayType, type_of
+from ..core.types import ArrayType, is_complex, type_of
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
 from .call import (
@@ -77,7 +77,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
 
 def _require_single(traced: Traced, f: Function, what: str) -> None:
-    if traced.structure is not tree.leaf_structure() and traced.structure != tree.leaf_structure():
+    if traced.structure is not tree.LEAF:
         raise TypeError(
             f"{what} is for functions with one number as their result, but {name_of(f)} returned a container with "
             f"{traced.structure.num_leaves} arrays; return one number, or use has_aux=True for a pair (number, more), "
@@ -321,7 +321,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
 
 
 def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Sequence[Any], count: int) -> None:
-    """Raise unless a function is linear in its first `count` inputs: its derivative is constant, and its value at 0 is 0."""
+    """Raise unless a function is linear in its first `count` inputs: constant derivative, value 0 at 0."""
     residuals = parts.values.outputs[len(program.outputs) :]
     needed = needed_eqns(parts.values.eqns, residuals)
     inputs = set(parts.values.inputs[:count])
@@ -419,6 +419,12 @@ def value_and_jacobian(
         program = traced.program
         out_size = sum(t.size for t in program.out_types[:count])
         forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
+        complex_in = any(is_complex(t.dtype) for t in chosen.types)
+        complex_out = any(is_complex(t.dtype) for t in program.out_types[:count])
+        if mode == "auto" and complex_in != complex_out:
+            forward = complex_out
+        if complex_in if forward else complex_out:
+            _refuse_complex(f, forward, both=complex_in and complex_out)
         derived = d.jacobian(program, _active(chosen, traced), count, "forward" if forward else "reverse", chunk_size)
         outs = run(derived, [*chosen.leaves, *traced.captured])
         total, width = len(program.outputs), len(chosen.leaves)
@@ -430,6 +436,20 @@ def value_and_jacobian(
         return value, tree.unflatten(traced.structure, rows)
 
     return named(value_and_jacobian_of_f, f, "value_and_jacobian")
+
+
+def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
+    """Raise: one matrix of complex numbers does not say how complex results move with complex arguments.
+
+    Raises:
+        TypeError: always.
+    """
+    what = "forward mode with complex arguments" if forward else "reverse mode with complex results"
+    other = "reverse" if forward else "forward"
+    way = "differentiate the real and imaginary parts, or use jvp and vjp" if both else f'use mode="{other}"'
+    raise TypeError(
+        f"the jacobian of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
+    )
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -71,10 +70,12 @@ class Paths:
     Attributes:
         paths: the paths.
         on_device: whether an argument is a JAX array, so that results stay JAX arrays.
+        swaps_bytes: whether an argument has the byte order of another machine.
     """
 
-    def __init__(self, on_device: bool) -> None:
-        self.on_device = on_device
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self.on_device = any(is_jax(x) for x in leaves)
+        self.swaps_bytes = any(_native(x) is not x for x in leaves)
         self.paths: list[Path] = []
         self._has_warned = False
 
@@ -88,8 +89,8 @@ class Paths:
                 line = path.guards[-1].line if path.guards else None
                 warnings.warn(
                     f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on "
-                    f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or ftrans.cond, "
-                    f"ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
+                    f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or "
+                    f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
                     RuntimeWarning,
                     stacklevel=4,
                 )
@@ -162,7 +163,7 @@ def jit(
         keys = [_leaf_key(x) for x in leaves]
         if None in keys:
             raise _not_an_array(function, keys.index(None), leaves, args, kwargs)
-        key = (structure, static, tuple(keys))
+        key = (structure, static and _exactly(static), tuple(keys))
         return key, leaves, (structure, static)
 
     def rebuild(how: Any) -> Callable[[list[Any]], Any]:
@@ -181,7 +182,9 @@ def jit(
     def new_path(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
         traced = _trace_guarded(function, leaves, rebuild(how))
         guards = traced.builder.guards
-        donated_leaves = () if guards else _donated_leaves(donated, args)
+        # A path whose guards miss is followed by another one, which still needs the arguments.
+        given = {i % len(args) for i in donated if -len(args) <= i < len(args)}
+        donated_leaves = () if guards else _donated_leaves(given, args, statics.among(len(args)))
         return Path(
             Compiled(simplify(traced.program), donated_leaves), _on_device(traced.captured), guards, traced.structure
         )
@@ -196,7 +199,9 @@ def jit(
         except TypeError:
             raise _unhashable_static(function, how[1]) from None
         if paths is None:
-            paths = cache[key] = Paths(any(is_jax(x) for x in leaves))
+            paths = cache[key] = Paths(leaves)
+        if paths.swaps_bytes:
+            leaves = [_native(x) for x in leaves]
         outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
         if not paths.on_device:
             outs = [to_numpy(x) for x in outs]
@@ -279,17 +284,27 @@ def _leaf_key(x: Any) -> Any:
     return None if kind is None else (kind, x.shape, x.dtype)
 
 
+def _native(x: Any) -> Any:
+    """`x` in the byte order of this machine, which is the only one that XLA takes."""
+    if isinstance(x, np.ndarray | np.generic) and not x.dtype.isnative:
+        return x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
 def _on_device(captured: list[Any]) -> list[Any]:
     import jax
 
     with jax.enable_x64(True):
-        return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in captured]
+        return [x if is_jax(x) else jax.numpy.asarray(_native(np.asarray(x))) for x in captured]
 
 
-def _donated_leaves(positions: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, ...]:
+def _donated_leaves(positions: set[int], args: tuple[Any, ...], static: set[int]) -> tuple[int, ...]:
+    """Which leaves of the arguments, not counting static ones, belong to donated positions."""
     donated: list[int] = []
     count = 0
     for position, arg in enumerate(args):
+        if position in static:
+            continue
         size = len(tree.flatten(arg)[0])
         if position in positions:
             donated += range(count, count + size)
@@ -303,6 +318,10 @@ class _Statics:
     def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
         self.names = {argnames} if isinstance(argnames, str) else set(argnames)
+        if not self.positions and not self.names:
+            return
+        import inspect
+
         declared: Iterable[inspect.Parameter] = ()
         with contextlib.suppress(TypeError, ValueError):
             declared = inspect.signature(f).parameters.values()
@@ -313,7 +332,7 @@ class _Statics:
 
     def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """Divide arguments into static ones (hashable) and others."""
-        positions = {i % len(args) for i in self.positions if -len(args) <= i < len(args)}
+        positions = self.among(len(args))
         static = (
             tuple((i, args[i]) for i in sorted(positions)),
             tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.names),
@@ -321,12 +340,21 @@ class _Statics:
         others = tuple(x for i, x in enumerate(args) if i not in positions)
         return static, others, {k: v for k, v in kwargs.items() if k not in self.names}
 
+    def among(self, count: int) -> set[int]:
+        """Which of so many positional arguments are static."""
+        return {i % count for i in self.positions if -count <= i < count}
+
     def put_back(self, static: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The opposite of `take`."""
         whole = list(args)
         for position, value in static[0]:
             whole.insert(position, value)
         return whole, {**kwargs, **dict(static[1])}
+
+
+def _exactly(static: Any) -> Any:
+    """A key for static arguments that tells apart what Python holds to be equal: 1, 1.0 and True, 0.0 and -0.0."""
+    return tuple((name, type(v), str(v) if isinstance(v, float) else None, v) for part in static for name, v in part)
 
 
 def _unhashable_static(f: Any, static: Any) -> TypeError:

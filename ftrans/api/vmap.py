@@ -89,7 +89,7 @@ def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[s
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
-            f"vmap in_axes has {len(in_axes)} entries, but {name_of(f)} was called with {len(args)} arguments by position"
+            f"vmap in_axes has {len(in_axes)} entries, but {name_of(f)} was called with {len(args)} positional ones"
             + at_line(user_line())
         )
     try:

@@ -12,8 +12,8 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact
-from ..ops.elementwise import eq, select, stop_gradient
-from ..ops.shapes import broadcast, full_like, splat, with_batch_axis
+from ..ops.elementwise import eq, stop_gradient
+from ..ops.shapes import full_like, splat, with_batch_axis
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -27,6 +27,7 @@ from .subprograms import (
     chosen,
     cut,
     either,
+    lanewise_select,
     others,
     redundant,
     rewired,
@@ -120,7 +121,7 @@ class Cond(Primitive):
             derived = batch_program(branch, size, flags)
             outs = inline(simplify_program(derived.program), operands)
             lanes = [with_batch_axis(size, y, b) for y, b in zip(outs, derived.out_batched, strict=True)]
-            results = [_where(mine, y, z) for y, z in zip(lanes, results, strict=True)] if results else lanes
+            results = [lanewise_select(mine, y, z) for y, z in zip(lanes, results, strict=True)] if results else lanes
         return results, [True] * len(results)
 
     def simplify(self, operands: Sequence[Tracer], *, branches: Branches) -> list[Any] | None:
@@ -194,12 +195,7 @@ def _shared_results(branches: Branches) -> list[Const | tuple[str, int] | None]:
 
 def _only_for(mine: Tracer, x: Tracer) -> Tracer:
     """`x`, with a derivative in the lanes flagged in `mine` only."""
-    return _where(mine, x, stop_gradient(x))
-
-
-def _where(mine: Tracer, x: Tracer, y: Tracer) -> Tracer:
-    condition = mine if mine.shape == x.shape else broadcast(mine, shape=x.shape, dims=(0,))
-    return select(condition, x, y)
+    return lanewise_select(mine, x, stop_gradient(x))
 
 
 def _split(branches: Branches, unknown: Flags) -> SplitEqn:
@@ -233,9 +229,8 @@ def _split(branches: Branches, unknown: Flags) -> SplitEqn:
 
     known = tuple(_known_branch(h, m, slots) for h, m in zip(halves, places, strict=True))
     order = list(forwarded)
-    unknown_types = [branches[0].in_types[i] for i, u in enumerate(flags) if u]
     later = tuple(
-        _unknown_branch(h, m, slots, [known_inputs.index(i) for i in order], len(unknown_types))
+        _unknown_branch(h, m, slots, [known_inputs.index(i) for i in order])
         for h, m in zip(halves, places, strict=True)
     )
     return SplitEqn(
@@ -267,7 +262,7 @@ def _known_branch(half: Split, places: dict[Var, int], slots: Sequence[ArrayType
 
 
 def _unknown_branch(
-    half: Split, places: dict[Var, int], slots: Sequence[ArrayType], forwarded: Sequence[int], unknown_count: int
+    half: Split, places: dict[Var, int], slots: Sequence[ArrayType], forwarded: Sequence[int]
 ) -> Program:
     residuals = _residuals(half)
     by_place = {place: var for var, place in places.items()}
@@ -277,7 +272,6 @@ def _unknown_branch(
         *(by_place[i] if i in by_place else Var(t) for i, t in enumerate(slots)),
         *half.unknown.inputs[half.residual_count :],
     ]
-    assert len(inputs) == len(forwarded) + len(slots) + unknown_count
     return simplify_program(Program(half.unknown.name, inputs, half.unknown.eqns, half.unknown.outputs))
 
 

@@ -23,8 +23,9 @@ from .subprograms import chosen, cut, redundant, rewired, specialized, used_inpu
 
 # Sequences that the loop as it was written does not have may take this much memory, or as much as those that it has.
 _MOST_BYTES = 1 << 26
-# A constant from this size on does not stay in the cache next to the rest, so that reading it once for all steps pays.
-_LARGE_BYTES = 1 << 17
+# Reading a constant of this size in every step costs more than writing products of it that are this much smaller.
+_LARGE_BYTES = 1 << 18
+_SMALLER = 16
 # The sum over the steps passes through these.
 _LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, s.broadcast, s.slice_, s.reverse, reduce_sum))
 
@@ -298,8 +299,8 @@ def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) 
             known.update(eqn.outputs)
             factors = [a for a in eqn.operands if isinstance(a, Const) or a in constant]
             if eqn.primitive is dot_general and len(factors) == 1:
-                large = factors[0].type.nbytes >= max(_LARGE_BYTES, eqn.outputs[0].type.nbytes)
-                products.update(eqn.outputs if large else ())
+                least = max(_LARGE_BYTES, _SMALLER * eqn.outputs[0].type.nbytes)
+                products.update(eqn.outputs if factors[0].type.nbytes >= least else ())
     needed: set[Atom] = set(program.outputs)
     rest: list[Eqn] = []
     for eqn in reversed(program.eqns):

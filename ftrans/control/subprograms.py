@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.shapes import full_like
+from ..ops.elementwise import select
+from ..ops.shapes import broadcast, full_like
 
 Flags = tuple[bool, ...]
 Item = TypeVar("Item")
@@ -53,6 +54,12 @@ def filled(
 ) -> list[Tracer]:
     """The tangents (or cotangents) that are flagged, as arrays of zeros where they are absent."""
     return [full_like(x, 0) if t is None else t for t, x, f in zip(tangents, primals, flags, strict=True) if f]
+
+
+def lanewise_select(lanes: Tracer, x: Tracer, y: Tracer) -> Tracer:
+    """`x` in the lanes (along the first axis) that are flagged, `y` in the others."""
+    condition = lanes if lanes.shape == x.shape else broadcast(lanes, shape=x.shape, dims=(0,))
+    return select(condition, x, y)
 
 
 def rewired(

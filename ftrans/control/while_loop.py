@@ -14,9 +14,8 @@ from ..core.source import at_line, user_line
 from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.elementwise import select
 from ..ops.reductions import reduce_or
-from ..ops.shapes import broadcast, with_batch_axis
+from ..ops.shapes import with_batch_axis
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -29,6 +28,7 @@ from .subprograms import (
     cut,
     either,
     filled,
+    lanewise_select,
     redundant,
     rewired,
     specialized,
@@ -330,16 +330,13 @@ def _frozen_when_done(predicate: Program, body: Program, cond_consts: int, body_
         )
         with building(builder):
             of_cond, of_body, (going, *carry) = cut(builder.inputs(), cond_consts, body_consts)
-            stepped = [_where(going, x, y) for x, y in zip(inline(body, [*of_body, *carry]), carry, strict=True)]
+            stepped = [
+                lanewise_select(going, x, y) for x, y in zip(inline(body, [*of_body, *carry]), carry, strict=True)
+            ]
             going_on = inline(predicate, [*of_cond, *stepped])
             return simplify_program(builder.finish([*going_on, *stepped], body.name))
 
     return body.derive(("frozen when done", predicate, cond_consts, body_consts), make)
-
-
-def _where(going: Tracer, x: Tracer, y: Tracer) -> Tracer:
-    condition = going if going.shape == x.shape else broadcast(going, shape=x.shape, dims=(0,))
-    return select(condition, x, y)
 
 
 while_ = While()

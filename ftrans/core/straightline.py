@@ -35,6 +35,7 @@ class StraightLine:
 
     Attributes:
         source: text of the function.
+        name: name of the function.
         namespace: the constants and rules that the text names.
         lines: the user's line for each line of the text.
     """
@@ -48,7 +49,7 @@ class StraightLine:
         for index, eqn in enumerate(program.eqns):
             self._last_use.update((a, index) for a in eqn.operands if isinstance(a, Var))
         self._thin = self._find_thin()
-        self._constants: dict[int, str] = {}
+        self._constants: dict[tuple[int, bool], str] = {}
         self.source = self._write()
 
     def _find_thin(self) -> set[Var]:
@@ -93,7 +94,10 @@ class StraightLine:
                 text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
             seen.add(atom)
             returned.append(text)
-        lines = [f"def {_identifier(program.name)}({', '.join(arguments)}):"]
+        self.name = _identifier(program.name)
+        while self.name in self.namespace:
+            self.name += "_"
+        lines = [f"def {self.name}({', '.join(arguments)}):"]
         lines += [f"    {statement}" for statement in body]
         lines.append(f"    return [{', '.join(returned)}]")
         self.lines.append(None)
@@ -124,14 +128,16 @@ class StraightLine:
         if atom.is_splat and (scalar_will_do or atom.type.shape == ()):
             item = atom.value.item()
             if atom.type.dtype in (np.float64, np.int64, np.bool_) and np.isfinite(item) and scalar_will_do:
-                return repr(item) if item >= 0 else f"({item!r})"
+                return f"({item!r})" if str(item).startswith("-") else repr(item)
             return self._constant(atom, atom.value)
         return self._constant(atom, atom.array())
 
     def _constant(self, atom: Const, value: Any) -> str:
-        name = self._constants.get(id(atom))
+        # A splat may be needed both as a number and in its full shape.
+        key = (id(atom), value is atom.value)
+        name = self._constants.get(key)
         if name is None:
-            name = self._constants[id(atom)] = f"c{len(self._constants)}_"
+            name = self._constants[key] = f"c{len(self._constants)}_"
             self.namespace[name] = value
         return name
 
@@ -168,7 +174,7 @@ def function_of(program: Program) -> Callable[..., list[Any]]:
     text = StraightLine(program)
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
     text.namespace[_LINES] = text.lines
-    return text.namespace[_identifier(program.name)]  # type: ignore[no-any-return]
+    return text.namespace[text.name]  # type: ignore[no-any-return]
 
 
 def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:

@@ -108,7 +108,7 @@ class Node:
         self.var = var
         self.children: dict[Any, Node] = {}
         self.programs: dict[Any, Program] | None = None
-        self.scalars: set[Const] | None = None
+        self.scalars: dict[Const | Line | None, int] | None = None
 
     def eqns(self) -> list[Eqn]:
         """The equations on the path to this place."""
@@ -258,11 +258,15 @@ class Builder:
             return const
         seen = self.node.scalars
         if seen is None:
-            seen = self.node.scalars = set()
+            seen = self.node.scalars = {}
         if const not in seen:
-            if len(seen) >= _MOST_SCALARS:
+            # Counted by line, because functions that begin alike are at the same place of the trie.
+            line = user_line()
+            count = seen.get(line, 0)
+            if count >= _MOST_SCALARS:
                 return self._capture(("scalar", const), const.value, const.type)
-            seen.add(const)
+            seen[line] = count + 1
+            seen[const] = 1
         return const
 
     # Captures
@@ -311,7 +315,7 @@ class Builder:
                 const = literal(x, type)
                 return self._capture(("scalar", const), const.value, type) if self.shared else const
             return self._capture(("array", id(x)), x, type)
-        if not x.flags.writeable:
+        if _is_frozen(x):
             return self._capture(("array", id(x)), x, type)
         if x.nbytes > _COPY_BYTES:
             if ("array", id(x)) not in self._captures:
@@ -390,8 +394,8 @@ class Builder:
                 ConcretizationError(
                     f"{what} a traced value, but there is no one value to look at: {missing[0].reason}"
                     + at_line(line)
-                    + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, ftrans.while_loop"
-                    " or ftrans.fori_loop for a branch or loop that depends on it."
+                    + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, "
+                    "ftrans.while_loop or ftrans.fori_loop for a branch or loop that depends on it."
                 )
             )
         symbolic = any(isinstance(x, Tracer) for x in leaves)
@@ -459,6 +463,15 @@ def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
             f"{what} a traced value, but its value is not known here ({type(error).__name__}): the function runs "
             "inside another library's trace; use numpy.where or ftrans.cond" + at_line(line)
         ) from None
+
+
+def _is_frozen(array: Any) -> bool:
+    """Whether nobody can write to an array, neither directly nor through what it is a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)
 
 
 def _checksum(array: np.ndarray[Any, Any]) -> int:

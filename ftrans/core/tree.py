@@ -6,22 +6,39 @@ namespace are containers; all else is a leaf.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optree
+
+from .trace import Tracer
+
+if TYPE_CHECKING:
+    import optree
+
+    Structure = optree.PyTreeSpec
 
 NAMESPACE = "ftrans"
-Structure = optree.PyTreeSpec
-# Classes that are leaves for certain; asking about anything else takes longer.
-_LEAVES = frozenset((np.ndarray, np.float64, float, int))
-_leaf_structure: Structure = optree.treespec_leaf(namespace=NAMESPACE)
+# Classes that are leaves for certain; asking about anything else takes longer, and the first time imports optree.
+_LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
 
 
-def _register_dataclass(cls: type) -> None:
-    names = [f.name for f in dataclasses.fields(cls)]
+class _Leaf:
+    """The structure of what is no container."""
+
+    num_leaves = 1
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+LEAF: Any = _Leaf()
+
+
+def _register_dataclass(cls: Any) -> None:
+    import optree
+
+    names = list(cls.__dataclass_fields__)
 
     def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
         return [getattr(x, name) for name in names], None, names
@@ -38,32 +55,31 @@ def _register_dataclass(cls: type) -> None:
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a nested container, in a fixed order, and its structure."""
     if tree.__class__ in _LEAVES:
-        return [tree], _leaf_structure
+        return [tree], LEAF
+    import optree
+
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
-    unknown = {
-        type(x) for x in leaves if dataclasses.is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "dtype")
-    }
+    unknown = {type(x) for x in leaves if hasattr(type(x), "__dataclass_fields__") and not hasattr(x, "dtype")}
     if unknown:
         for cls in unknown:
             _register_dataclass(cls)
         return flatten(tree)
-    return leaves, structure
+    return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """The nested container of a structure, with these leaves."""
-    if structure is _leaf_structure:
+    if structure is LEAF:
         return leaves[0]
+    import optree
+
     return optree.tree_unflatten(structure, leaves)
-
-
-def leaf_structure() -> Structure:
-    """The structure of a single leaf."""
-    return _leaf_structure
 
 
 def paths(tree: Any) -> list[str]:
     """For each leaf, how to get to it: `['weights'][0]`, or an empty string for a tree that is a leaf."""
+    import optree
+
     flatten(tree)
     accessors = optree.tree_accessors(tree, namespace=NAMESPACE)
     return [accessor.codify("") for accessor in accessors]
@@ -83,4 +99,6 @@ def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list[Any]:
     """One entry of `prefix` per leaf of `tree`, where an entry may stand for a whole subtree.  None is an entry."""
+    import optree
+
     return optree.broadcast_prefix(prefix, tree, is_leaf=lambda x: x is None, namespace=NAMESPACE)

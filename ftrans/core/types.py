@@ -52,6 +52,8 @@ class ArrayType:
         if known is not None:
             return known
         shape, dtype = tuple(int(n) for n in shape), np.dtype(dtype)
+        if not dtype.isnative:
+            dtype = dtype.newbyteorder("=")
         self = _interned.get((shape, dtype))
         if self is None:
             self = object.__new__(cls)

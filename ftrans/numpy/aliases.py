@@ -2,7 +2,7 @@
 
 from .creation import asarray
 from .joining import concatenate
-from .manipulation import transpose
+from .manipulation import array_repr, may_share_memory, transpose
 from .pointwise import round
 from .reductions import max, min
 from .ufuncs import (
@@ -29,6 +29,8 @@ acosh = arccosh
 amax = max
 amin = min
 around = round
+array2string = array_repr
+array_str = array_repr
 asanyarray = asarray
 asin = arcsin
 asinh = arcsinh
@@ -44,4 +46,5 @@ conj = conjugate
 mod = remainder
 permute_dims = transpose
 pow = power
+shares_memory = may_share_memory
 true_divide = divide

@@ -131,12 +131,13 @@ def linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.{at_line(user_line())}")
     intervals = num - 1 if endpoint else num
-    start, stop = (same_value(as_tracer(x)) * 1.0 for x in (start, stop))
-    difference = stop - start
+    start, stop = as_tracer(start) * 1.0, as_tracer(stop) * 1.0
+    difference = same_value(stop - start)
     fractions = np.arange(num).reshape((-1,) + (1,) * difference.ndim) / max(intervals, 1)
     result = start + fractions.astype(difference.dtype) * difference
     if endpoint and num > 1:
-        result = np.concatenate([result[:-1], np.broadcast_to(stop, difference.shape)[None]])
+        last = cast(broadcast_to(stop, difference.shape), result.dtype)
+        result = np.concatenate([result[:-1], last[None]])
     step = difference / intervals if intervals > 0 else difference * np.nan
     result = np.moveaxis(result, 0, axis) if axis else result
     if dtype is not None:
@@ -156,5 +157,6 @@ def logspace(
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """`num` positive numbers from `start` to `stop`, evenly spaced on a log scale."""
-    result = np.exp(np.linspace(np.log(start), np.log(stop), num, endpoint, axis=axis))
+    start, stop = (np.log(same_value(as_tracer(x)) * 1.0) for x in (start, stop))
+    result = np.exp(np.linspace(start, stop, num, endpoint, axis=axis))
     return result if dtype is None else result.astype(dtype)

@@ -21,12 +21,14 @@ from .products import matrix_trace as trace
 from .products import vector_cross as cross
 from .promotion import asarray, broadcast_to, cast, reshaped, result_dtype
 from .statistics import root
+from .ufuncs import deliver
 
 LinAlgError = np.linalg.LinAlgError
 
 __all__ = [
-    "LinAlgError", "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power",
-    "matrix_transpose", "multi_dot", "norm", "outer", "slogdet", "solve", "tensordot", "trace", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer", "slogdet", "solve", "tensordot", "trace",
+    "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
@@ -54,9 +56,12 @@ def solve(a: Any, b: Any) -> Any:
     is_vector = b.ndim == 1
     if is_vector:
         b = reshaped(b, (*b.shape, 1))
-    if b.ndim < 1 or b.shape[-2] != a.shape[-1]:
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ValueError(f"solve: right-hand sides {b.type} do not fit the matrices {a.type}{at_line(user_line())}")
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    try:
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"solve: batches of {a.type} and {b.type} do not fit together{at_line(user_line())}") from None
     x = ops.solve(broadcast_to(a, (*lead, *a.shape[-2:])), broadcast_to(b, (*lead, *b.shape[-2:])))
     return reshaped(x, x.shape[:-1]) if is_vector else x
 
@@ -100,6 +105,29 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     if upper:
         return np.conj(np.swapaxes(ops.cholesky(np.conj(np.swapaxes(a, -1, -2))), -1, -2))
     return ops.cholesky(a)
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues, increasing, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    (a,) = _matrices(a)
+    _check_square("eigh", a)
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(f"UPLO argument must be 'L' or 'U'{at_line(user_line())}")
+    return EighResult(*ops.eigh(a if UPLO.upper() == "L" else np.conj(np.swapaxes(a, -1, -2))))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues of Hermitian matrices, of which one triangle is read."""
+    return np.linalg.eigh(a, UPLO)[0]
 
 
 # Norms
@@ -188,7 +216,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     _check_square("matrix_power", a)
     n = operator.index(n)
     if n < 0:
-        a, n = inv.__wrapped__(a), -n
+        a, n = np.linalg.inv(a), -n
     if n == 0:
         return np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape) + np.zeros_like(a)
     result = None
@@ -227,6 +255,4 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
     result = product(0, len(xs) - 1)
     shape = result.shape[first : 2 - last]
-    from .ufuncs import deliver
-
     return deliver(reshaped(result, shape), out, "multi_dot")

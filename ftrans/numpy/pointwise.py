@@ -13,6 +13,7 @@ from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
 from .dispatch import implements
+from .manipulation import normal_axes
 from .promotion import (
     asarray,
     broadcast_shapes,
@@ -25,18 +26,16 @@ from .promotion import (
     result_dtype,
     same_value,
 )
-from .reductions import truth
+from .reductions import NO_VALUE, truth
 from .ufuncs import deliver
-
-_NO_VALUE: Any = np._NoValue
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE, /) -> Any:
+def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Any:
     """`x` where the condition holds, else `y`; with the condition alone, where it holds, which asks for its value."""
-    if x is _NO_VALUE and y is _NO_VALUE:
+    if x is NO_VALUE and y is NO_VALUE:
         return np.nonzero(condition)
-    if x is _NO_VALUE or y is _NO_VALUE:
+    if x is NO_VALUE or y is NO_VALUE:
         raise ValueError(f"either both or neither of x and y should be given{at_line(user_line())}")
     mask = truth(condition)
     choices = [v if is_number(v) else asarray(v) for v in (x, y)]
@@ -90,21 +89,21 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 @implements(np.clip)
 def clip(
     a: Any,
-    a_min: Any = _NO_VALUE,
-    a_max: Any = _NO_VALUE,
+    a_min: Any = NO_VALUE,
+    a_max: Any = NO_VALUE,
     out: Any = None,
     *,
-    min: Any = _NO_VALUE,
-    max: Any = _NO_VALUE,
+    min: Any = NO_VALUE,
+    max: Any = NO_VALUE,
     **options: Any,
 ) -> Any:
     """Elements held between two bounds; one that equals a bound has half of its derivative, as for `maximum`."""
-    low = min if a_min is _NO_VALUE else a_min
-    high = max if a_max is _NO_VALUE else a_max
+    low = min if a_min is NO_VALUE else a_min
+    high = max if a_max is NO_VALUE else a_max
     result = asarray(a)
-    if low is not _NO_VALUE and low is not None:
+    if low is not NO_VALUE and low is not None:
         result = np.maximum(result, low, **options)
-    if high is not _NO_VALUE and high is not None:
+    if high is not NO_VALUE and high is not None:
         result = np.minimum(result, high, **options)
     return deliver(same_value(result) if result is a else result, out, "clip")
 
@@ -118,7 +117,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     x = asarray(a)
     if is_complex(x.dtype):
         result: Any = e.complex_(np.round(x.real, decimals), np.round(x.imag, decimals))
-    elif not is_inexact(x.dtype) and decimals >= 0:
+    elif x.dtype.kind in "iu" and decimals >= 0:
         result = same_value(x)
     elif decimals:
         scale = 10.0 ** abs(decimals)
@@ -294,8 +293,6 @@ def polyval(p: Any, x: Any) -> Any:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences over evenly spaced points along axes: central inside, one-sided at the ends."""
     f = asarray(f)
-    from .manipulation import normal_axes
-
     axes = normal_axes(axis, f.ndim)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes):

@@ -125,7 +125,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 def vdot(a: Any, b: Any, /) -> Any:
     """The product over all elements, of which the first array's are conjugated."""
     x, y = _operands(a, b)
-    return np.dot(np.conj(np.ravel(x)), np.ravel(y))
+    return np.dot(np.ravel(x).conj(), np.ravel(y))
 
 
 @implements(np.inner)
@@ -169,7 +169,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
     if x.shape[-1:] != y.shape[-1:] or not x.ndim:
         raise _sizes_error("vecdot", x, y)
-    return _stacked_product("vecdot", np.conj(x), ("k",), y, ("k",))
+    return _stacked_product("vecdot", x.conj(), ("k",), y, ("k",))
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
@@ -185,7 +185,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     x, y = _operands(x1, x2)
     if not x.ndim or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise _sizes_error("vecmat", x, y)
-    return _stacked_product("vecmat", np.conj(x), ("k",), y, ("k", "j"))
+    return _stacked_product("vecmat", x.conj(), ("k",), y, ("k", "j"))
 
 
 if hasattr(np, "matvec"):

@@ -223,7 +223,7 @@ def reshaped(x: Tracer, shape: Shape) -> Any:
         return x
     if x.atom.__class__ is Const and x.atom.is_splat and math.prod(shape) == type.size:
         return full(shape, x.atom.value, type.dtype)
-    return reshape(x, shape=shape)
+    return (current_builder() or builder(x)).record(reshape, (x,), {"shape": shape})[0]
 
 
 def same_value(x: Tracer) -> Any:

@@ -12,7 +12,7 @@ from ..ops.shapes import iota
 from .dispatch import implements
 from .indexing import getitem, setitem
 from .manipulation import normal_axis
-from .promotion import asarray, broadcast_to, cast, reshaped
+from .promotion import asarray, broadcast_to, cast, reshaped, result_dtype
 from .ufuncs import assign_cast, deliver, not_assignable
 from .views import Flat, view_of
 
@@ -105,8 +105,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """For each element, the choice of which it is the number."""
     numbers = asarray(a)
     options = [asarray(c) for c in choices]
+    dtype = result_dtype(*options)
     shape = np.broadcast_shapes(numbers.shape, *(c.shape for c in options))
-    stacked: Any = np.stack([broadcast_to(c, shape) for c in options])
+    stacked: Any = np.stack([broadcast_to(cast(c, dtype), shape) for c in options])
     numbers = broadcast_to(asarray(_in_range(numbers, len(options), mode)), shape)
     return deliver(np.take_along_axis(stacked, numbers[None], 0)[0], out, "choose")
 

@@ -55,12 +55,6 @@ class Selection:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.taken(), name)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return getattr(ufunc, method)(*(x.taken() if x.__class__ is Selection else x for x in inputs), **kwargs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return function(*(x.taken() if x.__class__ is Selection else x for x in args), **kwargs)
-
 
 def known_mask(mask: Tracer) -> Any:
     """The value of a traced mask, as a NumPy array."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +84,7 @@ def var(
     total = np.sum(squares, axis, keepdims=keepdims, where=where)
     less = ddof if correction is NO_VALUE else correction
     count = _count(x, axis, keepdims, where, total.dtype) - less
-    count = builtins.max(count, 0) if isinstance(count, int | float) else np.maximum(count, 0)
+    count = max(count, 0) if isinstance(count, int | float) else np.maximum(count, 0)
     return deliver(cast(_ratio(total, count, total.dtype), np.finfo(outer).dtype), out, "var")
 
 
@@ -121,7 +120,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     x = asarray(a)
     if weights is None:
         result = np.mean(x, axis, keepdims=keepdims)
-        scale: Any = full_like(result, x.size / builtins.max(result.size, 1))
+        scale: Any = full_like(result, x.size / max(result.size, 1))
     else:
         w = asarray(weights)
         dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "biu" else []))
@@ -326,7 +325,7 @@ def cov(
     weights = [w for w in (fweights, aweights) if w is not None]
     if not weights:
         apart = x - np.mean(x, 1, keepdims=True)
-        count = builtins.max(x.shape[1] - ddof, 0)
+        count = max(x.shape[1] - ddof, 0)
         return np.squeeze(apart @ np.conj(apart.T) / count)
     w = np.multiply(*weights) if len(weights) == 2 else weights[0]
     total = np.sum(w)

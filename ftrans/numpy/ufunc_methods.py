@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
-from ..core.types import Shape, is_inexact
+from ..core.types import Shape
 from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.shapes import full, full_like
@@ -19,7 +19,7 @@ from .dispatch import TABLE, missing
 from .indexing import add_at
 from .promotion import asarray, broadcast_to, cast, reshaped
 from .reductions import NO_VALUE, accumulator, cumulate, kept_shape, reduce_with_options, truth
-from .ufuncs import deliver, not_assignable
+from .ufuncs import deliver, not_assignable, resolved_dtypes
 
 
 def _log_sum_exp(x: Tracer, axes: Shape, is_natural: bool) -> Tracer:
@@ -63,7 +63,7 @@ def reduce(
         primitive = r.reduce_max if ufunc is np.maximum else r.reduce_min
         return reduce_with_options(x, primitive, axis, out, keepdims, initial, where, None, ufunc)
     if ufunc in (np.logaddexp, np.logaddexp2):
-        x = x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64))
+        x = cast(x, resolved_dtypes(ufunc, (x, x))[0])
         primitive = functools.partial(_log_sum_exp, is_natural=ufunc is np.logaddexp)
         return reduce_with_options(x, primitive, axis, out, keepdims, initial, where, -math.inf, ufunc)
     raise missing(f"{ufunc.__name__}.reduce")
@@ -80,11 +80,14 @@ def accumulate(
         x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     elif dtype is not None:
         x = cast(x, np.dtype(dtype))
-    if ufunc is np.logaddexp and not is_inexact(x.dtype):
-        x = cast(x, np.dtype(np.float64))
     if ufunc not in _ACCUMULATIONS:
         raise missing(f"{ufunc.__name__}.accumulate")
-    return deliver(cumulate(x, _ACCUMULATIONS[ufunc], axis), out, ufunc.__name__)
+    dtype = x.dtype
+    if dtype.kind == "b":
+        x = cast(x, np.dtype(np.int8))
+    elif ufunc is np.logaddexp:
+        x = cast(x, dtype := resolved_dtypes(ufunc, (x, x))[0])
+    return deliver(cast(cumulate(x, _ACCUMULATIONS[ufunc], axis), dtype), out, ufunc.__name__)
 
 
 _ACCUMULATIONS: dict[np.ufunc, Primitive] = {

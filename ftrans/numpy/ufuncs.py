@@ -74,8 +74,16 @@ def filled(here: Builder, value: float, type: ArrayType) -> Any:
     return broadcast_to(Tracer(here, atom), type.shape)
 
 
-def _general(ufunc: np.ufunc, rule: Rule) -> Callable[..., Tracer]:
-    """The traced form of a ufunc for operands of any kind; `rule` is given tracers of equal shapes."""
+def _general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | None = None) -> Callable[..., Tracer]:
+    """The traced form of a ufunc for operands of any kind.
+
+    Args:
+        ufunc: the ufunc.
+        rule: a primitive, or a function of tracers of one shape.
+        kinds: kinds of dtypes that the rule is not for.
+        otherwise: the rule for these.
+    """
+    is_primitive = isinstance(rule, Primitive)
 
     def call(*xs: Any) -> Tracer:
         if len(xs) != ufunc.nin:
@@ -85,7 +93,13 @@ def _general(ufunc: np.ufunc, rule: Rule) -> Callable[..., Tracer]:
         operands = [x if is_number(x) else asarray(x) for x in xs]
         *in_dtypes, out_dtype = resolved_dtypes(ufunc, operands)
         shape = operands[0].shape if len(xs) == 1 else broadcast_shapes(ufunc.__name__, *operands)
-        y = rule(*[operand(x, d, shape) for x, d in zip(operands, in_dtypes, strict=True)])
+        inputs = [operand(x, d, shape) for x, d in zip(operands, in_dtypes, strict=True)]
+        if otherwise is not None and in_dtypes[0].kind in kinds:
+            y = otherwise(*inputs)
+        elif is_primitive:
+            y = (current_builder() or builder()).record(rule, inputs, {})[0]  # type: ignore[arg-type]
+        else:
+            y = rule(*inputs)
         if y.atom.type.dtype != out_dtype:
             y = cast(y, out_dtype)
         if all(map(is_weak, operands)) and out_dtype.kind != "b":
@@ -101,9 +115,9 @@ def _takes_floats(ufunc: np.ufunc) -> bool:
     return any(t.startswith("d" * ufunc.nin + "->") for t in ufunc.types)
 
 
-def _unary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> Callable[..., Any]:
-    """Enter a ufunc of one operand in the table; `rule` replaces the primitive for what is no floating-point array."""
-    general = _general(ufunc, rule or primitive)
+def _unary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Rule | None = None) -> Callable[..., Any]:
+    """Enter a ufunc of one operand in the table; `otherwise` replaces the primitive for some kinds of dtypes."""
+    general = _general(ufunc, primitive, kinds, otherwise)
     is_direct = _takes_floats(ufunc)
 
     def call(*xs: Any) -> Tracer:
@@ -118,9 +132,11 @@ def _unary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> C
     return public(ufunc, call)
 
 
-def _binary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> Callable[..., Any]:
-    """Enter a ufunc of two operands in the table; `rule` replaces the primitive for what is no floating-point array."""
-    general = _general(ufunc, rule or primitive)
+def _binary(
+    ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Rule | None = None
+) -> Callable[..., Any]:
+    """Enter a ufunc of two operands in the table; `otherwise` replaces the primitive for some kinds of dtypes."""
+    general = _general(ufunc, primitive, kinds, otherwise)
     is_direct = _takes_floats(ufunc)
 
     def call(*xs: Any) -> Tracer:
@@ -147,11 +163,6 @@ def _binary(ufunc: np.ufunc, primitive: Primitive, rule: Rule | None = None) -> 
     return public(ufunc, call)
 
 
-def _unless(kinds: str, primitive: Primitive, otherwise: Rule) -> Rule:
-    """A rule: the primitive, but `otherwise` for operands of some kinds of dtype."""
-    return lambda *xs: otherwise(*xs) if xs[0].dtype.kind in kinds else primitive(*xs)
-
-
 def _integer_reciprocal(x: Tracer) -> Tracer:
     one, zero = full_like(x, 1), full_like(x, 0)
     is_kept = e.eq(x, one) if x.dtype.kind == "u" else e.eq(e.abs_(x), one)
@@ -159,7 +170,7 @@ def _integer_reciprocal(x: Tracer) -> Tracer:
 
 
 def _comparison(ufunc: np.ufunc, primitive: Primitive) -> Rule:
-    """A rule: the primitive, but int64 meets uint64 without a change of value."""
+    """A rule for integers: the primitive, but int64 meets uint64 without a change of value."""
 
     def rule(x: Tracer, y: Tracer) -> Tracer:
         if x.dtype == y.dtype:
@@ -182,7 +193,7 @@ log1p = _unary(np.log1p, e.log1p)
 sqrt = _unary(np.sqrt, e.sqrt)
 cbrt = _unary(np.cbrt, e.cbrt)
 square = _unary(np.square, e.square)
-reciprocal = _unary(np.reciprocal, e.reciprocal, _unless("iu", e.reciprocal, _integer_reciprocal))
+reciprocal = _unary(np.reciprocal, e.reciprocal, "iu", _integer_reciprocal)
 negative = _unary(np.negative, e.neg)
 sin = _unary(np.sin, e.sin)
 cos = _unary(np.cos, e.cos)
@@ -203,14 +214,14 @@ isinf = _unary(np.isinf, e.isinf)
 signbit = _unary(np.signbit, e.signbit)
 invert = _unary(np.invert, e.bitwise_not)
 rint = _unary(np.rint, e.rint)
-absolute = _unary(np.absolute, e.abs_, _unless("bu", e.abs_, same_value))
-floor = _unary(np.floor, e.floor, _unless("biu", e.floor, same_value))
-ceil = _unary(np.ceil, e.ceil, _unless("biu", e.ceil, same_value))
-trunc = _unary(np.trunc, e.trunc, _unless("biu", e.trunc, same_value))
+absolute = _unary(np.absolute, e.abs_, "bu", same_value)
+floor = _unary(np.floor, e.floor, "biu", same_value)
+ceil = _unary(np.ceil, e.ceil, "biu", same_value)
+trunc = _unary(np.trunc, e.trunc, "biu", same_value)
 
-add = _binary(np.add, e.add, _unless("b", e.add, e.bitwise_or))
+add = _binary(np.add, e.add, "b", e.bitwise_or)
 subtract = _binary(np.subtract, e.sub)
-multiply = _binary(np.multiply, e.mul, _unless("b", e.mul, e.bitwise_and))
+multiply = _binary(np.multiply, e.mul, "b", e.bitwise_and)
 divide = _binary(np.divide, e.div)
 maximum = _binary(np.maximum, e.maximum)
 minimum = _binary(np.minimum, e.minimum)
@@ -223,12 +234,12 @@ nextafter = _binary(np.nextafter, e.nextafter)
 floor_divide = _binary(np.floor_divide, e.floor_divide)
 remainder = _binary(np.remainder, e.remainder)
 fmod = _binary(np.fmod, e.fmod)
-equal = _binary(np.equal, e.eq, _comparison(np.equal, e.eq))
-not_equal = _binary(np.not_equal, e.ne, _comparison(np.not_equal, e.ne))
-less = _binary(np.less, e.lt, _comparison(np.less, e.lt))
-less_equal = _binary(np.less_equal, e.le, _comparison(np.less_equal, e.le))
-greater = _binary(np.greater, e.gt, _comparison(np.greater, e.gt))
-greater_equal = _binary(np.greater_equal, e.ge, _comparison(np.greater_equal, e.ge))
+equal = _binary(np.equal, e.eq, "iu", _comparison(np.equal, e.eq))
+not_equal = _binary(np.not_equal, e.ne, "iu", _comparison(np.not_equal, e.ne))
+less = _binary(np.less, e.lt, "iu", _comparison(np.less, e.lt))
+less_equal = _binary(np.less_equal, e.le, "iu", _comparison(np.less_equal, e.le))
+greater = _binary(np.greater, e.gt, "iu", _comparison(np.greater, e.gt))
+greater_equal = _binary(np.greater_equal, e.ge, "iu", _comparison(np.greater_equal, e.ge))
 bitwise_and = _binary(np.bitwise_and, e.bitwise_and)
 bitwise_or = _binary(np.bitwise_or, e.bitwise_or)
 bitwise_xor = _binary(np.bitwise_xor, e.bitwise_xor)
@@ -355,7 +366,7 @@ def heaviside(x: Tracer, at_zero: Tracer) -> Tracer:
 @implements(np.ldexp)
 def ldexp(x: Any, exponent: Any) -> Any:
     """`x * 2**exponent`."""
-    x, exponent = same_value(asarray(x)), asarray(exponent)
+    x, exponent = asarray(x), asarray(exponent)
     if exponent.dtype.kind not in "biu":
         raise TypeError(f"ldexp takes integer exponents, not {exponent.type}{at_line(user_line())}")
     *_, dtype = resolved_dtypes(np.ldexp, (x, cast(exponent, np.dtype(np.int32))))

@@ -160,12 +160,21 @@ def _constant(name: str, numpy: Any, xla: Any, **more: Any) -> Elementwise:
 # Arithmetic
 
 
+def _is_zero(x: Tracer, sign: float) -> bool:
+    """Whether `x` is a constant zero of this sign; zeros of integers have none."""
+    value = splat(x)
+    if value is None or value != 0:
+        return False
+    return x.dtype.kind in "biu" or (x.dtype.kind == "f" and math.copysign(1.0, value) == sign)
+
+
 def _simplify_add(x: Tracer, y: Tracer) -> Tracer | None:
-    return y if splat(x) == 0 else x if splat(y) == 0 else None
+    # Adding 0.0 turns -0.0 into 0.0; adding -0.0 changes nothing.
+    return y if _is_zero(x, -1.0) else x if _is_zero(y, -1.0) else None
 
 
 def _simplify_sub(x: Tracer, y: Tracer) -> Tracer | None:
-    return neg(y) if splat(x) == 0 else x if splat(y) == 0 else None
+    return neg(y) if _is_zero(x, -1.0) and x.dtype.kind == "f" else x if _is_zero(y, 1.0) else None
 
 
 def _simplify_neg(x: Tracer) -> Tracer | None:
@@ -185,7 +194,7 @@ def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
             if inner is not None and inner.primitive is mul:
                 for i in (0, 1):
                     factor = splat(Tracer(x.builder, inner.operands[i]))
-                    if factor is not None and (_is_power_of_two(factor) or _is_power_of_two(value)):
+                    if factor is not None and _multiply_exactly(value, factor):
                         return _scaled(Tracer(x.builder, inner.operands[1 - i]), value * factor)
     return None
 
@@ -194,9 +203,12 @@ def _scaled(x: Tracer, factor: Any) -> Tracer:
     return x if factor == 1 else mul(full_like(x, factor), x)
 
 
-def _is_power_of_two(value: Any) -> bool:
-    """Whether multiplying by a number is exact, so that it may be joined with another factor."""
-    return math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
+def _multiply_exactly(a: Any, b: Any) -> bool:
+    """Whether two factors may be joined: one is a power of two, and the product is neither too large nor too small."""
+    if not (math.isfinite(a) and math.isfinite(b) and 0.5 in (abs(math.frexp(a)[0]), abs(math.frexp(b)[0]))):
+        return False
+    limits = np.finfo(a.dtype)
+    return bool(limits.tiny <= abs(float(a) * float(b)) <= limits.max)
 
 
 def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
