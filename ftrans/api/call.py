@@ -10,10 +10,10 @@ import numpy as np
 from ..core import tree
 from ..core.interpret import evaluate, inline
 from ..core.program import Program
-from ..core.source import at_line, user_line
-from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
+from ..core.source import at_line, line_of_error, user_line
+from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
-from ..numpy.promotion import asarray, has_tracer
+from ..numpy.promotion import asarray, cast, has_tracer
 from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
 
@@ -76,6 +76,10 @@ def trace_flat(
             if refused is not None and (error.__cause__ is refused or str(error).startswith("only integers, slices")):
                 raise refused from None
             raise
+        except TypeError as error:
+            if error is not builder.refused and _met_object_array(error):
+                raise _object_array_error(error) from None
+            raise
         aux: Any = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
@@ -95,11 +99,27 @@ def trace_flat(
     return Traced(program, builder.captured, structure, builder), rebuild_aux
 
 
+def _met_object_array(error: TypeError) -> bool:
+    """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
+    text = str(error)
+    return "loop of ufunc does not support argument" in text or ("Cannot cast ufunc" in text and "dtype('O')" in text)
+
+
+def _object_array_error(error: TypeError) -> TypeError:
+    return TypeError(
+        "NumPy cannot do this with an array of Python objects, which is what np.array makes of a list that holds "
+        "traced values; write ftrans.numpy.array([...]) or np.stack([...]) for an array that is traced"
+        + at_line(line_of_error(error))
+    )
+
+
 def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
     if x.__class__ is Tracer:
         return x
     try:
         return asarray(x)
+    except ConcretizationError:
+        raise
     except TypeError:
         path = tree.paths(out)[index]
         raise TypeError(
@@ -212,6 +232,8 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
             f"{what} differentiates with respect to arrays, but {where} is {type_name(x)}; pass it at a position that "
             f"is not in argnums, or close over it{at_line(user_line())}"
         ) from None
+    if isinstance(x, Tracer) and x.weak and not is_inexact(type.dtype):
+        return cast(x, np.dtype(np.float64))
     if not is_inexact(type.dtype):
         where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
         raise TypeError(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,12 +39,14 @@ class Path(NamedTuple):
         constants: the captured arrays, on the device.
         guards: the predicates that were assumed.
         structure: structure of the function's result.
+        on_device: whether an argument or a captured array is JAX's, so that results stay JAX arrays.
     """
 
     compiled: Compiled
     constants: list[Any]
     guards: list[Guard]
     structure: tree.Structure
+    on_device: bool
 
     def first_miss(self, values: Sequence[Any]) -> int | None:
         """The first guard whose value differs from what was assumed."""
@@ -69,12 +72,10 @@ class Paths:
 
     Attributes:
         paths: the paths.
-        on_device: whether an argument is a JAX array, so that results stay JAX arrays.
         swaps_bytes: whether an argument has the byte order of another machine.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
-        self.on_device = any(is_jax(x) for x in leaves)
         self.swaps_bytes = any(_native(x) is not x for x in leaves)
         self.paths: list[Path] = []
         self._has_warned = False
@@ -95,10 +96,12 @@ class Paths:
                     stacklevel=4,
                 )
 
-    def find(self, seen: Path, miss: int, values: Sequence[Any]) -> Path | None:
-        """A path that assumes what `seen` did before its guard `miss`, and the actual outcome there."""
+    def find(self, miss: int, values: Sequence[Any], tried: Sequence[Path]) -> Path | None:
+        """A path, not tried yet, that assumes the actual outcomes of the guards up to number `miss`."""
         for path in self.paths:
-            if len(path.guards) > miss and all(_equal(path.guards[i].expected, values[i]) for i in range(miss + 1)):
+            if any(path is t for t in tried) or len(path.guards) <= miss:
+                continue
+            if all(_equal(path.guards[i].expected, values[i]) for i in range(miss + 1)):
                 return path
         return None
 
@@ -180,14 +183,16 @@ def jit(
         return call
 
     def new_path(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
-        traced = _trace_guarded(function, leaves, rebuild(how))
+        with _collector_paused():
+            traced = _trace_guarded(function, leaves, rebuild(how))
+            program = simplify(traced.program)
         guards = traced.builder.guards
         # A path whose guards miss is followed by another one, which still needs the arguments.
         given = {i % len(args) for i in donated if -len(args) <= i < len(args)}
         donated_leaves = () if guards else _donated_leaves(given, args, statics.among(len(args)))
-        return Path(
-            Compiled(simplify(traced.program), donated_leaves), _on_device(traced.captured), guards, traced.structure
-        )
+        on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
+        constants = _on_device(traced.captured)
+        return Path(Compiled(program, donated_leaves), constants, guards, traced.structure, on_device)
 
     @functools.wraps(function)
     def jit_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -203,7 +208,7 @@ def jit(
         if paths.swaps_bytes:
             leaves = [_native(x) for x in leaves]
         outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
-        if not paths.on_device:
+        if not path.on_device:
             outs = [to_numpy(x) for x in outs]
         return tree.unflatten(path.structure, outs)
 
@@ -211,17 +216,35 @@ def jit(
         """JAX's `Lowered` object for these arguments."""
         _, leaves, how = prepare(args, kwargs)
         path = new_path(leaves, how, args)
-        return path.compiled.lower(*leaves, *path.constants)
+        with _collector_paused():
+            return path.compiled.lower(*leaves, *path.constants)
 
     compiled = named(jit_of_f, function, "jit")
     compiled.lower = lower  # type: ignore[attr-defined]
     return compiled
 
 
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep Python's cyclic garbage collector from running.
+
+    Tracing and lowering a long function make many objects and drop few, so collections in between find nothing and
+    cost up to a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _run_paths(
     paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[], Path]
 ) -> tuple[list[Any], Path]:
     path: Path | None = paths.paths[0] if paths.paths else None
+    tried: list[Path] = []
     while path is not None:
         outs = path.compiled(*leaves, *path.constants)
         if not path.guards:
@@ -237,7 +260,9 @@ def _run_paths(
         if miss is None:
             paths.use(path)
             return outs[:count], path
-        path = paths.find(path, miss, values)
+        # Each path is tried once: two programs may round a predicate to either side of where it changes.
+        tried.append(path)
+        path = paths.find(miss, values, tried)
     path = trace()
     # Where rounding makes XLA and NumPy differ over a predicate, this path has been compiled before.
     path = next((p for p in paths.paths if p.assumes_the_same(path)), path)
@@ -437,5 +462,6 @@ def _bind(program: Program, count: int, captured: Sequence[Any]) -> Program:
 
 def _constant(x: Any) -> Const:
     type = type_of(x)
-    array = np.asarray(x)
+    # The program is kept, so it must not change with the array.
+    array = np.array(x)
     return literal(array[()], type) if type.shape == () else Const(array, type)

@@ -79,7 +79,8 @@ def literal(value: Any, type: ArrayType) -> Const:
         value: a number, standing for an array filled with it, or an array of the type's shape.
         type: type of the constant.
     """
-    number = (type, value.__class__, value) if value.__class__ in (float, int) and value else None
+    # Zeros differ in sign, which Python's equality does not see.
+    number = (type, value.__class__, value or str(value)) if value.__class__ in (float, int) else None
     const = _literals.get(number)
     if const is not None:
         return const

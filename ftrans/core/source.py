@@ -110,6 +110,17 @@ class attributed_to:
         _attributed.reset(self._token)
 
 
+def line_of_error(error: BaseException) -> Line | None:
+    """The innermost line of user code that an exception passed through."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not _is_internal.get(code.co_filename, _internal(code.co_filename)):
+            found = Line(code, trace.tb_lasti)
+        trace = trace.tb_next
+    return found
+
+
 def at_line(line: Line | None) -> str:
     """`" (at file:line: code)"`, or nothing where the line is unknown: the end of an error message."""
     return f"\n  at {line.describe()}" if line is not None else ""

@@ -18,7 +18,7 @@ import numpy as np
 
 from .printer import Names
 from .program import Atom, Const, Eqn, Program, Var
-from .source import Line
+from .source import Line, attributed_line
 
 _FILENAME = "<ftrans program>"
 # Where the namespace of a program's function holds the user's lines.
@@ -180,13 +180,10 @@ def function_of(program: Program) -> Callable[..., list[Any]]:
 def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
     """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
     function = program.derive("function", lambda: function_of(program))
-    geterr, errstate = np.geterr, np.errstate
 
     def run(args: Sequence[Any]) -> list[Any]:
-        modes: Any = geterr()
-        modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
         try:
-            with errstate(call=_warn, **modes):
+            with warnings_at_user_line():
                 return function(*args)
         except Exception as error:
             _add_line(error)
@@ -195,16 +192,23 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
     return run
 
 
+def warnings_at_user_line() -> np.errstate:
+    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
+    modes: Any = np.geterr()
+    modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
+    return np.errstate(call=_warn, **modes)
+
+
 def _warn(kind: str, flag: int) -> None:
-    frame = sys._getframe(1)
-    while frame is not None:
+    line, frame = None, sys._getframe(1)
+    while frame is not None and line is None:
         line = _line_at(frame, frame.f_lineno)
-        if line is not None:
-            message = f"{kind} encountered in `{line.text}`"
-            warnings.warn_explicit(message, RuntimeWarning, line.filename, line.number)
-            return
         frame = frame.f_back  # type: ignore[assignment]
-    warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
+    line = line or attributed_line()
+    if line is None:
+        warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
 
 
 def _add_line(error: Exception) -> None:

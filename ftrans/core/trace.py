@@ -23,6 +23,7 @@ import numpy as np
 
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
+from .straightline import warnings_at_user_line
 from .types import ArrayType, type_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 _COPY_BYTES = 1 << 16
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
-_MOST_NODES = 100_000
+_MOST_NODES = 200_000
+# What is derived from a program takes about as much memory as this many nodes for each of its equations.
+_DERIVED_NODES = 8
 
 
 class TracerLeak(RuntimeError):
@@ -131,7 +134,12 @@ class _Root(Node):
 
 
 class _Trie:
-    """The shared roots of traced programs, thrown away together when they have grown too large."""
+    """The shared roots of traced programs, thrown away together when they have grown too large.
+
+    Attributes:
+        roots: the roots, by the types of the explicit inputs.
+        count: how much hangs on them, in nodes.
+    """
 
     def __init__(self) -> None:
         self.roots: dict[tuple[ArrayType, ...], _Root] = {}
@@ -210,7 +218,7 @@ class Builder:
             for var in eqn.outputs:
                 self.definitions[var] = eqn
         else:
-            key = (primitive, line, *atoms, *params.values())
+            key = (primitive, line, *atoms, *params.items())
             node = self.node.children.get(key)
             if node is None:
                 node = self._add(key, Node(self.node, eqn=_new_eqn(primitive, atoms, params, line)))
@@ -349,6 +357,7 @@ class Builder:
         program = programs.get(key)
         if program is None:
             program = programs.setdefault(key, Program(name, inputs, self.node.eqns(), atoms))
+            _trie.count += _DERIVED_NODES * len(program.eqns)
         return program
 
     # Concrete values
@@ -399,7 +408,7 @@ class Builder:
                 )
             )
         symbolic = any(isinstance(x, Tracer) for x in leaves)
-        with recording_in(self.parent if symbolic else None):
+        with recording_in(self.parent if symbolic else None), warnings_at_user_line():
             for eqn in reversed(slice_):
                 operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]
                 if not symbolic:
@@ -511,9 +520,8 @@ def leak_error(tracer: Tracer) -> TracerLeak:
     )
 
 
-def current_builder() -> Builder | None:
-    """The builder of the innermost trace that is running, if any."""
-    return _current.get()
+# The builder of the innermost trace that is running, or None.
+current_builder = _current.get
 
 
 class recording_in:

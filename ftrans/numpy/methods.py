@@ -91,7 +91,11 @@ def _to_bool(self: Tracer) -> bool:
 
 def _to_index(self: Tracer) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
-        raise TypeError(f"only a traced integer scalar can be an index, not {self.type}{at_line(user_line())}")
+        error = TypeError(
+            f"only a traced integer scalar can be an index of a plain NumPy array, not {self.type}; write "
+            f"ftrans.numpy.asarray(table)[i] or np.take(table, i){at_line(user_line())}"
+        )
+        raise refuse(error)
     try:
         return int(self.builder.concretize(self, "a Python integer from"))
     except ConcretizationError as error:
@@ -110,8 +114,9 @@ def _to_float(self: Tracer) -> float:
     error = TypeError(
         f"float() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
-        "write x.astype(float), and to fill an array with traced values start from np.zeros_like(x) or "
-        "ftrans.numpy.zeros(shape)" + at_line(user_line())
+        "write x.astype(float), to fill an array with traced values start from np.zeros_like(x) or "
+        "ftrans.numpy.zeros(shape), and for a list of traced values write ftrans.numpy.array([...])"
+        + at_line(user_line())
     )
     raise refuse(error)
 

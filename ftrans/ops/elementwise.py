@@ -214,10 +214,14 @@ def _multiply_exactly(a: Any, b: Any) -> bool:
 def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
     """A function of `jax.lax` for numbers, and what it means for booleans, where NumPy takes both."""
 
-    def call(x: Any, y: Any) -> Any:
-        from jax import lax
+    functions: list[Any] = []
 
-        return getattr(lax, of_booleans if x.dtype == np.bool_ else of_numbers)(x, y)
+    def call(x: Any, y: Any) -> Any:
+        if not functions:
+            from jax import lax
+
+            functions.extend((getattr(lax, of_numbers), getattr(lax, of_booleans)))
+        return functions[x.dtype.kind == "b"](x, y)
 
     return call
 

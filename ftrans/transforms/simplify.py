@@ -73,14 +73,14 @@ def _rewrite(program: Program) -> tuple[Program, bool]:
         folded = _fold(eqn, operands)
         if folded is not None:
             return [Tracer(builder, folded)]
-        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.values())
+        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.items())
         results = known.get(key)
         if results is None:
             results = known[key] = builder.repeat(eqn, operands)
         return results
 
     def apply_with_programs(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.values())
+        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.items())
         results = known.get(key)
         if results is None:
             with attributed_to(eqn.line):
@@ -99,9 +99,11 @@ def _rewrite(program: Program) -> tuple[Program, bool]:
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
     """The constant that an equation of constants computes, or None."""
-    consts = [x.atom for x in operands if x.atom.__class__ is Const]
-    if len(consts) != len(operands):
-        return None
+    consts = []
+    for x in operands:
+        if not isinstance(x.atom, Const):
+            return None
+        consts.append(x.atom)
     type = eqn.outputs[0].type
     splats = bool(consts) and eqn.primitive.broadcasts and all(c.is_splat for c in consts)
     if not splats and max([type.size, *(c.type.size for c in consts)]) > _FOLDED_SIZE:
