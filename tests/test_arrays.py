@@ -118,6 +118,13 @@ def test_read_only_and_subclass_inputs() -> None:
     assert_close(ft.jit(energy)(x), np.asarray(energy(X))[()])
 
 
+def test_arrays_of_another_byte_order() -> None:
+    x = X.astype(X.dtype.newbyteorder())
+    assert_close(ft.grad(energy)(x), slope(X))
+    assert_close(ft.jit(ft.grad(energy))(x), slope(X))
+    assert_close(ft.jit(lambda y: y * x)(X), X * X)
+
+
 def test_zero_dimensional_arrays() -> None:
     assert_close(ft.grad(energy)(np.array(2.0)), np.float64(slope(2.0)))
     assert_close(ft.grad(energy)(np.float64(2.0)), np.float64(slope(2.0)))
@@ -158,6 +165,7 @@ def test_one_jax_array_is_enough() -> None:
     assert_jax(ft.jit(lambda x, y: x * y)(X, on_jax(X)), X * X)
     weights = on_jax(X)
     assert_jax(ft.grad(lambda x: np.sum(x * fnp.sin(weights)))(X), np.sin(X))
+    assert_jax(ft.jit(lambda x: x * weights)(X), X * X)
 
 
 def test_jax_float32_stays_float32() -> None:

@@ -112,6 +112,29 @@ def test_complex_gradients() -> None:
     assert_close(pushed, 1j * np.exp(z))
 
 
+def test_complex_jacobians() -> None:
+    z, x = np.array([1.0 + 2.0j, -0.5 + 0.3j]), np.array([0.5, 2.0])
+    # Real arguments, complex results: one tangent tells all of a column.
+    assert_close(ft.jacobian(lambda x: np.exp(1j * x))(x), np.diag(1j * np.exp(1j * x)))
+    assert_close(ft.jacfwd(lambda x: np.exp(1j * x))(x), np.diag(1j * np.exp(1j * x)))
+    # Complex arguments, real results: one cotangent tells all of a row.
+    assert_close(ft.jacobian(lambda z: np.abs(z) ** 2)(z), np.diag(2 * np.conj(z)))
+    assert_close(ft.jacrev(lambda z: np.abs(z) ** 2)(z), np.diag(2 * np.conj(z)))
+
+
+@pytest.mark.parametrize(
+    ("jacobian", "f", "x"),
+    [
+        (ft.jacrev, lambda x: np.exp(1j * x), np.ones(2)),
+        (ft.jacfwd, lambda z: np.abs(z), 1j * np.ones(2)),
+        (ft.jacobian, lambda z: z**2, 1j * np.ones(2)),
+    ],
+)
+def test_jacobians_that_would_lose_half_of_a_complex_derivative(jacobian: Any, f: Any, x: Any) -> None:
+    with pytest.raises(TypeError, match=r"(?s)half of the derivative.*test_derivatives\.py"):
+        jacobian(f)(x)
+
+
 def test_complex_eigenvectors_where_their_phase_does_not_matter() -> None:
     a = np.array([[2.0, 0.5 + 0.3j], [0.5 - 0.3j, 1.0]])
     t = np.array([[0.1, 0.2 - 0.4j], [0.2 + 0.4j, -0.3]])
@@ -463,6 +486,21 @@ def test_python_numbers_count_as_float64() -> None:
         slope = ft.grad(lambda x: x**2)(x)
         assert type(slope) is np.float64
         assert slope == 2.0 * x
+
+
+def test_python_integers_count_as_float64_in_a_trace() -> None:
+    assert ft.jit(ft.grad(lambda x: x**2))(3) == 6.0
+    assert ft.grad(lambda x: x * ft.grad(lambda y: y**2)(3))(1.0) == 6.0
+    with pytest.raises(TypeError, match="i64"):
+        ft.jit(ft.grad(lambda x: x**2))(np.int64(3))
+
+
+def test_zeros_keep_their_sign() -> None:
+    f = lambda x: np.copysign(x, -0.0) + 10 * np.copysign(x, 0.0)  # noqa: E731
+    for x in (2.0, np.array([2.0])):
+        assert_close(ft.jvp(f, (x,), (np.ones_like(x),))[0], np.asarray(18.0 * np.ones_like(x))[()])
+    assert ft.grad(lambda x: np.arctan2(0.0, -abs(x)) + np.arctan2(-0.0, -abs(x)))(1.0) == 0.0
+    assert ft.trace(lambda x: np.arctan2(-0.0, x))(-1.0)(-1.0)[0] == -np.pi
 
 
 def test_python_numbers_are_weak() -> None:

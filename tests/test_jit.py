@@ -183,6 +183,24 @@ def test_donated_arrays_may_be_overwritten() -> None:
     assert_close(y, X)
 
 
+def test_donation_counts_static_arguments() -> None:
+    with jax.enable_x64(True):
+        x, y = jax.numpy.asarray(X), jax.numpy.asarray(X)
+    compiled = ft.jit(lambda n, x, y: x * n + y, static_argnums=0, donate_argnums=2)
+    assert_close(np.asarray(compiled(2, x, y)), 3 * X)
+    assert y.is_deleted()
+    assert not x.is_deleted()
+
+
+def test_static_arguments_that_python_holds_to_be_equal() -> None:
+    f = ft.jit(lambda x, n: x * n if isinstance(n, bool) else x * n + type(n)(1), static_argnums=1)
+    x = np.array([1, 2])
+    for n in (1, True, 1.0, 1):
+        assert_close(f(x, n), x * n if n is True else x * n + type(n)(1))
+    sign = ft.jit(lambda x, zero: np.copysign(x, zero), static_argnums=1)
+    assert [sign(1.0, zero) for zero in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0]
+
+
 # Guarded paths
 
 

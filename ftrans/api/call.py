@@ -76,7 +76,7 @@ def trace_flat(
             if refused is not None and (error.__cause__ is refused or str(error).startswith("only integers, slices")):
                 raise refused from None
             raise
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             if error is not builder.refused and _met_object_array(error):
                 raise _object_array_error(error) from None
             raise
@@ -99,13 +99,18 @@ def trace_flat(
     return Traced(program, builder.captured, structure, builder), rebuild_aux
 
 
-def _met_object_array(error: TypeError) -> bool:
+_OF_OBJECT_ARRAYS = ("loop of ufunc does not support argument", "dtype('O')", "not supported for the input types")
+
+
+def _met_object_array(error: TypeError | AttributeError) -> bool:
     """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
-    text = str(error)
-    return "loop of ufunc does not support argument" in text or ("Cannot cast ufunc" in text and "dtype('O')" in text)
+    if isinstance(error, AttributeError):
+        # A ufunc of objects calls the method of its own name on each of them.
+        return isinstance(getattr(np, error.name or "", None), np.ufunc)
+    return any(text in str(error) for text in _OF_OBJECT_ARRAYS)
 
 
-def _object_array_error(error: TypeError) -> TypeError:
+def _object_array_error(error: Exception) -> TypeError:
     return TypeError(
         "NumPy cannot do this with an array of Python objects, which is what np.array makes of a list that holds "
         "traced values; write ftrans.numpy.array([...]) or np.stack([...]) for an array that is traced"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ from .call import Traced, name_of, named, trace_flat, type_name
 
 _NUMBERS = (float, int, bool, complex)
 _MOST_PATHS = 32
+# Captured arrays up to this size are constants to XLA, which folds them; larger ones are passed on each call.
+_EMBEDDED_BYTES = 1 << 16
 
 
 class Path(NamedTuple):
@@ -158,24 +161,25 @@ def jit(
             # The usual call, without containers, is spared the cost of taking them apart.
             keys = [_leaf_key(x) for x in args]
             if None not in keys:
-                return tuple(keys), list(args), (None, None)
+                return tuple(keys), list(args), (None, None, False)
         static: Any = None
         if has_statics:
             static, args, kwargs = statics.take(args, kwargs)
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = tree.flatten((args, kwargs) if kwargs else args)
         keys = [_leaf_key(x) for x in leaves]
         if None in keys:
             raise _not_an_array(function, keys.index(None), leaves, args, kwargs)
-        key = (structure, static and _exactly(static), tuple(keys))
-        return key, leaves, (structure, static)
+        key = (structure, bool(kwargs), static and _exactly(static), tuple(keys))
+        return key, leaves, (structure, static, bool(kwargs))
 
     def rebuild(how: Any) -> Callable[[list[Any]], Any]:
-        structure, static = how
+        structure, static, has_kwargs = how
 
         def call(values: list[Any]) -> Any:
             if structure is None:
                 return function(*values)
-            new_args, new_kwargs = tree.unflatten(structure, values)
+            whole = tree.unflatten(structure, values)
+            new_args, new_kwargs = whole if has_kwargs else (whole, {})
             if static is not None:
                 new_args, new_kwargs = statics.put_back(static, new_args, new_kwargs)
             return function(*new_args, **new_kwargs)
@@ -185,13 +189,14 @@ def jit(
     def new_path(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
         with _collector_paused():
             traced = _trace_guarded(function, leaves, rebuild(how))
-            program = simplify(traced.program)
+            program, captured = _bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
+            program = simplify(program)
         guards = traced.builder.guards
         # A path whose guards miss is followed by another one, which still needs the arguments.
         given = {i % len(args) for i in donated if -len(args) <= i < len(args)}
         donated_leaves = () if guards else _donated_leaves(given, args, statics.among(len(args)))
         on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
-        constants = _on_device(traced.captured)
+        constants = _on_device(captured)
         return Path(Compiled(program, donated_leaves), constants, guards, traced.structure, on_device)
 
     @functools.wraps(function)
@@ -444,24 +449,29 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
                 ) from None
         weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
         traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
-        return simplify(_bind(traced.program, len(leaves), traced.captured))
+        return simplify(_bind(traced.program, len(leaves), traced.captured, math.inf)[0])
 
     return trace_of_f
 
 
-def _bind(program: Program, count: int, captured: Sequence[Any]) -> Program:
-    """`program` with its captured inputs as constants."""
-    if not captured:
-        return program
-    builder = Builder(program.in_types[:count], NoWitness("the program is bound to constants"))
+def _bind(program: Program, count: int, captured: Sequence[Any], most_bytes: float) -> tuple[Program, list[Any]]:
+    """`program` with captured inputs up to a size as constants, and the captured values that stay inputs."""
+    is_bound = [type_of(x).nbytes <= most_bytes for x in captured]
+    if not any(is_bound):
+        return program, list(captured)
+    rest = [x for x, b in zip(captured, is_bound, strict=True) if not b]
+    types = [*program.in_types[:count], *map(type_of, rest)]
+    builder = Builder(types, NoWitness("the program is bound to constants"))
     with building(builder):
-        consts = [Tracer(builder, _constant(x)) for x in captured]
-        outs = inline(program, [*builder.inputs(), *consts])
-        return builder.finish(outs, program.name)
+        inputs = builder.inputs()
+        others = iter(inputs[count:])
+        bound = [Tracer(builder, _constant(x)) if b else next(others) for x, b in zip(captured, is_bound, strict=True)]
+        outs = inline(program, [*inputs[:count], *bound])
+        return builder.finish(outs, program.name), rest
 
 
 def _constant(x: Any) -> Const:
     type = type_of(x)
     # The program is kept, so it must not change with the array.
-    array = np.array(x)
+    array = np.array(x, type.dtype)
     return literal(array[()], type) if type.shape == () else Const(array, type)

@@ -42,8 +42,8 @@ class StraightLine:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.namespace: dict[str, Any] = {"np": np}
         self.lines: list[Line | None] = [None, None]
+        self.namespace: dict[str, Any] = {"np": np, _LINES: self.lines}
         self._names = Names()
         self._last_use: dict[Var, int] = {}
         for index, eqn in enumerate(program.eqns):
@@ -173,7 +173,6 @@ def function_of(program: Program) -> Callable[..., list[Any]]:
     """
     text = StraightLine(program)
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
-    text.namespace[_LINES] = text.lines
     return text.namespace[text.name]  # type: ignore[no-any-return]
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAMESPACE = "ftrans"
 # Classes that are leaves for certain; asking about anything else takes longer, and the first time imports optree.
 _LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
+# Classes that have been met as leaves and are no dataclasses.
+_plain_leaves: set[type] = set()
 
 
 class _Leaf:
@@ -59,11 +61,12 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     import optree
 
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
-    unknown = {type(x) for x in leaves if hasattr(type(x), "__dataclass_fields__") and not hasattr(x, "dtype")}
-    if unknown:
-        for cls in unknown:
-            _register_dataclass(cls)
-        return flatten(tree)
+    for cls in {x.__class__ for x in leaves}:
+        if cls not in _plain_leaves:
+            if hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "dtype"):
+                _register_dataclass(cls)
+                return flatten(tree)
+            _plain_leaves.add(cls)
     return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)
 
 

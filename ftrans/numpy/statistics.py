@@ -57,6 +57,9 @@ def mean(
 def _ratio(total: Any, count: Any, dtype: np.dtype[Any]) -> Tracer:
     """`total / count`; a count is part of the program's structure."""
     total = asarray(total)
+    if not is_inexact(dtype):
+        dtype = np.dtype(np.float64)
+        total = cast(total, dtype)
     is_number = isinstance(count, int | float)
     return e.div(total, full_like(total, count) if is_number else operand(count, dtype, total.shape))
 
