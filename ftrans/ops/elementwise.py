@@ -286,16 +286,19 @@ class IntegerPow(Elementwise):
         return types[0]
 
     def numpy(self, *arrays: Any, exponent: int = 1) -> Any:
-        return np.power(arrays[0], exponent)
+        (x,) = arrays
+        power = np.power(x, exponent)
+        # NumPy takes powers of the small formats in a larger one.
+        return power if power.dtype == x.dtype else power.astype(x.dtype)
 
-    def python(self, operands: Sequence[str], params: Params) -> str:
+    def python(self, operands: Sequence[str], params: Params) -> str | None:
         (x,) = operands
         n = params["exponent"]
         if 2 <= n <= 3:
             return " * ".join([x] * n)
         if n == 4:
             return f"np.square({x} * {x})"
-        return {-1: f"np.reciprocal({x})", -2: f"np.reciprocal({x} * {x})"}.get(n, f"np.power({x}, {n})")
+        return {-1: f"np.reciprocal({x})", -2: f"np.reciprocal({x} * {x})"}.get(n)
 
     def xla(self, *arrays: Any, exponent: int = 1) -> Any:
         from jax import lax
@@ -528,7 +531,9 @@ def _integer_division(name: str) -> Callable[..., Any]:
         import jax.numpy as jnp
 
         if not _is_integer(x.dtype):
-            return getattr(jnp, name)(x, y)
+            quotient = getattr(jnp, name)(x, y)
+            # Older versions of JAX give NaN for a floor division by zero, where NumPy gives infinity.
+            return jnp.where(y == 0, x / y, quotient) if name == "floor_divide" else quotient
         is_zero = y == 0
         return jnp.where(is_zero, 0, getattr(jnp, name)(x, jnp.where(is_zero, 1, y))).astype(x.dtype)
 
