@@ -14,7 +14,8 @@ from checks import assert_close
 
 import ftrans as ft
 from ftrans.core import program as program_module
-from ftrans.core import straightline, trace
+from ftrans.core import straightline
+from ftrans.core import trie as trie_module
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
@@ -306,14 +307,14 @@ def test_what_is_derived_dies_with_the_program() -> None:
 
 
 def test_memory_for_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "_MOST_NODES", 40)
+    monkeypatch.setattr(trie_module, "_MOST_NODES", 40)
     monkeypatch.setattr(program_module, "_MOST_LITERALS", 10)
     for k in range(60):
         f = lambda x, k=k: np.sum(np.sin(x) ** (k % 7 + 1) * (k + 0.25))  # noqa: E731
         n = k % 7 + 1
         expected = (k + 0.25) * n * np.sin(X) ** (n - 1) * np.cos(X)
         assert_close(ft.grad(f)(X), expected)
-    assert trace._trie.count < 200
+    assert trie_module.trie.count < 200
 
 
 # Evaluation comes after tracing, and is reported at the user's line

@@ -15,7 +15,7 @@ in that way are the program's *guards*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,7 @@ import numpy as np
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
 from .straightline import warnings_at_user_line
+from .trie import Node, Root, trie
 from .types import ArrayType, type_of
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 _COPY_BYTES = 1 << 16
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
-_MOST_NODES = 200_000
-# What is derived from a program takes about as much memory as this many nodes for each of its equations.
-_DERIVED_NODES = 8
 
 
 class TracerLeak(RuntimeError):
@@ -100,64 +98,6 @@ class Tracer:
         return None if eqn is None else eqn.line
 
 
-class Node:
-    """A place in the trie of programs: all that was recorded up to one equation (or capture)."""
-
-    __slots__ = ("children", "eqn", "parent", "programs", "scalars", "var")
-
-    def __init__(self, parent: Node | None, eqn: Eqn | None = None, var: Var | None = None) -> None:
-        self.parent = parent
-        self.eqn = eqn
-        self.var = var
-        self.children: dict[Any, Node] = {}
-        self.programs: dict[Any, Program] | None = None
-        self.scalars: dict[Const | Line | None, int] | None = None
-
-    def eqns(self) -> list[Eqn]:
-        """The equations on the path to this place."""
-        found: list[Eqn] = []
-        node: Node | None = self
-        while node is not None:
-            if node.eqn is not None:
-                found.append(node.eqn)
-            node = node.parent
-        found.reverse()
-        return found
-
-
-class _Root(Node):
-    __slots__ = ("inputs",)
-
-    def __init__(self, types: Iterable[ArrayType]) -> None:
-        super().__init__(None)
-        self.inputs = tuple(Var(t) for t in types)
-
-
-class _Trie:
-    """The shared roots of traced programs, thrown away together when they have grown too large.
-
-    Attributes:
-        roots: the roots, by the types of the explicit inputs.
-        count: how much hangs on them, in nodes.
-    """
-
-    def __init__(self) -> None:
-        self.roots: dict[tuple[ArrayType, ...], _Root] = {}
-        self.count = 0
-
-    def root(self, types: tuple[ArrayType, ...], is_outermost: bool) -> _Root:
-        # Not within a trace: equal sub-programs of one program are to be one object.
-        if self.count > _MOST_NODES and is_outermost:
-            self.roots, self.count = {}, 0
-        root = self.roots.get(types)
-        if root is None:
-            root = self.roots[types] = _Root(types)
-        return root
-
-
-_trie = _Trie()
-
-
 class Guard(NamedTuple):
     """A value that control flow in Python assumed: the atom, the value it had, and the line that asked."""
 
@@ -186,7 +126,7 @@ class Builder:
     ) -> None:
         self.parent = _current.get()
         self.shared = shared
-        self.root = _trie.root(tuple(types), self.parent is None) if self.shared else _Root(types)
+        self.root = trie.root(tuple(types), self.parent is None) if self.shared else Root(types)
         self.node: Node = self.root
         self.is_open = True
         self.guards: list[Guard] = []
@@ -242,7 +182,7 @@ class Builder:
         return [Tracer(self, v) for v in new.outputs]
 
     def _add(self, key: Any, node: Node) -> Node:
-        _trie.count += 1
+        trie.count += 1
         return self.node.children.setdefault(key, node)
 
     def eqns(self) -> list[Eqn]:
@@ -357,7 +297,7 @@ class Builder:
         program = programs.get(key)
         if program is None:
             program = programs.setdefault(key, Program(name, inputs, self.node.eqns(), atoms))
-            _trie.count += _DERIVED_NODES * len(program.eqns)
+            trie.count_program(program)
         return program
 
     # Concrete values
