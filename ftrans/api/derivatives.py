@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -124,6 +124,16 @@ def _all_arguments(primals: Sequence[Any]) -> tuple[int, ...]:
     return tuple(range(len(primals)))
 
 
+def _zeros(types: Sequence[ArrayType]) -> list[Any]:
+    """An array of zeros of each type."""
+    return [np.zeros(t.shape, t.dtype) for t in types]
+
+
+def _with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[ArrayType]) -> list[Any]:
+    """The next given tangent or cotangent where there is one, zeros of the type elsewhere."""
+    return [next(given) if g else np.zeros(t.shape, t.dtype) for g, t in zip(is_given, types, strict=True)]
+
+
 def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
     """The leaves of a tangent or cotangent, checked against the types that it must have."""
     leaves, given_structure = tree.flatten(given)
@@ -236,9 +246,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             if a
         ]
         cts = iter(run(parts.linear, [*residuals, *wanted]))
-        has_ct = [
-            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)
-        ]
+        has_ct = _with_zeros(cts, parts.in_active, chosen.types)
         return tree.unflatten(chosen.structure, has_ct)
 
     out = tree.unflatten(traced.structure, outs[:count])
@@ -275,9 +283,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
         given = _checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
         results = iter(run(parts.linear, [*residuals, *given]))
         types = traced.program.out_types
-        full = [
-            next(results) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.out_active, types, strict=True)
-        ]
+        full = _with_zeros(results, parts.out_active, types)
         return tree.unflatten(traced.structure, full)
 
     return tree.unflatten(traced.structure, outs[:count]), push
@@ -305,16 +311,14 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     program = traced.program
     parts = d.pullback(program, _active(chosen, traced))
     _require_linear(f, program, parts, traced.captured, len(chosen.leaves))
-    zeros = [np.zeros(t.shape, t.dtype) for t in chosen.types]
+    zeros = _zeros(chosen.types)
     residuals = run(parts.values, [*zeros, *traced.captured])[len(program.outputs) :]
 
     def transposed(cotangent: Any) -> Any:
         given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
         wanted = [ct for ct, a in zip(given, parts.out_active, strict=True) if a]
         cts = iter(run(parts.linear, [*residuals, *wanted]))
-        full = [
-            next(cts) if a else np.zeros(t.shape, t.dtype) for a, t in zip(parts.in_active, chosen.types, strict=True)
-        ]
+        full = _with_zeros(cts, parts.in_active, chosen.types)
         return tree.unflatten(chosen.structure, full)
 
     return transposed
@@ -329,7 +333,7 @@ def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Se
     if eqn is None and inputs.isdisjoint(residuals):
         if any(isinstance(x, Tracer) for x in captured):
             return
-        zeros = [np.zeros(t.shape, t.dtype) for t in program.in_types[:count]]
+        zeros = _zeros(program.in_types[:count])
         if not any(np.any(y) for y in run(program, [*zeros, *captured])):
             return
     raise TypeError(

@@ -99,11 +99,6 @@ def literal(value: Any, type: ArrayType) -> Const:
     return const
 
 
-def splat_value(atom: Atom) -> Any:
-    """The number that a constant is filled with, or None for anything else."""
-    return atom.value if isinstance(atom, Const) and atom.is_splat else None
-
-
 class Eqn:
     """One equation: `outputs = primitive(*operands, **params)`, and the user's line that asked for it."""
 
