@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+import control_samples  # noqa: F401
 import jax
 import numpy as np
+import samples  # noqa: F401
 from checks import TOLERANCES, assert_all_close
-from samples import SAMPLES
-from sampling import Sample
+from sampling import SAMPLES, Sample
 
 from ftrans.core.interpret import evaluate
 from ftrans.xla.execute import run_program

@@ -1,4 +1,4 @@
-"""The rules of every primitive, on every sample of the table in samples.py."""
+"""The rules of every primitive, on every sample of the table in samples.py and control_samples.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import itertools
 import pkgutil
 from typing import Any
 
+import control_samples  # noqa: F401
 import numpy as np
 import pytest
+import samples  # noqa: F401
 from checks import (
     DIFFERENCES,
     assert_all_close,
@@ -27,8 +29,7 @@ from checks import (
     spread,
     through_xla,
 )
-from samples import FAILURES, KINKS, MISFITS, SAMPLES
-from sampling import Failure, Kink, Misfit, Sample, directions, program_of
+from sampling import FAILURES, KINKS, MISFITS, SAMPLES, Failure, Kink, Misfit, Sample, directions, program_of
 
 import ftrans.control
 import ftrans.ops
