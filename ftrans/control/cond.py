@@ -10,10 +10,12 @@ import numpy as np
 from ..core.interpret import evaluate, inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
-from ..core.trace import Tracer
-from ..core.types import ArrayType, is_inexact
-from ..ops.elementwise import eq, stop_gradient
-from ..ops.shapes import full_like, splat, with_batch_axis
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType
+from ..ops.elementwise import convert, eq, stop_gradient
+from ..ops.indexing import Gather, gather
+from ..ops.reductions import ArgExtremum, Reduction, argmax, reduce_or
+from ..ops.shapes import StructuralPrimitive, full_like, splat, with_batch_axis
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -38,13 +40,16 @@ from .subprograms import (
 
 Branches = tuple[Program, ...]
 _INDEX = ArrayType((), np.int64)
+# XLA computes all branches of so many elements, rather than branch.
+_CHEAP_SIZE = 1 << 12
+_CHEAP = (StructuralPrimitive, Reduction, ArgExtremum, Gather)
 
 
 class Cond(Primitive):
     """The results of `branches[index]` on the operands that follow `index`, an int64 in range.
 
-    Where `index` is batched every branch runs on the whole batch, and each lane takes its results from its own branch;
-    derivatives of the lanes that a branch did not run for never reach the batched operands, finite or not.
+    Where `index` is batched, a branch that some lanes want runs on the whole batch: the other lanes get the operands of
+    the first lane that wants it, so that it meets no operands that nobody meant for it.
     """
 
     name = "cond"
@@ -68,10 +73,20 @@ class Cond(Primitive):
 
         if not is_jax_tracer(index):
             return lower(branches[int(index)], arrays)
+        if all(map(_is_cheap, branches)):
+            return self._select(index, arrays, branches)
         functions = [lambda *xs, branch=branch: lower(branch, xs) for branch in branches]
         if len(branches) == 2:
             return list(lax.cond(index != 0, *reversed(functions), *arrays))
         return list(lax.switch(index, functions, *arrays))
+
+    def _select(self, index: Any, arrays: Sequence[Any], branches: Branches) -> list[Any]:
+        """The results by computing all branches, which for short ones takes less time than branching."""
+        import jax.numpy as jnp
+
+        outs = [lower(branch, arrays) for branch in branches]
+        tests = [index == i for i in range(len(branches) - 1)]
+        return [jnp.select(tests, column[:-1], column[-1]) for column in zip(*outs, strict=True)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, branches: Branches) -> Any:
         index, *xs = primals
@@ -117,11 +132,11 @@ class Cond(Primitive):
         results: list[Tracer] = []
         for number, branch in enumerate(branches):
             mine = eq(index, full_like(index, number))
-            operands = [_only_for(mine, x) if b and is_inexact(x.dtype) else x for x, b in zip(xs, flags, strict=True)]
-            derived = batch_program(branch, size, flags)
-            outs = inline(simplify_program(derived.program), operands)
-            lanes = [with_batch_axis(size, y, b) for y, b in zip(outs, derived.out_batched, strict=True)]
-            results = [lanewise_select(mine, y, z) for y, z in zip(lanes, results, strict=True)] if results else lanes
+            program = branch.derive(("wanted lanes", size, flags), lambda b=branch: _wanted_lanes(b, size, flags))
+            nothing = rewired(program, range(len(program.inputs)), program.out_types)
+            wanted = convert(reduce_or(mine, axes=(0,)), dtype=_INDEX.dtype)
+            outs = self(wanted, mine, *xs, branches=(nothing, program))
+            results = [lanewise_select(mine, y, z) for y, z in zip(outs, results, strict=True)] if results else outs
         return results, [True] * len(results)
 
     def simplify(self, operands: Sequence[Tracer], *, branches: Branches) -> list[Any] | None:
@@ -193,9 +208,27 @@ def _shared_results(branches: Branches) -> list[Const | tuple[str, int] | None]:
     return found
 
 
-def _only_for(mine: Tracer, x: Tracer) -> Tracer:
-    """`x`, with a derivative in the lanes flagged in `mine` only."""
-    return lanewise_select(mine, x, stop_gradient(x))
+def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
+    """The batched branch as a program of which lanes want it, then its operands; all results have the batch axis."""
+    derived = batch_program(branch, size, flags, (True,) * len(branch.outputs))
+    builder = Builder([ArrayType((size,), np.bool_), *derived.program.in_types])
+    with building(builder):
+        mine, *xs = builder.inputs()
+        if size and any(flags):
+            first = argmax(mine, axis=0)
+            stand_ins = [gather(stop_gradient(x), first) if f else x for x, f in zip(xs, flags, strict=True)]
+            xs = [
+                lanewise_select(mine, x, with_batch_axis(size, y, False)) if f else x
+                for x, y, f in zip(xs, stand_ins, flags, strict=True)
+            ]
+        return simplify_program(builder.finish(inline(derived.program, xs), branch.name))
+
+
+def _is_cheap(program: Program) -> bool:
+    """Whether computing a branch in vain costs less than branching, and does no harm."""
+    if sum(v.type.size for e in program.eqns for v in e.outputs) > _CHEAP_SIZE:
+        return False
+    return all(e.primitive.broadcasts or isinstance(e.primitive, _CHEAP) for e in program.eqns)
 
 
 def _split(branches: Branches, unknown: Flags) -> SplitEqn:
