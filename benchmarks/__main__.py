@@ -11,7 +11,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import compiled, dispatch, gmm, import_time, lowering, rosenbrock, script
+from . import (
+    checkpoint,
+    compiled,
+    dispatch,
+    gmm,
+    implicit,
+    import_time,
+    lowering,
+    odeint,
+    progress,
+    rosenbrock,
+    scan,
+    script,
+    while_loop,
+)
 
 MEASURES = {
     "import": import_time.run,
@@ -19,8 +33,12 @@ MEASURES = {
     "rosenbrock": rosenbrock.run,
     "dispatch": dispatch.run,
     "lowering": lowering.run,
+    "implicit": implicit.run,
+    "while_loop": while_loop.run,
+    "odeint": odeint.run,
+    "progress": progress.run,
 }
-DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run}
+DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}
 
 
 def main() -> int:

@@ -1,7 +1,11 @@
 """ftrans: write NumPy, get exact derivatives of any order, dense or sparse, compiled by XLA."""
 
-from . import numpy
+from . import autograd, numpy
+from .api.argmin import argmin
+from .api.associative_scan import associative_scan
+from .api.checkpoint import checkpoint, residuals
 from .api.control_flow import cond, fori_loop, map, scan, switch, while_loop
+from .api.custom_rules import custom_jvp, custom_vjp
 from .api.derivatives import (
     grad,
     hessian,
@@ -17,13 +21,29 @@ from .api.derivatives import (
     value_and_jacobian,
     vjp,
 )
+from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
+from .api.implicit import fixed_point, root
 from .api.jit import jit, trace
+from .api.linear_solve import linear_solve
+from .api.odeint import odeint
+from .api.taps import tap
 from .api.vmap import vmap
+from .control.convergence import ConvergenceError
 
 __all__ = [
+    "ConvergenceError",
+    "argmin",
+    "associative_scan",
+    "autograd",
+    "checkpoint",
+    "clip_gradient",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
+    "fixed_point",
     "fori_loop",
     "grad",
+    "grad_hook",
     "hessian",
     "hvp",
     "jacfwd",
@@ -31,13 +51,21 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "linear_solve",
     "linear_transpose",
     "linearize",
     "map",
     "numpy",
+    "odeint",
+    "residuals",
+    "reverse_gradient",
+    "root",
+    "scale_gradient",
     "scan",
     "stop_gradient",
+    "straight_through",
     "switch",
+    "tap",
     "trace",
     "value_and_grad",
     "value_and_jacobian",

@@ -8,17 +8,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sampling import f32, f64, given, i32, i64, integers, misfit, normal, sample, uniform
+import numpy as np
+from sampling import (
+    boolean,
+    f32,
+    f64,
+    failure,
+    given,
+    i32,
+    i64,
+    integers,
+    invertible,
+    misfit,
+    normal,
+    positive_definite,
+    sample,
+    uniform,
+)
 
 from ftrans.control.call import call
+from ftrans.control.checkpoint import checkpoint
 from ftrans.control.cond import cond
+from ftrans.control.convergence import ConvergenceError, required
+from ftrans.control.custom_rule import Derivatives, Rule, custom
+from ftrans.control.host_call import watch
+from ftrans.control.linear_call import Name, linear_call
+from ftrans.control.linear_solve import LinearMethod, linear_solve
+from ftrans.control.rewind import rewind
+from ftrans.control.root import Search, root
 from ftrans.control.scan import scan
+from ftrans.control.tap import tap
 from ftrans.control.while_loop import while_
+from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType
 from ftrans.ops import contractions, reductions, shapes
 from ftrans.ops import elementwise as e
+from ftrans.transforms.recompute import Budget, Named
 
 
 def traced(f: Callable[..., Any], *types: ArrayType) -> Program:
@@ -55,6 +82,20 @@ def counted(x: Any, n: Any) -> Any:
 for f in (waves, product):
     sample(call, normal((3,)), normal((3,)), program=traced(f, V, V), note=f.__name__)
 sample(call, normal((3,)), integers(0, 9, ()), program=traced(counted, V, N), note="counted")
+
+
+def layers(x: Any, y: Any) -> Any:
+    x = e.tanh(contractions.dot_general(x, y, contract=((), ()), batch=((), ())))
+    total = reductions.reduce_sum(e.mul(tap(x, name="x", leaf=0, structure=tree.LEAF), x), axes=(0,))
+    return [e.exp(total), y, e.mul(total, y)]
+
+
+for policy in ("nothing", "everything", "dots", Named(("x",)), Budget(10_000)):
+    params = {"program": traced(layers, V, V), "policy": policy, "again": False}
+    sample(checkpoint, normal((3,)), normal((3,)), note=f"layers,{policy}", **params)
+params = {"program": traced(counted, V, N), "policy": "nothing", "again": True}
+sample(checkpoint, normal((3,)), integers(0, 9, ()), note="counted,again", **params)
+misfit(checkpoint, S, V, error=TypeError, program=traced(waves, V, V), policy="nothing", again=False)
 
 for functions in [(product, waves), (waves, ignoring, product), (ignoring, ignoring), (waves,)]:
     branches = tuple(traced(f, V, V) for f in functions)
@@ -155,9 +196,164 @@ def halved(x: Any) -> Any:
 
 params = repeat(below, damped, (1, 1), N, S, N, S)
 for steps in (integers(1, 5, ()), given(0, i64)):
-    sample(while_, steps, normal(()), given(0, i64), normal(()), reversible=False, note="counted", **params)
+    sample(while_, steps, normal(()), given(0, i64), normal(()), note="counted", **params)
 params = repeat(large, halved, (0, 0), S)
-sample(while_, uniform(2.1, 3.9, ()), reversible=False, note="halved", **params)
+sample(while_, uniform(2.1, 3.9, ()), note="halved", **params)
 misfit(while_, V, error=TypeError, **params)
 misfit(while_, S, error=TypeError, **repeat(lambda x: [x], halved, (0, 0), S))
 misfit(while_, S, error=TypeError, **repeat(large, lambda x: [e.convert(x, dtype=f32)], (0, 0), S))
+
+
+def there_and_back(loop: Any, back: Callable[..., Any], fixed: int, *types: ArrayType, **reverse: Any) -> Any:
+    """The parameters of a while loop with a sweep back of `back`, of constants, states and a carry of such types."""
+    return {
+        "cond": loop["cond"],
+        "body": loop["body"],
+        "back": traced(back, *types[:fixed], *loop["body"].out_types, *types[fixed:]),
+        "cond_consts": loop["cond_consts"],
+        "body_consts": loop["body_consts"],
+        "back_consts": fixed,
+        "states": len(loop["body"].outputs),
+        "max_steps": reverse.get("max_steps"),
+        "checkpoints": reverse.get("checkpoints"),
+    }
+
+
+def backwards(v: Any, i: Any, x: Any, c: Any, d: Any) -> Any:
+    return [e.add(e.mul(e.cos(x), c), e.mul(v, d)), e.mul(e.mul(x, x), d)]
+
+
+def doubled(x: Any, c: Any) -> Any:
+    return [e.mul(x, c)]
+
+
+for steps in (integers(1, 5, ()), given(0, i64)):
+    for reverse in ({}, {"checkpoints": 1}, {"max_steps": 5}):
+        params = there_and_back(repeat(below, damped, (1, 1), N, S, N, S), backwards, 1, S, S, S, **reverse)
+        operands = (steps, *[normal(())] * 2, given(0, i64), *[normal(())] * 3)
+        sample(rewind, *operands, note="counted", **params)
+params = there_and_back(repeat(large, halved, (0, 0), S), doubled, 0, S)
+sample(rewind, uniform(2.1, 3.9, ()), normal(()), note="halved", **params)
+misfit(rewind, V, S, error=TypeError, **params)
+misfit(rewind, S, V, error=TypeError, **params)
+
+
+def unseeing(*values: Any) -> None:
+    """Sees, and does nothing."""
+
+
+sample(watch, normal((3,)), see=unseeing, passed=1, sparsely=False)
+sample(watch, normal((3,)), integers(0, 9, ()), normal(()), see=unseeing, passed=2, sparsely=False)
+sample(watch, normal((3,)), integers(0, 999, ()), see=unseeing, passed=1, sparsely=True)
+misfit(watch, V, S, error=TypeError, see=unseeing, passed=1, sparsely=True)
+misfit(watch, V, error=TypeError, see=unseeing, passed=1, sparsely=True)
+
+sample(tap, normal((3,)), name="x", leaf=0, structure=tree.LEAF)
+sample(tap, integers(0, 9, (3,)), name="n", leaf=1, structure=tree.LEAF)
+
+
+# Solvers
+
+
+def times_matrix(a: Any, x: Any) -> Any:
+    return [contractions.dot_general(a, x, contract=((1,), (0,)), batch=((), ()))]
+
+
+def scaled_by(d: Any, x: Any) -> Any:
+    return [e.mul(d, x)]
+
+
+def cubic(a: Any, c: Any, x: Any) -> Any:
+    turned = contractions.dot_general(a, x, contract=((1,), (0,)), batch=((), ()))
+    return [e.sub(e.add(turned, e.mul(x, e.mul(x, x))), c)]
+
+
+M = ArrayType((3, 3), f64)
+matvec, jacobi = traced(times_matrix, M, V), traced(scaled_by, V, V)
+for name, kind in (("gmres", invertible(3, 3)), ("bicgstab", positive_definite(3, 3)), ("cg", positive_definite(3, 3))):
+    method = LinearMethod(name, name == "cg", 1e-14 if name != "bicgstab" else 1e-12, 0.0, 50, 30)
+    hermitian = (0,) if name == "cg" else ()
+    plain = {"matvec": matvec, "preconditioner": None, "method": method, "hermitian": hermitian, "looseness": 100.0}
+    sample(linear_solve, kind, normal((3,)), differentiated=(0, 1), note=name, **plain)
+    plain["preconditioner"] = jacobi
+    scale = uniform(0.9, 1.1, (3,))
+    sample(linear_solve, kind, scale, normal((3,)), differentiated=(0, 2), note=f"{name} preconditioned", **plain)
+misfit(linear_solve, M, S, error=TypeError, matvec=matvec, preconditioner=None, method=method)
+misfit(linear_solve, V, error=TypeError, matvec=traced(lambda x: [e.convert(x, dtype=f32)], V), preconditioner=None,
+       method=method)  # fmt: skip
+
+equations = traced(cubic, M, V, V)
+problem = (positive_definite(3, 3), normal((3,)))
+krylov = LinearMethod("gmres", False, 1e-14, 0.0, 50, 30)
+for linear in (None, krylov):
+    search = Search("root", "newton", 1e-12, 1e-13, 50, linear=linear)
+    sample(root, *problem, normal((3,)), differentiated=(0, 1), residual=equations, guide=None, search=search,
+           looseness=100.0, note="dense" if linear is None else "gmres")  # fmt: skip
+misfit(root, M, V, S, error=TypeError, residual=equations, guide=None, search=search)
+misfit(root, M, V, ArrayType((3,), f32), error=TypeError, residual=equations, guide=None, search=search)
+misfit(root, S, error=TypeError, residual=traced(lambda x: [x], S), guide=None, search=search)
+misfit(root, M, V, S, V, error=TypeError, residual=equations, guide=jacobi, search=search)
+
+message = "{iterations} and {residual}"
+for holds in (True, [True, True]):
+    lanes = np.shape(holds)
+    fixed = (given(holds, boolean), integers(0, 9, lanes), normal(lanes))
+    sample(required, normal((*lanes, 3)), *fixed, differentiated=(0,), message=message)
+failure(required, np.ones(3), np.bool_(False), np.int64(3), 0.5, error=ConvergenceError, message=message)
+misfit(required, V, S, N, S, error=TypeError, message=message)
+
+
+# Rules of derivatives: of sin(x) y w + n, where w is captured and n has no derivative.
+
+
+def wave(x: Any, y: Any, n: Any, w: Any) -> Any:
+    return [e.mul(e.mul(e.sin(x), y), w), n]
+
+
+def wave_fwd(x: Any, y: Any, n: Any, w: Any) -> Any:
+    return [*wave(x, y, n, w), x, e.mul(y, w), e.mul(e.sin(x), w), n]
+
+
+def wave_bwd(x: Any, yw: Any, slope: Any, n: Any, ct: Any) -> Any:
+    return [e.mul(e.mul(ct, e.cos(x)), yw), e.mul(ct, slope)]
+
+
+def wave_jvp(x: Any, y: Any, n: Any, w: Any, dx: Any, dy: Any) -> Any:
+    along = e.add(e.mul(e.mul(dx, e.cos(x)), y), e.mul(e.sin(x), dy))
+    return [*wave(x, y, n, w), e.mul(along, w)]
+
+
+def wave_tangent(x: Any, yw: Any, slope: Any, n: Any, dx: Any, dy: Any) -> Any:
+    return [e.add(e.mul(e.mul(e.cos(x), dx), yw), e.mul(slope, dy))]
+
+
+primal, fwd = traced(wave, V, V, N, V), traced(wave_fwd, V, V, N, V)
+bwd, pushed = traced(wave_bwd, V, V, V, N, V), traced(wave_jvp, V, V, N, V, V, V)
+for stated, note in [
+    (Derivatives(fwd, bwd, None), "by_vjp"),
+    (Derivatives(None, None, pushed), "by_jvp"),
+    (Derivatives(fwd, bwd, pushed), "by_both"),
+]:
+    rule = Rule(Name("wave", "reverse", None, None), primal, 3)
+    rule.define(stated)
+    operands = (normal((3,)), normal((3,)), integers(0, 9, ()), normal((3,)))
+    sample(custom, *operands, program=primal, rule=rule, outs=(0, 1), note=note)
+    sample(custom, *operands, program=fwd, rule=rule, outs=(0, 1), note=f"{note}_with_residuals")
+misfit(custom, V, V, N, S, error=TypeError, program=primal, rule=rule, outs=(0, 1))
+misfit(custom, V, V, N, V, error=TypeError, program=primal, rule=rule, outs=(1, 0))
+
+tangent = traced(wave_tangent, V, V, V, N, V, V)
+names = {"residuals": 4, "name": Name("wave", "reverse", None, None)}
+for forward, backward in ((None, bwd), (tangent, None), (tangent, bwd)):
+    sample(
+        linear_call,
+        *(normal((3,)), normal((3,)), normal((3,)), integers(0, 9, ()), normal((3,)), normal((3,))),
+        forward=forward,
+        backward=backward,
+        # Residuals are not linear operands: nothing but the tangents can be differentiated in reverse mode alone.
+        note="and".join(p.name for p in (forward, backward) if p is not None),
+        **names,
+    )
+misfit(linear_call, V, V, V, N, V, S, error=TypeError, forward=tangent, backward=None, **names)
+misfit(linear_call, V, V, V, N, V, S, error=TypeError, forward=None, backward=bwd, **names)
+misfit(linear_call, V, V, V, N, V, V, error=TypeError, forward=tangent, backward=traced(waves, V, V), **names)

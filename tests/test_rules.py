@@ -35,6 +35,9 @@ import ftrans.control
 import ftrans.ops
 from ftrans.control.call import call
 from ftrans.control.cond import cond
+from ftrans.control.custom_rule import custom
+from ftrans.control.linear_call import linear_call
+from ftrans.control.rewind import rewind
 from ftrans.control.scan import scan
 from ftrans.control.while_loop import while_
 from ftrans.core.interpret import evaluate
@@ -155,7 +158,7 @@ def outcome(program: Program, args: list[Any]) -> Any:
     with np.errstate(all="ignore"):
         try:
             return evaluate(program, args)
-        except (ValueError, ArithmeticError, IndexError) as error:
+        except (ValueError, ArithmeticError, IndexError, RuntimeError) as error:
             return type(error)
 
 
@@ -363,7 +366,7 @@ def test_batched_pullback_is_a_loop(sample: Sample) -> None:
         assert_batch_is_loop(parts.linear, rows, (known_too,) * residuals + (True,) * cotangents, 10 * sample.looseness)
 
 
-HOLDING = [s for s in ACCURATE if s.primitive in (call, cond, scan, while_)]
+HOLDING = [s for s in ACCURATE if s.primitive in (call, cond, custom, linear_call, scan, while_, rewind)]
 
 
 @each(sample=HOLDING)

@@ -16,6 +16,7 @@ from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
+from .progress import close_bars, open_bars
 
 _INTEGERS = (int, bool)
 _PYTHON_NUMBERS = (float, int, bool, complex)
@@ -47,7 +48,13 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
             return inline(program, args)
         if is_jax(x):
             return inline(program, args) if any(y.__class__ is Tracer for y in args) else run_program(program, args)
-    return evaluate(simplify(program), args)
+    count = len(open_bars)
+    try:
+        return evaluate(simplify(program), args)
+    finally:
+        # A loop that failed, or whose end nothing asked for, leaves its progress bar open.
+        if len(open_bars) > count:
+            close_bars(count)
 
 
 def trace_flat(

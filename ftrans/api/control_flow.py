@@ -6,6 +6,7 @@ reach it.  Outside of a trace the sub-programs run at once.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..control.cond import cond as cond_primitive
+from ..control.loop_steps import with_step_limit
 from ..control.scan import scan as scan_primitive
-from ..control.subprograms import rewired
+from ..control.segments import checkpointed, scan_in_segments
+from ..control.subprograms import cut, rewired
 from ..control.while_loop import while_
 from ..core import tree
 from ..core.program import Program
@@ -23,11 +26,15 @@ from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, operand, result_dtype
 from ..ops.elementwise import add, convert, maximum, minimum, ne
-from ..ops.shapes import full_like, iota
+from ..ops.shapes import full, full_like, iota
+from ..transforms.recompute import Policy
 from ..xla import is_jax_tracer
 from .call import name_of, run, trace_flat, type_name
+from .checkpoint import GivenPolicy, as_policy
+from .progress import Bar, bar_of
 
 Function = Callable[..., Any]
+Checkpoint = GivenPolicy | int | None
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
@@ -108,7 +115,14 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 
 
 def scan(
-    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    checkpoint: Checkpoint = None,
+    progress: bool | str = False,
 ) -> tuple[Any, Any]:
     """A loop over the leading axis of arrays that carries values from step to step.
 
@@ -120,7 +134,14 @@ def scan(
             ys.append(y)
         return carry, np.stack(ys)
 
-    Reverse mode keeps what it needs of each step, so its memory grows with the length.
+    Reverse mode keeps what it needs of each step, so its memory grows with the length n.  With `checkpoint`, it keeps
+    less of a step, and computes the rest again when it comes back to it:
+
+    - True: the carry (and `xs`).  `f` runs once more.
+    - a policy, as for `ft.checkpoint`: what that one says.
+    - an integer k: the carry of every k-th step.  `f` runs once more, for one segment of k steps at a time, so memory
+      is that of n / k carries and of k steps without checkpoints.
+    - "sqrt": the same with k = sqrt(n), which takes memory that grows with the square root of n.
 
     Args:
         f: `(carry, x) -> (carry, y)`.  Carry and `y` may be containers, and `y` may be None.
@@ -131,13 +152,15 @@ def scan(
         length: the number of steps; needed only without `xs`.
         reverse: whether to run from the last index to the first.  Results keep the order of `xs`.
         unroll: how many steps XLA compiles into one iteration.
+        checkpoint: what reverse mode keeps; None or False: all that it needs.
+        progress: whether to show a progress bar on stderr, or its description.  Needs tqdm.
 
     Returns:
         `(carry, ys)`: the last carry, and for each array of shape s in `y` an array of shape (length, *s).
 
     Raises:
         TypeError: `f` returns no pair, or a carry of another structure or type (both are shown, by path).
-        ValueError: leading axes of `xs` and `length` disagree.
+        ValueError: leading axes of `xs` and `length` disagree, or `checkpoint` is less than 1 or names no policy.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -149,6 +172,8 @@ def scan(
     unroll = operator.index(unroll)
     if unroll < 1:
         raise ValueError(f"unroll of scan must be at least 1, not {unroll}{at_line(user_line())}")
+
+    how = _checkpointing(checkpoint, length)
 
     def step(carry: Any, values: list[Tracer]) -> tuple[Any, Any]:
         out = f(carry, tree.unflatten(elements.structure, values))
@@ -162,10 +187,11 @@ def scan(
     first = _Leaves.of(init, "init", "scan")
     x_types = [t.with_shape(t.shape[1:]) for t in elements.types]
     body = _trace_body("scan", f, step, first, x_types)
-    return _run_scan(body, first, elements.leaves, lambda xs: xs, length, bool(reverse), unroll)
+    bar = bar_of(progress, "scan", length)
+    return _run_scan(body, first, elements.leaves, lambda xs: xs, length, bool(reverse), unroll, how, bar)
 
 
-def map(f: Function, xs: Any) -> Any:
+def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False) -> Any:
     """`f` applied to what stands at each index of the leading axis, one after the other.
 
     It takes less memory than `vmap(f)(xs)`, and more time.
@@ -173,6 +199,8 @@ def map(f: Function, xs: Any) -> Any:
     Args:
         f: function of one argument.
         xs: array, or container of arrays, of shapes (length, ...).
+        checkpoint: what reverse mode keeps of each call, as in `scan`; with True nothing but `xs`.
+        progress: whether to show a progress bar, as in `scan`.
 
     Returns:
         For each array of shape s in the result of `f`, an array of shape (length, *s).
@@ -185,10 +213,17 @@ def map(f: Function, xs: Any) -> Any:
         >>> ft.map(lambda row: np.sum(row**2), np.array([[1.0, 2.0], [3.0, 4.0]]))
         array([ 5., 25.])
     """
-    return scan(lambda _, x: (None, f(x)), None, xs)[1]
+    return scan(lambda _, x: (None, f(x)), None, xs, checkpoint=checkpoint, progress=progress)[1]
 
 
-def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+def while_loop(
+    cond_fun: Function,
+    body_fun: Function,
+    init: Any,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Any:
     """A loop that goes on as long as a condition holds.
 
     It is what this does, at the cost of tracing each function once::
@@ -198,28 +233,44 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
             carry = body_fun(carry)
         return carry
 
-    Forward mode, `vmap` and `jit` work; under `vmap` it runs until every lane is done, and lanes that are done keep
-    their values.  Reverse mode does not: use `scan`, or `fori_loop` with plain integers for bounds.
+    Under `vmap` it runs until every lane is done, and lanes that are done keep their values.
+
+    Reverse mode goes back through the carries of all steps.  How many it has room for is up to the caller:
+
+    - With `max_steps`, compiled code keeps the carries of all steps in buffers of that length.  Memory grows with
+      `max_steps`, time only with the steps that are run.
+    - Without, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of steps, and
+      computes those between them again (Stumm and Walther, 2010; Griewank and Walther, 2000).  Up to n = `checkpoints`
+      it has nothing to compute again; with 64 checkpoints, each step runs at most once more up to n = 1,000, twice up
+      to 20,000, three times up to 200,000 and four times up to 2,000,000, on average.
+    - Un-jitted, the carries of all steps are kept, up to 256 MB of them; beyond, or with `checkpoints`, it works as in
+      compiled code without a bound.
 
     Args:
         cond_fun: `carry -> bool`, a scalar.
         body_fun: `carry -> carry`.
         init: the first carry: an array, a number or a container.  Each later one has its structure, shapes and dtypes;
             Python numbers in `init` take the types that `body_fun` returns in their place.
+        max_steps: the loop stops after that many steps, even where the condition still holds.
+        checkpoints: how many carries reverse mode keeps at a time.  Together with `max_steps`, it is this that counts.
+        progress: whether to count the steps on stderr, or a description to show with the count.  Needs tqdm.
 
     Returns:
-        The first carry for which `cond_fun` does not hold.
+        The first carry for which `cond_fun` does not hold, or that of step `max_steps`.
 
     Raises:
         TypeError: `body_fun` returns a carry of another structure or type (both are shown, by path), or `cond_fun`
-            no bool.
+            no bool; or a number of steps or checkpoints is no integer.
+        ValueError: `max_steps` is negative, or `checkpoints` is not positive.
 
     Example:
         >>> import ftrans as ft
         >>> newton = lambda a: ft.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a)
-        >>> ft.jvp(newton, (2.0,), (1.0,))[1].round(9)
+        >>> ft.grad(newton)(2.0).round(9)
         np.float64(0.353553391)
     """
+    max_steps = _count_of(max_steps, "max_steps", "while_loop", 0)
+    checkpoints = _count_of(checkpoints, "checkpoints", "while_loop", 1)
     first = _Leaves.of(init, "init", "while_loop")
     body = _trace_body("while_loop", body_fun, lambda carry, _: (body_fun(carry), None), first)
 
@@ -237,38 +288,54 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     carries, cond_consts, body_consts = len(body.types), len(condition.captured), len(body.captured)
 
     def record(tracers: list[Tracer]) -> list[Tracer]:
-        consts, carry = tracers[: cond_consts + body_consts], tracers[cond_consts + body_consts :]
-        return while_(
-            *consts,
-            *(operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)),
-            cond=rewired(condition.program, [*range(carries, carries + cond_consts), *range(carries)]),
-            body=rewired(body.program, [*range(carries, carries + body_consts), *range(carries)]),
-            cond_consts=cond_consts,
-            body_consts=body_consts,
-        )
+        of_cond, of_body, leaves = cut(tracers, cond_consts, body_consts)
+        carry = [operand(x, t.dtype, t.shape) for x, t in zip(leaves, body.types, strict=True)]
+        test = rewired(condition.program, [*range(carries, carries + cond_consts), *range(carries)])
+        step = rewired(body.program, [*range(carries, carries + body_consts), *range(carries)])
+        if max_steps is not None:
+            test, step = with_step_limit(test, step, cond_consts, body_consts, max_steps)
+            carry = [full((), 0, np.int64), *carry]
+        if bar is not None:
+            test, step, (of_cond, of_body, carry) = bar.in_while(test, step, (of_cond, of_body, carry))
+        outs = while_.apply(test, step, of_cond, of_body, carry, max_steps, checkpoints)
+        outs = outs if bar is None else bar.after_while(outs)
+        return outs if max_steps is None else outs[1:]
 
+    bar = bar_of(progress, "while_loop", None)
     outs = _run("while_loop", record, [*condition.captured, *body.captured, *first.leaves])
     return tree.unflatten(first.structure, outs)
 
 
-def fori_loop(lower: Any, upper: Any, body: Function, init: Any) -> Any:
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body: Function,
+    init: Any,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Any:
     """A loop over the integers from `lower` up to, and not including, `upper`.
 
-    With plain integers for bounds it is a `scan`, and every derivative works.  With traced bounds it is a `while_loop`,
-    through which reverse mode is not defined.
+    With plain integers for bounds it is a `scan`, and reverse mode keeps values of every step.  With traced bounds, or
+    where `checkpoints` is given, it is a `while_loop`: see there for what reverse mode costs.
 
     Args:
         lower: first index, an integer.
         upper: the index to stop before, an integer.
         body: `(index, carry) -> carry`.
         init: the first carry, as in `while_loop`.
+        max_steps: the loop stops after that many steps.
+        checkpoints: how many carries reverse mode keeps at a time, as in `while_loop`.
+        progress: whether to show a progress bar on stderr, or its description.  Needs tqdm.
 
     Returns:
         The last carry; `init` if `upper <= lower`.
 
     Raises:
         TypeError: a bound is not an integer, or `body` returns a carry of another structure or type (both are shown,
-            by path).
+            by path); or a number of steps or checkpoints is no integer.
+        ValueError: `max_steps` is negative, or `checkpoints` is not positive.
 
     Example:
         >>> import ftrans as ft
@@ -277,13 +344,16 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any) -> Any:
         (np.float64(32.0), np.float64(80.0))
     """
     lower, upper = (_integer(x, name, "fori_loop") for x, name in ((lower, "lower"), (upper, "upper")))
+    max_steps = _count_of(max_steps, "max_steps", "fori_loop", 0)
+    checkpoints = _count_of(checkpoints, "checkpoints", "fori_loop", 1)
     start, stop = _known_value(lower), _known_value(upper)
-    if start is None or stop is None:
-        return while_loop(lambda pair: pair[0] < upper, lambda pair: (pair[0] + 1, body(*pair)), (lower, init))[1]
+    if start is None or stop is None or checkpoints is not None:
+        onwards = lambda pair: (pair[0] + 1, body(*pair))  # noqa: E731
+        return while_loop(lambda pair: pair[0] < upper, onwards, (lower, init), max_steps, checkpoints, progress)[1]
     first = _Leaves.of(init, "init", "fori_loop")
     index = ArrayType((), result_dtype(lower, upper))
     weak = is_weak(lower) and is_weak(upper)
-    length = max(stop - start, 0)
+    length = max(stop - start, 0) if max_steps is None else min(max(stop - start, 0), max_steps)
 
     def step(carry: Any, values: list[Tracer]) -> tuple[Any, Any]:
         return body(values[0], carry), None
@@ -293,7 +363,8 @@ def fori_loop(lower: Any, upper: Any, body: Function, init: Any) -> Any:
         return [add(numbers, full_like(numbers, start)) if start else numbers]
 
     traced = _trace_body("fori_loop", body, step, first, [index], [weak])
-    return _run_scan(traced, first, [], indices, length, False, 1)[0]
+    bar = bar_of(progress, "fori_loop", length)
+    return _run_scan(traced, first, [], indices, length, False, 1, bar=bar)[0]
 
 
 # Arguments
@@ -360,6 +431,19 @@ def _integer(x: Any, name: str, what: str) -> Any:
     return x
 
 
+def _count_of(x: Any, name: str, what: str, least: int) -> int | None:
+    """`x`, if it is None or a plain integer that is large enough."""
+    if x is None:
+        return None
+    try:
+        number = operator.index(x)
+    except TypeError:
+        raise TypeError(f"{name} of {what} must be a plain integer or None, not {x!r}{at_line(user_line())}") from None
+    if number < least:
+        raise ValueError(f"{name} of {what} must be at least {least}, not {number}{at_line(user_line())}")
+    return number
+
+
 def _own(result: Any) -> Any:
     """A result of a branch that was called directly, which must not share memory with an argument."""
     return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
@@ -389,6 +473,21 @@ def _length(xs: _Leaves, length: int | None) -> int:
     if found_length < 0:
         raise ValueError(f"the length of scan cannot be {found_length}{at_line(user_line())}")
     return found_length
+
+
+def _checkpointing(given: Checkpoint, length: int) -> Policy | int | None:
+    """What a scan of so many steps keeps: by a policy for each step, a carry of every so many, or all that it needs."""
+    if given is None or given is False:
+        return None
+    if given is True:
+        return "nothing"
+    if given == "sqrt":
+        return max(math.isqrt(length), 1)
+    if isinstance(given, int | np.integer):
+        if given < 1:
+            raise ValueError(f"checkpoint of scan must be at least 1 step, not {given}{at_line(user_line())}")
+        return int(given)
+    return as_policy(given)
 
 
 # Tracing of branches and bodies
@@ -509,22 +608,25 @@ def _run_scan(
     length: int,
     reverse: bool,
     unroll: int,
+    checkpoint: Policy | int | None = None,
+    bar: Bar | None = None,
 ) -> tuple[Any, Any]:
     consts, carries = len(body.captured), len(body.types)
     count = len(body.program.inputs) - consts
     program = rewired(body.program, [*range(count, count + consts), *range(count)])
 
+    if checkpoint is not None and not isinstance(checkpoint, int):
+        program = checkpointed(program, checkpoint)
+
     def record(tracers: list[Tracer]) -> list[Tracer]:
-        carry = tracers[consts : consts + carries]
-        return scan_primitive.apply(
-            program,
-            tracers[:consts],
-            [operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)],
-            xs_of(tracers[consts + carries :]),
-            length,
-            reverse,
-            unroll,
-        )
+        fixed, carry, sequences = cut(tracers, consts, carries)
+        carry = [operand(x, t.dtype, t.shape) for x, t in zip(carry, body.types, strict=True)]
+        xs, step = xs_of(sequences), program
+        if bar is not None:
+            step, (fixed, carry, xs) = bar.in_scan(program, (fixed, carry, xs), length, reverse)
+        if isinstance(checkpoint, int) and checkpoint < length:
+            return scan_in_segments(step, fixed, carry, xs, length, reverse, unroll, checkpoint)
+        return scan_primitive.apply(step, fixed, carry, xs, length, reverse, unroll)
 
     outs = _run("scan", record, [*body.captured, *first.leaves, *sequences])
     return tree.unflatten(first.structure, outs[:carries]), tree.unflatten(body.more, outs[carries:])

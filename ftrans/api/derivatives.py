@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..control.subprograms import cut
 from ..core import tree
 from ..core.program import Program, literal, needed_eqns
 from ..core.source import at_line, user_line
@@ -25,6 +26,7 @@ from .call import (
     select_arguments,
     trace_flat,
 )
+from .taps import collect, gradient_with_taps
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -86,19 +88,24 @@ def _require_single(traced: Traced, f: Function, what: str) -> None:
     require_scalar(traced.program, f, what, "jacobian")
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False) -> Function:
     """The value of a function and its gradient, in one evaluation.
 
     Args:
         f: as for `grad`.
         argnums: as for `grad`.
         has_aux: as for `grad`.
+        taps: whether to collect what `f` has named by `tap`: a dictionary from the name to `(value, gradient)`, the
+            gradient being that of the function's result with respect to the intermediate value.
 
     Returns:
-        A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.
+        A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.  With `taps`
+        their dictionary comes last beside the value: `((value, taps), gradient)` or `((value, aux, taps), gradient)`.
 
     Raises:
         TypeError: as `grad`.
+        ValueError: two taps have one name.
+        NotImplementedError: a tap is inside a `while_loop` or a function with a derivative rule of its own.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -110,6 +117,8 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "value_and_grad", has_aux)
         _require_single(traced, f, "value_and_grad")
+        if taps:
+            return _with_taps(chosen, traced, rebuild_aux)
         program = d.gradient(traced.program, _active(chosen, traced), with_value=True)
         value, *outs = run(program, [*chosen.leaves, *traced.captured])
         gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
@@ -118,6 +127,16 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         return value, gradients
 
     return named(value_and_grad_of_f, f, "value_and_grad")
+
+
+def _with_taps(chosen: Arguments, traced: Traced, rebuild_aux: Any) -> Any:
+    """Run the gradient of a traced function together with that of its taps."""
+    program, places = gradient_with_taps(traced.program, _active(chosen, traced))
+    outs = run(program, [*chosen.leaves, *traced.captured])
+    (value, *aux), values, gradients, of_taps = cut(outs, len(traced.program.outputs), len(places), len(chosen.leaves))
+    collected = collect(places, values, of_taps)
+    of_arguments = tree.unflatten(chosen.structure, gradients)
+    return ((value, collected) if rebuild_aux is None else (value, rebuild_aux(aux), collected)), of_arguments
 
 
 def _all_arguments(primals: Sequence[Any]) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from ..core.types import type_of
 from ..transforms.simplify import simplify
 from ..xla import Compiled, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, named, trace_flat, type_name
+from .progress import close_bars, open_bars
 
 _NUMBERS = (float, int, bool, complex)
 _MOST_PATHS = 32
@@ -212,9 +213,16 @@ def jit(
             paths = cache[key] = Paths(leaves)
         if paths.swaps_bytes:
             leaves = [_native(x) for x in leaves]
-        outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
-        if not path.on_device:
-            outs = [to_numpy(x) for x in outs]
+        count = len(open_bars)
+        try:
+            outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
+            if not path.on_device:
+                outs = [to_numpy(x) for x in outs]
+        except BaseException:
+            close_bars(count)
+            raise
+        if len(open_bars) > count and not path.on_device:
+            close_bars(count)
         return tree.unflatten(path.structure, outs)
 
     def lower(*args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Program
+from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
@@ -16,6 +16,7 @@ from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
 from ..xla import Compiled, to_numpy
+from .subprograms import chosen, rewired, used_inputs
 
 
 class Call(Primitive):
@@ -71,6 +72,16 @@ class Call(Primitive):
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         derived = batch_program(program, size, tuple(batched))
         return call(*operands, program=derived.program), list(derived.out_batched)
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        program: Program = eqn.params["program"]
+        wanted = [i for i, u in enumerate(used) if u]
+        pruned = simplify(rewired(program, range(len(program.inputs)), wanted))
+        needed = used_inputs(pruned)
+        kept = simplify(rewired(pruned, [i for i, n in enumerate(needed) if n]))
+        return Eqn(
+            self, tuple(chosen(eqn.operands, needed)), {"program": kept}, tuple(chosen(eqn.outputs, used)), eqn.line
+        )
 
 
 call = Call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.elementwise import convert, eq, stop_gradient
-from ..ops.indexing import Gather, gather
-from ..ops.reductions import ArgExtremum, Reduction, argmax, reduce_or
-from ..ops.shapes import StructuralPrimitive, full_like, splat, with_batch_axis
+from ..ops.elementwise import convert, eq
+from ..ops.indexing import Gather
+from ..ops.reductions import ArgExtremum, Reduction, reduce_or
+from ..ops.shapes import StructuralPrimitive, full_like, splat
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -36,6 +37,7 @@ from .subprograms import (
     specialized,
     spread,
     used_inputs,
+    with_stand_ins,
 )
 
 Branches = tuple[Program, ...]
@@ -132,7 +134,7 @@ class Cond(Primitive):
         results: list[Tracer] = []
         for number, branch in enumerate(branches):
             mine = eq(index, full_like(index, number))
-            program = branch.derive(("wanted lanes", size, flags), lambda b=branch: _wanted_lanes(b, size, flags))
+            program = branch.derive(("wanted lanes", size, flags), partial(_wanted_lanes, branch, size, flags))
             nothing = rewired(program, range(len(program.inputs)), program.out_types)
             wanted = convert(reduce_or(mine, axes=(0,)), dtype=_INDEX.dtype)
             outs = self(wanted, mine, *xs, branches=(nothing, program))
@@ -214,14 +216,8 @@ def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
     builder = Builder([ArrayType((size,), np.bool_), *derived.program.in_types])
     with building(builder):
         mine, *xs = builder.inputs()
-        if size and any(flags):
-            first = argmax(mine, axis=0)
-            stand_ins = [gather(stop_gradient(x), first) if f else x for x, f in zip(xs, flags, strict=True)]
-            xs = [
-                lanewise_select(mine, x, with_batch_axis(size, y, False)) if f else x
-                for x, y, f in zip(xs, stand_ins, flags, strict=True)
-            ]
-        return simplify_program(builder.finish(inline(derived.program, xs), branch.name))
+        outs = inline(derived.program, with_stand_ins(mine, xs, flags))
+        return simplify_program(builder.finish(outs, branch.name))
 
 
 def _is_cheap(program: Program) -> bool:

@@ -7,6 +7,7 @@ gradient of a weight matrix is, becomes one product over all steps behind it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..core.interpret import inline
@@ -26,6 +27,10 @@ _MOST_BYTES = 1 << 26
 # Reading a constant of this size in every step costs more than writing products of it that are this much smaller.
 _LARGE_BYTES = 1 << 18
 _SMALLER = 16
+# Elementwise functions of elements up to this size cost less for all steps at once than in each of them.
+SMALL_BYTES = 1 << 14
+# Bodies that touch less memory than this, without products, are one operation to XLA on CPUs.
+_ONE_OPERATION_BYTES = 1 << 10
 # The sum over the steps passes through these.
 _LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, s.broadcast, s.slice_, s.reverse, reduce_sum))
 
@@ -67,7 +72,8 @@ class Loop:
             self._take_out_redundant_inputs()
             self._take_out_results()
             self._take_out_invariant_equations()
-            self._take_out_products()
+            self._narrow_products()
+            self._take_out_functions_of_elements()
             self._take_out_sums()
 
     def original_results(self, outs: Sequence[Tracer]) -> list[Tracer]:
@@ -157,19 +163,25 @@ class Loop:
         before, self.program = program.derive(("invariant", consts), lambda: _invariant(program, consts))
         self.fixed = [*self.fixed, *inline(before, self.fixed)]
 
-    def _take_out_products(self) -> None:
+    def _narrow_products(self) -> None:
+        """Leave out the parts of a product with a constant that are not used."""
+        consts = len(self.fixed)
+        program = self.program
+        self.program = program.derive(("narrow", consts), lambda: _narrow(program, consts))
+
+    def _take_out_functions_of_elements(self) -> None:
         # A loop that carries nothing is written to save memory.
-        if not self.carry:
+        if not self.carry or is_one_operation(self.program):
             return
         program = self.program
         fixed, _, xs = self._inputs()
-        key = ("products before", len(fixed), len(xs))
-        before, rest = program.derive(key, lambda: _products_before(program, fixed, xs))
-        products = [a for a in before.outputs if isinstance(a, Var)]
-        if not products or not self._may_write(products):
+        key = ("before", len(fixed), len(xs))
+        before, rest = program.derive(key, lambda: _before(program, fixed, xs))
+        values = [a for a in before.outputs if isinstance(a, Var)]
+        if not values or not self._may_write(values):
             return
         flags = (False,) * len(fixed) + (True,) * len(xs)
-        batched = batch(before, self.length, flags, (True,) * len(products))
+        batched = batch(before, self.length, flags, (True,) * len(values))
         self.xs = [*self.xs, *inline(simplify(batched.program), [*self.fixed, *self.xs])]
         self.program = rest
 
@@ -286,13 +298,22 @@ class _Sums:
         return dot_general(value(x), value(y), contract=steps, batch=shared)
 
 
-def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:
-    """Products with large constants that need no carry, as a program of constants and elements; and the body that takes
-    them as further elements."""
+def is_one_operation(program: Program) -> bool:
+    """Whether XLA compiles a loop over this body to one operation, to which elementwise functions add little."""
+    touched = sum(a.type.nbytes for a in (*program.inputs, *program.outputs))
+    return touched <= _ONE_OPERATION_BYTES and not any(q.primitive is dot_general for q in program.eqns)
+
+
+def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:
+    """What can be computed for all steps at once, as a program of constants and elements; and the body that takes it as
+    further elements.
+
+    It is products with large constants, and elementwise functions of small elements.
+    """
     constant: set[Atom] = set(fixed)
     known: set[Atom] = {*fixed, *xs}
     early: list[Eqn] = []
-    products: set[Var] = set()
+    moved: set[Atom] = set()
     for eqn in program.eqns:
         if all(isinstance(a, Const) or a in known for a in eqn.operands):
             early.append(eqn)
@@ -300,16 +321,63 @@ def _products_before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) 
             factors = [a for a in eqn.operands if isinstance(a, Const) or a in constant]
             if eqn.primitive is dot_general and len(factors) == 1:
                 least = max(_LARGE_BYTES, _SMALLER * eqn.outputs[0].type.nbytes)
-                products.update(eqn.outputs if factors[0].type.nbytes >= least else ())
+                moved.update(eqn.outputs if factors[0].type.nbytes >= least else ())
+            elif isinstance(eqn.primitive, e.Elementwise) and len(factors) < len(eqn.operands):
+                moved.update(eqn.outputs if eqn.outputs[0].type.nbytes <= SMALL_BYTES else ())
     needed: set[Atom] = set(program.outputs)
     rest: list[Eqn] = []
     for eqn in reversed(program.eqns):
-        if products.isdisjoint(eqn.outputs) and not needed.isdisjoint(eqn.outputs):
+        if moved.isdisjoint(eqn.outputs) and not needed.isdisjoint(eqn.outputs):
             rest.append(eqn)
             needed.update(eqn.operands)
-    boundary = [v for q in early for v in q.outputs if v in products and v in needed]
+    boundary = [v for q in early for v in q.outputs if v in moved and v in needed]
     before = Program(program.name, (*fixed, *xs), needed_eqns(early, boundary), boundary)
     return before, Program(program.name, (*program.inputs, *boundary), rest[::-1], program.outputs)
+
+
+def _narrow(program: Program, consts: int) -> Program:
+    """The body, where a slice of a product with a constant, used for nothing else, is a product with its slice."""
+    constant: set[Atom] = set(program.inputs[:consts])
+    uses = Counter(a for q in program.eqns for a in q.operands)
+    uses.update(program.outputs)
+    products = {q.outputs[0]: q for q in program.eqns if q.primitive is dot_general and uses[q.outputs[0]] == 1}
+    eqns: list[Eqn] = []
+    for eqn in program.eqns:
+        product = products.get(eqn.operands[0]) if eqn.primitive is s.slice_ else None  # type: ignore[arg-type]
+        narrowed = None if product is None else _narrowed(eqn, product, constant)
+        eqns += [eqn] if narrowed is None else narrowed
+    if len(eqns) == len(program.eqns):
+        return program
+    return Program(program.name, program.inputs, needed_eqns(eqns, program.outputs), program.outputs)
+
+
+def _narrowed(cutting: Eqn, product: Eqn, constant: set[Atom]) -> list[Eqn] | None:
+    start, limit, strides = (cutting.params[name] for name in ("start", "limit", "strides"))
+    whole = product.outputs[0].type.shape
+    cut_axes = [i for i, n in enumerate(whole) if (start[i], limit[i]) != (0, n)]
+    if product.params["batch"] != ((), ()) or len(cut_axes) != 1 or any(n != 1 for n in strides):
+        return None
+    (axis,) = cut_axes
+    place = 0
+    for number, operand in enumerate(product.operands):
+        for own in range(operand.type.ndim):
+            if own in product.params["contract"][number]:
+                continue
+            if place == axis and operand in constant:
+                shape = operand.type.shape
+                ends = {
+                    "start": tuple(start[axis] if i == own else 0 for i in range(len(shape))),
+                    "limit": tuple(limit[axis] if i == own else n for i, n in enumerate(shape)),
+                    "strides": (1,) * len(shape),
+                }
+                part = Var(s.slice_.type_rule(operand.type, **ends))
+                operands = tuple(part if i == number else a for i, a in enumerate(product.operands))
+                return [
+                    Eqn(s.slice_, (operand,), ends, (part,), cutting.line),
+                    Eqn(dot_general, operands, product.params, cutting.outputs, product.line),
+                ]
+            place += 1
+    return None
 
 
 def _invariant(program: Program, consts: int) -> tuple[Program, Program]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Atom, Const, Eqn, Params, Program, Var
+from ..core.program import Eqn, Params, Program
 from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
@@ -23,16 +23,9 @@ from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
 from ..xla.execute import is_jax_tracer, lower
 from .loop_motion import Loop
-from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs
-
-# What reverse mode computes again rather than keeps for every element, where that takes no more memory.
-_CHEAP: frozenset[Primitive] = frozenset(
-    (
-        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
-        e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
-        s.broadcast, s.reshape,
-    )
-)  # fmt: skip
+from .loop_residuals import loop_residuals
+from .loop_results import Results
+from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs, with_tangents
 
 
 class Scan(Primitive):
@@ -94,14 +87,17 @@ class Scan(Primitive):
     ) -> list[Any]:
         from jax import jit, lax
 
+        results = Results.of(program, length, consts, carries)
+
         def loop(*arrays: Any) -> list[Any]:
             fixed, init, xs = cut(arrays, consts, carries)
 
             def step(carry: Any, x: Any) -> Any:
-                return tuple(cut(lower(program, [*fixed, *carry, *x]), carries))
+                after, ys = cut(lower(program, [*fixed, *carry, *x]), carries)
+                return after, results.written(ys, after)
 
             carry, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
-            return [*carry, *ys]
+            return [*carry, *results.read(ys, init, reverse)]
 
         if any(map(is_jax_tracer, arrays)):
             return loop(*arrays)
@@ -129,8 +125,8 @@ class Scan(Primitive):
             if derived.out_active[:carries] == carry_active:
                 break
             carry_active = derived.out_active[:carries]
-        inputs = _with_tangents(active, consts, carries)
-        outputs = _with_tangents(derived.out_active, carries)
+        inputs = with_tangents(active, consts, carries)
+        outputs = with_tangents(derived.out_active, carries)
         fixed, carry, xs = cut(primals, consts, carries)
         outs = self.apply(
             simplify_program(rewired(derived.program, inputs, outputs)),
@@ -326,19 +322,6 @@ def _swapped(x: Tracer) -> Tracer:
     return s.transpose(x, axes=(1, 0, *range(2, x.ndim)))
 
 
-def _with_tangents(active: Flags, *counts: int) -> list[int]:
-    """Indices of values and of the tangents behind all of them, so that tangents follow the values of their group."""
-    position = len(active)
-    order: list[int] = []
-    for group in cut(range(len(active)), *counts):
-        order += group
-        for i in group:
-            if active[i]:
-                order.append(position)
-                position += 1
-    return order
-
-
 # Reverse mode
 
 
@@ -370,7 +353,7 @@ def _split(
         unknown[consts : consts + carries].count(True),
     )
     fixed_vars, _, xs_vars = cut(known.inputs, len(fixed_known), len(carry_known))
-    stacked, again = _residuals(known, later.inputs[: halves.residual_count], fixed_vars, xs_vars)
+    stacked, again = loop_residuals(known, later.inputs[: halves.residual_count], fixed_vars, xs_vars)
     known_results = [i for i, u in enumerate(halves.out_unknown) if not u]
     known_outputs = list(known.outputs[: len(known_results)])
     sequences = {a: i for a, i in zip(known_outputs, known_results, strict=True) if i >= carries}
@@ -419,55 +402,6 @@ def _split(
         residual_types=[_sequence(v.type, length) for v in saved],
         out_unknown=halves.out_unknown,
     )
-
-
-def _residuals(
-    known: Program, wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
-) -> tuple[list[Var], list[Eqn]]:
-    """Which values of each step to keep in sequences so that the `wanted` are at hand, and the equations to run again.
-
-    Constants and sequences of the loop are at hand anyway.  What depends on constants alone is never kept for every
-    step: computed again, it moves out of the loop.
-    """
-    free = {*fixed, *xs}
-    fixed_only: set[Atom] = set(fixed)
-    definitions: dict[Atom, Eqn] = {}
-    for eqn in known.eqns:
-        definitions.update((v, eqn) for v in eqn.outputs)
-        if all(isinstance(a, Const) or a in fixed_only for a in eqn.operands):
-            fixed_only.update(eqn.outputs)
-
-    def is_source(v: Atom) -> bool:
-        return v not in fixed_only and (v not in definitions or definitions[v].primitive not in _CHEAP)
-
-    def sources(v: Var) -> dict[Var, None]:
-        found: dict[Var, None] = {}
-        seen: set[Atom] = set()
-        pending: list[Atom] = [v]
-        while pending:
-            a = pending.pop()
-            if a in seen or a in free or isinstance(a, Const):
-                continue
-            seen.add(a)
-            if is_source(a):
-                found[a] = None
-            elif a in definitions:
-                pending.extend(definitions[a].operands)
-        return found
-
-    kept: dict[Var, None] = {v: None for v in wanted if v not in free and is_source(v)}
-    for v in wanted:
-        if v not in free and v not in kept:
-            new = [x for x in sources(v) if x not in kept]
-            cheaper = sum(x.type.nbytes for x in new) <= v.type.nbytes
-            kept.update((x, None) for x in (new if cheaper else [v]))
-    missing = {v for v in wanted if v not in kept and v not in free}
-    again: list[Eqn] = []
-    for eqn in reversed(known.eqns):
-        if not missing.isdisjoint(eqn.outputs):
-            again.append(eqn)
-            missing.update(a for a in eqn.operands if isinstance(a, Var) and a not in kept and a not in free)
-    return list(kept), again[::-1]
 
 
 class _Transposed(NamedTuple):

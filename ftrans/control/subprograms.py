@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.elementwise import select
-from ..ops.shapes import broadcast, full_like
+from ..ops.elementwise import select, stop_gradient
+from ..ops.indexing import gather
+from ..ops.reductions import argmax
+from ..ops.shapes import broadcast, full_like, with_batch_axis
 
 Flags = tuple[bool, ...]
 Item = TypeVar("Item")
@@ -60,6 +62,35 @@ def lanewise_select(lanes: Tracer, x: Tracer, y: Tracer) -> Tracer:
     """`x` in the lanes (along the first axis) that are flagged, `y` in the others."""
     condition = lanes if lanes.shape == x.shape else broadcast(lanes, shape=x.shape, dims=(0,))
     return select(condition, x, y)
+
+
+def with_stand_ins(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+    """The operands, where lanes that are not flagged in `mine` get the batched ones of the first lane that is.
+
+    What then runs on all lanes meets no operands that nobody meant for it: none of its values or derivatives is NaN for
+    the sake of lanes that it does not run for.
+    """
+    if not mine.size or not any(batched):
+        return list(operands)
+    first = argmax(mine, axis=0)
+
+    def stand_in(x: Tracer) -> Tracer:
+        return with_batch_axis(mine.size, gather(stop_gradient(x), first), False)
+
+    return [lanewise_select(mine, x, stand_in(x)) if b else x for x, b in zip(operands, batched, strict=True)]
+
+
+def with_tangents(active: Flags, *counts: int) -> list[int]:
+    """Indices of values and of the tangents behind all of them, so that tangents follow the values of their group."""
+    position = len(active)
+    order: list[int] = []
+    for group in cut(range(len(active)), *counts):
+        order += group
+        for i in group:
+            if active[i]:
+                order.append(position)
+                position += 1
+    return order
 
 
 def rewired(

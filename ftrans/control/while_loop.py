@@ -3,62 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.primitive import MissingRule, Primitive, Tangent
+from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn, Program
-from ..core.source import at_line, user_line
 from ..core.straightline import function_of
-from ..core.trace import Builder, Tracer, building
+from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.reductions import reduce_or
-from ..ops.shapes import with_batch_axis
-from ..transforms.batch import batch as batch_program
-from ..transforms.jvp import jvp as jvp_program
+from ..ops.shapes import full_like, with_batch_axis
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import SplitEqn
-from ..transforms.split import split as split_program
 from ..xla.execute import is_jax_tracer, lower
-from .subprograms import (
-    Flags,
-    chosen,
-    cut,
-    either,
-    filled,
-    lanewise_select,
-    redundant,
-    rewired,
-    specialized,
-    spread,
-    used_inputs,
+from .loop_steps import (
+    BatchedLoop,
+    check_loop,
+    condition_on_known,
+    jvp_of_step,
+    known_step,
+    needed_carries,
+    unknown_carries,
+    with_more_carries,
+    without_redundant,
 )
-
-_BOOL = ArrayType((), np.bool_)
+from .loop_transpose import raise_nonlinear_condition, transposed_loop
+from .rewind import rewind
+from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs
 
 
 class While(Primitive):
     """The carry after `carry = body(*body_consts, *carry)` has run while `cond(*cond_consts, *carry)` was true.
 
     Operands are the constants of `cond`, those of `body`, then the initial carry; results are the final carry.
+    `max_steps`, which `cond` promises to keep, and `checkpoints` say what reverse mode keeps of it: see `Rewind`.
     """
 
     name = "while"
     multiple_results = True
 
+    def apply(
+        self,
+        cond: Program,
+        body: Program,
+        of_cond: Sequence[Any],
+        of_body: Sequence[Any],
+        carry: Sequence[Any],
+        max_steps: int | None = None,
+        checkpoints: int | None = None,
+    ) -> list[Any]:
+        """Record the loop of `body` over constants and an initial carry."""
+        params = {
+            "cond": cond,
+            "body": body,
+            "cond_consts": len(of_cond),
+            "body_consts": len(of_body),
+            "max_steps": max_steps,
+            "checkpoints": checkpoints,
+        }
+        return self.bind_all([*of_cond, *of_body, *carry], params)
+
     def type_rule(
-        self, *types: ArrayType, cond: Program, body: Program, cond_consts: int, body_consts: int
+        self, *types: ArrayType, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
     ) -> list[ArrayType]:
         of_cond, of_body, carry = cut(types, cond_consts, body_consts)
-        if cond.in_types != (*of_cond, *carry) or cond.out_types != (_BOOL,):
-            raise TypeError(f"{cond.name} takes {cond.in_types} and returns {cond.out_types} for a carry of {carry}")
-        if body.in_types != (*of_body, *carry) or body.out_types != tuple(carry):
-            raise TypeError(f"{body.name} takes {body.in_types} and returns {body.out_types} for a carry of {carry}")
+        check_loop(cond, body, of_cond, of_body, carry)
         return carry
 
-    def numpy(self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int) -> list[Any]:
+    def numpy(
+        self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
+    ) -> list[Any]:
         of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
         goes_on = cond.derive("function", lambda: function_of(cond))
         step = body.derive("function", lambda: function_of(body))
@@ -68,7 +83,9 @@ class While(Primitive):
             ran = True
         return carry if ran else [np.array(x)[()] for x in carry]
 
-    def xla(self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int) -> list[Any]:
+    def xla(
+        self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
+    ) -> list[Any]:
         from jax import jit, lax
 
         def loop(*arrays: Any) -> list[Any]:
@@ -90,52 +107,66 @@ class While(Primitive):
         body: Program,
         cond_consts: int,
         body_consts: int,
+        **reverse: Any,
     ) -> Any:
         _, const_tangents, carry_tangents = cut(tangents, cond_consts, body_consts)
-        const_active = tuple(t is not None for t in const_tangents)
-        active = tuple(t is not None for t in carry_tangents)
-        while True:
-            derived = jvp_program(body, (*const_active, *active), (*active,))
-            if derived.out_active == active:
-                break
-            active = derived.out_active
+        const_active, given = (tuple(t is not None for t in ts) for ts in (const_tangents, carry_tangents))
+        new_body, active = jvp_of_step(body, const_active, given, body_consts)
         of_cond, of_body, carry = cut(primals, cond_consts, body_consts)
-        more, count = const_active.count(True), len(body.inputs)
-        new_body = rewired(
-            derived.program,
-            [
-                *range(body_consts),
-                *range(count, count + more),
-                *range(body_consts, count),
-                *range(count + more, count + more + active.count(True)),
-            ],
-        )
-        new_cond = rewired(cond, [*range(len(cond.inputs)), *(x.type for x in chosen(carry, active))])
-        outs = self(
-            *of_cond,
-            *of_body,
-            *chosen(const_tangents, const_active),
-            *carry,
-            *filled(carry_tangents, carry, active),
-            cond=new_cond,
-            body=simplify_program(new_body),
-            cond_consts=cond_consts,
-            body_consts=body_consts + more,
+        outs = self.apply(
+            with_more_carries(cond, [x.type for x in chosen(carry, active)]),
+            new_body,
+            of_cond,
+            [*of_body, *chosen(const_tangents, const_active)],
+            [*carry, *filled(carry_tangents, carry, active)],
+            **reverse,
         )
         results, out_tangents = cut(outs, len(carry))
         return results, spread(out_tangents, active)
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn | None:
-        key = ("split while", params["cond"], params["cond_consts"], params["body_consts"], tuple(unknown))
+        key = ("split while", tuple(unknown), *(v for name, v in params.items() if name != "body"))
         return params["body"].derive(key, lambda: _split(tuple(unknown), **params))
 
-    def transpose(self, cotangents: Any, operands: Sequence[Any], **params: Any) -> NoReturn:
-        raise MissingRule(
-            "reverse mode (grad, vjp, jacrev) through while_loop is not defined: it would need the values of every "
-            "step, and how many there are is not known beforehand. Use ftrans.scan, or ftrans.fori_loop with bounds "
-            "that are plain Python integers; or forward mode (jvp, jacfwd), which needs no values of past steps"
-            + at_line(user_line())
+    def transpose(
+        self,
+        cotangents: Any,
+        operands: Sequence[Any],
+        *,
+        cond: Program,
+        body: Program,
+        cond_consts: int,
+        body_consts: int,
+        **reverse: Any,
+    ) -> list[Tangent]:
+        of_cond, of_body, carry = cut(operands, cond_consts, body_consts)
+        given = tuple(isinstance(x, ArrayType) for x in carry)
+        const_linear = tuple(isinstance(x, ArrayType) for x in of_body)
+        linear = unknown_carries(body, const_linear, given)
+        known_cond = condition_on_known(cond, cond_consts, linear)
+        if known_cond is None or any(isinstance(x, ArrayType) for x in of_cond):
+            raise_nonlinear_condition()
+        turned = transposed_loop(body, const_linear, linear, tuple(ct is not None for ct in cotangents))
+        totals = [full_like(t, 0) for t in chosen(chosen(of_body, const_linear), turned.consts_active)]
+        known_consts = others(of_body, const_linear)
+        outs = rewind.apply(
+            known_cond,
+            known_step(body, const_linear, linear),
+            turned.program,
+            of_cond,
+            known_consts,
+            known_consts,
+            others(carry, linear),
+            [*totals, *filled(cotangents, body.out_types, turned.carry_active)],
+            **reverse,
         )
+        of_consts, of_carry = cut(outs, len(totals))
+        in_carry = spread(of_carry, turned.carry_active)
+        return [
+            *[None] * cond_consts,
+            *spread(spread(of_consts, turned.consts_active), const_linear),
+            *(ct if g else None for ct, g in zip(in_carry, given, strict=True)),
+        ]
 
     def batch(
         self,
@@ -147,46 +178,31 @@ class While(Primitive):
         body: Program,
         cond_consts: int,
         body_consts: int,
+        **reverse: Any,
     ) -> Any:
         of_cond, of_body, carry = cut(operands, cond_consts, body_consts)
         cond_flags, body_flags, given = (tuple(f) for f in cut(batched, cond_consts, body_consts))
-        flags = given
-        while True:
-            derived = batch_program(body, size, (*body_flags, *flags), flags)
-            predicate = batch_program(cond, size, (*cond_flags, *flags))
-            # Lanes that finish at different times have results of their own, all of them.
-            grown = (True,) * len(flags) if predicate.out_batched[0] else derived.out_batched
-            if grown == flags:
-                break
-            flags = grown
+        loop = BatchedLoop.of(size, cond, body, cond_flags, body_flags, given)
+        flags = loop.batched
         carry = [with_batch_axis(size, x, b) if f else x for x, b, f in zip(carry, given, flags, strict=True)]
-        if not predicate.out_batched[0]:
-            outs = self(
-                *of_cond,
-                *of_body,
-                *carry,
-                cond=simplify_program(predicate.program),
-                body=simplify_program(derived.program),
-                cond_consts=cond_consts,
-                body_consts=body_consts,
-            )
-            return outs, list(flags)
+        if not loop.lanes_differ:
+            programs = simplify_program(loop.predicate.program), simplify_program(loop.body.program)
+            return self.apply(*programs, of_cond, of_body, carry, **reverse), list(flags)
         # The predicate goes along as a carry, so that it is computed once a step.
-        first = inline(predicate.program, [*of_cond, *carry])
-        outs = self(
-            *of_cond,
-            *of_body,
-            *first,
-            *carry,
-            cond=_any_lane(predicate.program, cond_consts),
-            body=_frozen_when_done(predicate.program, derived.program, cond_consts, body_consts),
-            cond_consts=0,
-            body_consts=cond_consts + body_consts,
-        )
+        first = inline(loop.predicate.program, [*of_cond, *carry])
+        consts = [*of_cond, *of_body]
+        outs = self.apply(loop.any_lane(), loop.frozen_when_done(), [], consts, [*first, *carry], **reverse)
         return outs[1:], list(flags)
 
     def simplify(
-        self, operands: Sequence[Tracer], *, cond: Program, body: Program, cond_consts: int, body_consts: int
+        self,
+        operands: Sequence[Tracer],
+        *,
+        cond: Program,
+        body: Program,
+        cond_consts: int,
+        body_consts: int,
+        **reverse: Any,
     ) -> list[Any] | None:
         simple_cond, simple_body = simplify_program(cond), simplify_program(body)
         of_cond, of_body, carry = cut(operands, cond_consts, body_consts)
@@ -195,100 +211,73 @@ class While(Primitive):
         if any(constant):
             kept = [i for i, c in enumerate(constant) if not c]
             fixed = [i for i, c in enumerate(constant) if c]
-            outs = self(
-                *of_cond,
-                *(carry[i] for i in fixed),
-                *of_body,
-                *(carry[i] for i in fixed),
-                *(carry[i] for i in kept),
-                cond=rewired(simple_cond, [*range(cond_consts), *(cond_consts + i for i in (*fixed, *kept))]),
-                body=rewired(simple_body, [*range(body_consts), *(body_consts + i for i in (*fixed, *kept))], kept),
-                cond_consts=cond_consts + len(fixed),
-                body_consts=body_consts + len(fixed),
+            outs = self.apply(
+                rewired(simple_cond, [*range(cond_consts), *(cond_consts + i for i in (*fixed, *kept))]),
+                rewired(simple_body, [*range(body_consts), *(body_consts + i for i in (*fixed, *kept))], kept),
+                [*of_cond, *(carry[i] for i in fixed)],
+                [*of_body, *(carry[i] for i in fixed)],
+                [carry[i] for i in kept],
+                **reverse,
             )
             remaining = iter(outs)
             return [x if c else next(remaining) for x, c in zip(carry, constant, strict=True)]
-        simple_cond, of_cond = _without_redundant(simple_cond, of_cond)
-        simple_body, of_body = _without_redundant(simple_body, of_body)
+        simple_cond, of_cond = without_redundant(simple_cond, of_cond)
+        simple_body, of_body = without_redundant(simple_body, of_body)
         if simple_cond is cond and simple_body is body:
             return None
-        return self(
-            *of_cond,
-            *of_body,
-            *carry,
-            cond=simple_cond,
-            body=simple_body,
-            cond_consts=len(of_cond),
-            body_consts=len(of_body),
-        )
+        return self.apply(simple_cond, simple_body, of_cond, of_body, carry, **reverse)
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
-        cond, body = eqn.params["cond"], eqn.params["body"]
-        cond_consts, body_consts = eqn.params["cond_consts"], eqn.params["body_consts"]
-        needed = either(used, used_inputs(cond)[cond_consts:])
-        every = (*range(len(body.inputs)),)
-        while True:
-            kept = [i for i, n in enumerate(needed) if n]
-            pruned = simplify_program(rewired(body, every, kept))
-            grown = either(needed, used_inputs(pruned)[body_consts:])
-            if grown == needed:
-                break
-            needed = grown
+        params = eqn.params
+        cond, body = params["cond"], params["body"]
+        cond_consts, body_consts = params["cond_consts"], params["body_consts"]
+        needed, pruned = needed_carries(body, body_consts, either(used, used_inputs(cond)[cond_consts:]))
         if all(needed):
             return eqn
+        kept = [i for i, n in enumerate(needed) if n]
         of_cond, of_body, carry = cut(eqn.operands, cond_consts, body_consts)
+        consts_used = used_inputs(pruned)[:body_consts]
+        consts = [i for i, u in enumerate(consts_used) if u]
         return Eqn(
             self,
-            (*of_cond, *of_body, *chosen(carry, needed)),
+            (*of_cond, *chosen(of_body, consts_used), *chosen(carry, needed)),
             {
+                **params,
                 "cond": rewired(cond, [*range(cond_consts), *(cond_consts + i for i in kept)]),
-                "body": rewired(pruned, [*range(body_consts), *(body_consts + i for i in kept)]),
-                "cond_consts": cond_consts,
-                "body_consts": body_consts,
+                "body": rewired(pruned, [*consts, *(body_consts + i for i in kept)]),
+                "body_consts": len(consts),
             },
             tuple(chosen(eqn.outputs, needed)),
             eqn.line,
         )
 
 
-def _without_redundant(program: Program, consts: list[Tracer]) -> tuple[Program, list[Tracer]]:
-    """The program without constants that repeat another one, are a number, or are not used."""
-    known = redundant(consts)
-    rest = len(program.inputs) - len(consts)
-    program = simplify_program(specialized(program, [*known, *[None] * rest]))
-    consts = [x for x, k in zip(consts, known, strict=True) if k is None]
-    used = used_inputs(program)[: len(consts)]
-    if all(used):
-        return program, consts
-    wires = [*(i for i, u in enumerate(used) if u), *range(len(consts), len(program.inputs))]
-    return simplify_program(rewired(program, wires)), chosen(consts, used)
+while_ = While()
 
 
-def _split(unknown: Flags, *, cond: Program, body: Program, cond_consts: int, body_consts: int) -> SplitEqn | None:
-    """The known half runs the known part of the carry; the unknown half runs everything once more."""
-    cond_flags, body_flags, flags = (tuple(f) for f in cut(unknown, cond_consts, body_consts))
-    while True:
-        halves = split_program(body, (*body_flags, *flags), flags)
-        if halves.out_unknown == flags:
-            break
-        flags = halves.out_unknown
-    influences = split_program(cond, (*cond_flags, *flags)).out_unknown[0]
-    if influences or all(flags):
+def _split(
+    unknown: Flags, *, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
+) -> SplitEqn | None:
+    """The known half runs the known part of the carry; the unknown half runs once more what it needs of that."""
+    cond_flags, const_flags, flags = (tuple(f) for f in cut(unknown, cond_consts, body_consts))
+    flags = unknown_carries(body, const_flags, flags)
+    known_cond = condition_on_known(cond, cond_consts, flags)
+    if known_cond is None or any(cond_flags) or all(flags):
         return None
     known = [i for i, u in enumerate(flags) if not u]
-    later = [i for i, u in enumerate(flags) if u]
-    known_consts = [i for i, u in enumerate(body_flags) if not u]
-    known_body = Program(halves.known.name, halves.known.inputs, halves.known.eqns, halves.known.outputs[: len(known)])
-    known_cond = rewired(cond, [*range(cond_consts), *(cond_consts + i for i in known)])
-    order = [*later, *known]
+    known_consts = [i for i, u in enumerate(const_flags) if not u]
+    needed, pruned = needed_carries(body, body_consts, either(flags, used_inputs(cond)[cond_consts:]))
+    order = [*(i for i, u in enumerate(flags) if u), *(i for i in known if needed[i])]
+    places = [i for i, n in enumerate(needed) if n]
     first = cond_consts + body_consts
     return SplitEqn(
         known=while_,
         known_params={
-            "cond": simplify_program(known_cond),
-            "body": simplify_program(known_body),
+            "cond": known_cond,
+            "body": known_step(body, const_flags, flags),
             "cond_consts": cond_consts,
             "body_consts": len(known_consts),
+            **reverse,
         },
         known_operands=[
             *range(cond_consts),
@@ -298,45 +287,14 @@ def _split(unknown: Flags, *, cond: Program, body: Program, cond_consts: int, bo
         unknown=while_,
         unknown_params={
             "cond": rewired(cond, [*range(cond_consts), *(cond_consts + i for i in order)]),
-            "body": rewired(body, [*range(body_consts), *(body_consts + i for i in order)], order),
+            "body": rewired(
+                pruned, [*range(body_consts), *(body_consts + i for i in order)], [places.index(i) for i in order]
+            ),
             "cond_consts": cond_consts,
             "body_consts": body_consts,
+            **reverse,
         },
         unknown_operands=[*range(first), *(first + i for i in order)],
         residual_types=[],
         out_unknown=flags,
     )
-
-
-def _any_lane(predicate: Program, cond_consts: int) -> Program:
-    """The condition of a batched loop, of its predicates and the rest of its carry: whether any lane goes on."""
-
-    def make() -> Program:
-        builder = Builder([*predicate.out_types, *predicate.in_types[cond_consts:]])
-        with building(builder):
-            going, *_ = builder.inputs()
-            return builder.finish([reduce_or(going, axes=(0,))], f"any({predicate.name})")
-
-    return predicate.derive(("any lane", cond_consts), make)
-
-
-def _frozen_when_done(predicate: Program, body: Program, cond_consts: int, body_consts: int) -> Program:
-    """The body of a batched loop, whose carry starts with the predicates: lanes that are done keep their carry."""
-
-    def make() -> Program:
-        carry_types = predicate.in_types[cond_consts:]
-        builder = Builder(
-            [*predicate.in_types[:cond_consts], *body.in_types[:body_consts], *predicate.out_types, *carry_types]
-        )
-        with building(builder):
-            of_cond, of_body, (going, *carry) = cut(builder.inputs(), cond_consts, body_consts)
-            stepped = [
-                lanewise_select(going, x, y) for x, y in zip(inline(body, [*of_body, *carry]), carry, strict=True)
-            ]
-            going_on = inline(predicate, [*of_cond, *stepped])
-            return simplify_program(builder.finish([*going_on, *stepped], body.name))
-
-    return body.derive(("frozen when done", predicate, cond_consts, body_consts), make)
-
-
-while_ = While()

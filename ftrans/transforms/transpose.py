@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import at_line, attributed_to
-from ..core.trace import Builder, Tracer, building
+from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import add
+from ..ops.shapes import concatenate, pad
 
 Flags = tuple[bool, ...]
 
@@ -94,7 +95,45 @@ def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict
 def _accumulate(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
     if isinstance(atom, Var):
         before = cotangents.get(atom)
-        cotangents[atom] = ct if before is None else add(before, ct)
+        cotangents[atom] = ct if before is None else _sum(before, ct)
+
+
+def _sum(x: Tracer, y: Tracer) -> Tracer:
+    whole = _side_by_side(x, y)
+    return add(x, y) if whole is None else whole
+
+
+def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
+    """The sum of two arrays that are zero but for parts next to each other, or None if they are not.
+
+    The cotangent of an array that has been cut in parts is made of theirs.
+    """
+    made = [definition(x), definition(y)]
+    parts = [q for q in made if q is not None and q.primitive is pad and not any(q.params["interior"])]
+    if len(parts) < 2 or any(not (isinstance(q.operands[1], Const) and q.operands[1].value == 0) for q in parts):
+        return None
+    ends = [list(zip(q.params["before"], q.params["after"], strict=True)) for q in parts]
+    axes = [i for i in range(x.ndim) if ends[0][i] != ends[1][i]]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    first, second = sorted(parts, key=lambda q: q.params["before"][axis])
+    if first.params["before"][axis] + first.operands[0].type.shape[axis] != second.params["before"][axis]:
+        return None
+    pieces = [Tracer(x.builder, a) for q in (first, second) for a in _pieces(x.builder, q.operands[0], axis)]
+    whole: Tracer = concatenate(*pieces, axis=axis)
+    if whole.shape == x.shape:
+        return whole
+    zero = Tracer(x.builder, first.operands[1])
+    padded: Tracer = pad(whole, zero, **{**first.params, "after": second.params["after"]})
+    return padded
+
+
+def _pieces(builder: Builder, atom: Atom, axis: int) -> tuple[Atom, ...]:
+    """What an array has been put together from along an axis."""
+    eqn = definition(Tracer(builder, atom))
+    is_whole = eqn is not None and eqn.primitive is concatenate and eqn.params["axis"] == axis
+    return eqn.operands if eqn is not None and is_whole else (atom,)
 
 
 def _check(eqn: Eqn, atom: Atom, ct: Tracer) -> None:

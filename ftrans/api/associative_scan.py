@@ -1,0 +1,135 @@
+"""Prefix combinations by an associative function, in parallel."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core import tree
+from ..core.source import at_line, user_line
+from ..core.types import type_of
+from ..numpy.joining import concatenate, stack
+from ..numpy.manipulation import flip, reshape
+from .call import name_of, type_name
+
+Leaves = list[Any]
+Combine = Callable[[Leaves, Leaves], Leaves]
+
+
+def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefix combinations of a sequence by an associative function: running sums, products, linear recurrences.
+
+    It does O(n) combinations in O(log n) rounds, each of which is one call of `fn` on many pairs at once (Blelloch,
+    Prefix sums and their applications, 1990).  Reverse mode keeps what it needs of every round: O(n) memory.
+
+    Args:
+        fn: `(earlier, later) -> combination`, associative, of two containers like `elems`.  It gets many pairs at once,
+            along `axis`, so it must work elementwise along that axis: `numpy.add`, or `lambda a, b: b @ a` for
+            matrices of shape (n, k, k).
+        elems: array, or container of arrays, with n elements along `axis`.
+        reverse: whether to combine from the last element to the first.
+        axis: the axis of the sequence, in every array.
+
+    Returns:
+        A container like `elems`.  Its element i is the combination of the elements up to and including i; with
+        `reverse`, from i on.
+
+    Raises:
+        TypeError: an array has not that axis, or `fn` returns another structure, shape or dtype (by path).
+        ValueError: the arrays have different numbers of elements.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
+        array([ 1.,  2.,  6., 24.])
+    """
+    leaves, structure = tree.flatten(elems)
+    axis = operator.index(axis)
+    axes = [_normalized(axis, x, elems, i) for i, x in enumerate(leaves)]
+    sizes = [x.shape[a] for x, a in zip(leaves, axes, strict=True)]
+    if len(set(sizes)) > 1:
+        found = ", ".join(f"elems{path} has {n}" for path, n in zip(tree.paths(elems), sizes, strict=True))
+        raise ValueError(
+            f"associative_scan is given different numbers of elements along axis {axis}: {found}{at_line(user_line())}"
+        )
+
+    def combine(earlier: Leaves, later: Leaves) -> Leaves:
+        if reverse:
+            earlier, later = later, earlier
+        out = fn(tree.unflatten(structure, earlier), tree.unflatten(structure, later))
+        results, out_structure = tree.flatten(out)
+        if out_structure != structure:
+            raise TypeError(
+                f"the function of associative_scan must return a container like its arguments: {structure} went in, "
+                f"and {name_of(fn)} returned {out_structure}{at_line(user_line())}"
+            )
+        _require_types(fn, elems, earlier, results)
+        return results
+
+    if not leaves:
+        return elems
+    if reverse:
+        leaves = [flip(x, a) for x, a in zip(leaves, axes, strict=True)]
+    outs = _prefixes(combine, leaves, axes)
+    if reverse:
+        outs = [flip(x, a) for x, a in zip(outs, axes, strict=True)]
+    return tree.unflatten(structure, [y.copy() for y in outs])
+
+
+def _normalized(axis: int, x: Any, elems: Any, index: int) -> int:
+    try:
+        type = type_of(x)
+    except TypeError:
+        raise TypeError(
+            f"associative_scan takes arrays and containers of them, but elems{tree.paths(elems)[index]} is "
+            f"{type_name(x)}{at_line(user_line())}"
+        ) from None
+    if not -type.ndim <= axis < type.ndim:
+        raise TypeError(
+            f"associative_scan runs along axis {axis}, but elems{tree.paths(elems)[index]} is {type}"
+            + at_line(user_line())
+        )
+    return axis % type.ndim
+
+
+def _require_types(fn: Any, elems: Any, given: Leaves, results: Leaves) -> None:
+    wrong = [
+        f"\n  elems{path}: {type_of(x)} went in, {type_of(y)} was returned"
+        for path, x, y in zip(tree.paths(elems), given, results, strict=True)
+        if type_of(x) is not type_of(y)
+    ]
+    if wrong:
+        raise TypeError(
+            f"the function of associative_scan must keep shapes and dtypes, but {name_of(fn)} changes them; it is "
+            f"called on many pairs at once, so it must work elementwise along the axis:"
+            f"{''.join(wrong)}{at_line(user_line())}"
+        )
+
+
+def _prefixes(combine: Combine, xs: Leaves, axes: Sequence[int]) -> Leaves:
+    """Combine neighbours, take the prefixes of those, which are every second result, and fill in the others."""
+    size = xs[0].shape[axes[0]]
+    if size < 2:
+        return xs
+
+    def taken(ys: Leaves, start: int, stop: int | None, step: int = 1) -> Leaves:
+        return [y[(slice(None),) * a + (slice(start, stop, step),)] for y, a in zip(ys, axes, strict=True)]
+
+    odd = _prefixes(combine, combine(taken(xs, 0, size - 1, 2), taken(xs, 1, None, 2)), axes)
+    if size == 2:
+        even = taken(xs, 0, 1)
+    else:
+        later = combine(taken(odd, 0, (size - 1) // 2), taken(xs, 2, None, 2))
+        even = [concatenate([x, y], axis=a) for x, y, a in zip(taken(xs, 0, 1), later, axes, strict=True)]
+    return [_alternating(x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
+
+
+def _alternating(even: Any, odd: Any, axis: int) -> Any:
+    """The elements of two arrays in turn; the first may have one more."""
+    before, pairs = (slice(None),) * axis, odd.shape[axis]
+    whole = stack([even[(*before, slice(0, pairs))], odd], axis=axis + 1)
+    joined = reshape(whole, (*odd.shape[:axis], 2 * pairs, *odd.shape[axis + 1 :]))
+    if even.shape[axis] == pairs:
+        return joined
+    return concatenate([joined, even[(*before, slice(pairs, None))]], axis=axis)

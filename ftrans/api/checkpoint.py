@@ -1,0 +1,284 @@
+"""checkpoint and residuals: choosing, and looking at, what reverse mode keeps between its two passes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.checkpoint import checkpoint as checkpoint_primitive
+from ..control.subprograms import used_inputs
+from ..core import tree
+from ..core.program import Atom, Eqn, Program, Var
+from ..core.source import Line, at_line, user_line
+from ..core.trace import Tracer, current_builder
+from ..core.types import ArrayType, is_inexact, type_of
+from ..numpy.promotion import asarray, has_tracer, is_weak
+from ..transforms.differentiate import pullback
+from ..transforms.recompute import POLICIES, Budget, Named, Policy
+from ..transforms.simplify import simplify
+from ..xla import is_jax
+from .call import name_of, normalize_argnums, trace_flat, type_name
+
+Function = Callable[..., Any]
+GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[str, Any]], bool]
+
+
+def checkpoint(
+    f: Function | None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None
+) -> Function:
+    """Make reverse mode keep less of a function, and compute the rest again.
+
+    Values and derivatives stay the same, of all orders and in all modes.  Outside of derivatives it changes nothing.
+    With the policy "nothing" the function runs once more in the backward pass, so a gradient takes about 4/3 of the
+    time; what runs again needs its memory then, so checkpoint the parts of a function (the layers of a network)
+    rather than all of it.  With a budget, values are computed again one after the other as the backward pass gets to
+    them, so it can be given for a whole function.
+
+    A budget counts everything that `residuals` lists for the checkpointed function: values that it computes, and also
+    those of its arguments, and of the arrays that it closes over, that the backward pass needs.  Besides, the backward
+    pass takes memory for what it computes again at a time, and for cotangents.  The budget is met for the first
+    derivative; for higher ones, the two passes of that one keep their inputs.  Under `vmap(grad(f))` it counts for each
+    element, in `grad` of a vmapped function for all of them.
+
+    Args:
+        f: the function.  Without it, a decorator is returned.  Arguments that are not traced are passed on as they are.
+        policy: what is kept.  "nothing": arguments only.  "everything": all that the backward pass needs, as without
+            `checkpoint`.  "dots": arguments and results of matrix products.  A sequence of names: arguments and what
+            `tap(name, x)` has given one of them.  Or a function of the name of a primitive, the types of its results
+            and its parameters, that returns whether these results are kept if they are needed.
+        memory_budget: a number of bytes, in place of a policy: what is kept fits in them, and is chosen so that the
+            estimated cost of computing the rest again is least.  It takes a minimum cut for each of some thirty prices
+            of a byte, once for each program.
+
+    Returns:
+        A function of the same arguments with the same results.
+
+    Raises:
+        TypeError: the policy is none of these, both are given, the budget is no number of bytes, or `f` assigns to an
+            argument in place.
+        ValueError: a policy of that name does not exist; or, when the function is differentiated, the budget cannot be
+            met: the message names the least that can.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> layer = ft.checkpoint(lambda x: np.sin(np.exp(x)))
+        >>> ft.grad(lambda x: layer(layer(x)))(0.5).round(9)
+        np.float64(0.315936209)
+    """
+    if f is None:
+        return functools.partial(checkpoint, policy=policy, memory_budget=memory_budget)
+    function, chosen = f, as_policy(policy, memory_budget)
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        if current_builder() is None:
+            return function(*args, **kwargs)
+        leaves, structure = tree.flatten((args, kwargs))
+        places = [i for i, x in enumerate(leaves) if has_tracer(x)]
+        values = [asarray(leaves[i]) for i in places]
+        given: list[Tracer] = []
+
+        def call(tracers: list[Tracer]) -> Any:
+            given[:] = tracers
+            for i, x in zip(places, tracers, strict=True):
+                leaves[i] = x
+            new_args, new_kwargs = tree.unflatten(structure, leaves)
+            return function(*new_args, **new_kwargs)
+
+        traced, _ = trace_flat(function, [x.type for x in values], call, values, [x.weak for x in values])
+        for i, x, var in zip(places, given, traced.program.inputs, strict=False):
+            if x.atom is not var:
+                raise TypeError(
+                    f"{name_of(function)} assigns to its argument{_path((args, kwargs), i)} in place, which the caller "
+                    "of a checkpointed function would not see; assign to a copy and return it" + at_line(user_line())
+                )
+        outs = checkpoint_primitive.apply(traced.program, [*values, *traced.captured], chosen)
+        return tree.unflatten(traced.structure, outs)
+
+    return checkpointed
+
+
+def _path(arguments: Any, index: int) -> str:
+    """How to get to a leaf of `(args, kwargs)`."""
+    return f" {tree.paths(arguments)[index][3:]}"
+
+
+def as_policy(policy: GivenPolicy, memory_budget: int | None = None) -> Policy:
+    """What `checkpoint` is given, checked, in the form that programs hold."""
+    if memory_budget is not None:
+        if policy != "nothing":
+            raise TypeError(f"checkpoint takes a policy or a memory_budget, not both{at_line(user_line())}")
+        if not isinstance(memory_budget, int | np.integer) or memory_budget < 0:
+            raise TypeError(
+                f"memory_budget of checkpoint is a number of bytes, a positive integer, not {memory_budget!r}"
+                + at_line(user_line())
+            )
+        return Budget(int(memory_budget))
+    if isinstance(policy, str):
+        if policy not in POLICIES:
+            raise ValueError(
+                f"checkpoint knows no policy {policy!r}, only {', '.join(map(repr, POLICIES))}; to keep what tap has "
+                f"given that name, write policy=[{policy!r}]{at_line(user_line())}"
+            )
+        return policy
+    if isinstance(policy, Sequence) and all(isinstance(name, str) for name in policy):
+        return Named(tuple(policy))
+    if callable(policy):
+        return policy
+    raise TypeError(
+        f"the policy of checkpoint is one of {', '.join(map(repr, POLICIES))}, a list of names, or a function of the "
+        f"name of a primitive, the types of its results and its parameters, not {type_name(policy)}"
+        + at_line(user_line())
+    )
+
+
+class Residual(NamedTuple):
+    """One array that reverse mode keeps between its forward and its backward pass.
+
+    Attributes:
+        name: the argument that it is, by path; the name that `tap` gave it; "closed over" for an array that the
+            function closes over; else empty.
+        shape: its shape.
+        dtype: its dtype.
+        nbytes: how many bytes it takes.
+        primitive: what made it; empty for arguments.  Inside a loop it is kept for all steps at once.
+        line: the user's line that made it, or None for arguments.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    nbytes: int
+    primitive: str
+    line: Line | None
+
+
+class Residuals(list[Residual]):
+    """What reverse mode keeps: a list that prints as a table, with a total."""
+
+    @property
+    def total(self) -> int:
+        """Bytes of all residuals."""
+        return sum(r.nbytes for r in self)
+
+    def __repr__(self) -> str:
+        rows = [("name", "type", "bytes", "made by", "line")]
+        for r in self:
+            line = "" if r.line is None else f"{os.path.basename(r.line.filename)}:{r.line.number}: {r.line.text}"
+            rows.append((r.name, repr(ArrayType(r.shape, r.dtype)), f"{r.nbytes:,}", r.primitive, line))
+        rows.append(("total", "", f"{self.total:,}", "", ""))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if number == 2 else cell.ljust(width)
+                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        )
+
+
+def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callable[..., Residuals]:
+    """What reverse mode keeps of a function between its forward and its backward pass.
+
+    Args:
+        f: the function.
+        argnums: positions of the arguments that it is differentiated with respect to; all floating-point arrays among
+            the arguments by default.
+
+    Returns:
+        A function of the same arguments, which traces `f` but does not run it.  It returns a list of `Residual`
+        (`name`, `shape`, `dtype`, `nbytes`, `primitive`, `line`), which prints as a table, and has a `total`.
+
+    Raises:
+        TypeError: a position in `argnums` does not exist.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> kept = ft.residuals(lambda w, x: np.sum(np.tanh(x @ w)), argnums=0)(np.ones((3, 2)), np.ones((4, 3)))
+        >>> [(r.name or r.primitive, r.shape) for r in kept], kept.total
+        ([('x', (4, 3)), ('sub', (4, 2))], 160)
+    """
+
+    def residuals_of_f(*args: Any, **kwargs: Any) -> Residuals:
+        leaves, structure = tree.flatten((args, kwargs))
+        names, wanted = _names(f, args, kwargs), _wanted(f, args, kwargs, argnums)
+        places = [i for i, (x, w) in enumerate(zip(leaves, wanted, strict=True)) if _is_traced(x, w)]
+        values = [asarray(leaves[i]) if has_tracer(leaves[i]) else leaves[i] for i in places]
+        types = [type_of(x) for x in values]
+        active = [wanted[i] and is_inexact(t.dtype) for i, t in zip(places, types, strict=True)]
+
+        def call(tracers: list[Tracer]) -> Any:
+            for i, x in zip(places, tracers, strict=True):
+                leaves[i] = x
+            new_args, new_kwargs = tree.unflatten(structure, leaves)
+            return f(*new_args, **new_kwargs)
+
+        traced, _ = trace_flat(f, types, call, values, [is_weak(x) for x in values])
+        active += [False] * len(traced.captured)
+        sources = [names[i] for i in places] + ["closed over"] * len(traced.captured)
+        return _residuals(traced.program, tuple(active), sources)
+
+    return residuals_of_f
+
+
+def _is_traced(x: Any, wanted: bool) -> bool:
+    """Whether a leaf of the arguments is an input of the program; Python numbers are if they are differentiated."""
+    return (
+        isinstance(x, np.ndarray | np.generic) or has_tracer(x) or is_jax(x) or (wanted and type(x) in (float, complex))
+    )
+
+
+def _wanted(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any) -> list[bool]:
+    """Which leaves of the arguments belong to those that are differentiated."""
+    count = len(tree.flatten(kwargs)[0])
+    positions = range(len(args)) if argnums is None else normalize_argnums(argnums, len(args), f)
+    mine = [i in positions for i, x in enumerate(args) for _ in tree.flatten(x)[0]]
+    return [*mine, *[argnums is None] * count]
+
+
+def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """For each leaf of the arguments, the parameter and the path by which the function knows it."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(args)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    names += [f"{rest}[{i}]" for i in range(len(args) - len(names))]
+    given = [*zip(names, args, strict=True), *sorted(kwargs.items())]
+    return [name + path for name, x in given for path in tree.paths(x)]
+
+
+def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str]) -> Residuals:
+    parts = pullback(program, active)
+    count = len(program.outputs)
+    values = simplify(parts.values)
+    used = used_inputs(simplify(parts.linear))[: parts.residual_count]
+    kept = dict.fromkeys(a for a, u in zip(values.outputs[count:], used, strict=True) if u)
+    arguments = dict(zip(values.inputs, names, strict=True))
+    found = Residuals()
+    for var in kept:
+        if isinstance(var, Var):
+            name, primitive, line = (arguments[var], "", None) if var in arguments else _origin(values, var)
+            found.append(Residual(name, var.type.shape, var.type.dtype, var.type.nbytes, primitive, line))
+    return found
+
+
+def _origin(program: Program, var: Atom) -> tuple[str, str, Line | None]:
+    """The name, the primitive and the line of a value; of one that a sub-program computes, those in there."""
+    eqn: Eqn = next(q for q in program.eqns if var in q.outputs)
+    name = eqn.params["name"] if eqn.primitive.name == "tap" else ""
+    inner = eqn.params.get("program")
+    if inner is not None:
+        atom = inner.outputs[eqn.outputs.index(var)]  # type: ignore[arg-type]
+        if any(atom in q.outputs for q in inner.eqns):
+            name, primitive, line = _origin(inner, atom)
+            if eqn.primitive.name in ("scan", "while"):
+                primitive = f"{primitive} in {eqn.primitive.name}"
+            return name, primitive, line
+    return name, eqn.primitive.name, eqn.line

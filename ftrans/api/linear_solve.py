@@ -1,0 +1,280 @@
+"""Systems of linear equations, given by a matrix or by a function that multiplies by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..control.convergence import required
+from ..control.jacobians import linearized, matrix
+from ..control.linear_solve import LinearMethod, dense_solve, real_dtype
+from ..control.linear_solve import linear_solve as primitive
+from ..control.subprograms import cut
+from ..core import tree
+from ..core.interpret import evaluate, inline
+from ..core.program import needed_eqns
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import ArrayType, is_inexact, type_of
+from ..numpy import linalg
+from ..numpy.promotion import asarray, result_dtype
+from ..ops.elementwise import abs_, add, bitwise_and, le, maximum, mul, sqrt, stop_gradient, sub
+from ..ops.reductions import reduce_sum
+from ..ops.shapes import full
+from ..xla import is_jax
+from .call import name_of
+from .vectors import Captured, SolverInfo, Vector, record_or_run
+
+ITERATIVE = ("cg", "bicgstab", "gmres")
+# Solutions by elimination are accepted with a residual of so many roundings per unknown.
+_ROUNDINGS = 1e4
+# The residual is computed a second time, with other roundings.
+_SLACK = 1.1
+
+
+def linear_solve(
+    A: Any,
+    b: Any,
+    *,
+    method: str | None = None,
+    symmetric: bool = False,
+    positive_definite: bool = False,
+    tol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = 30,
+    preconditioner: Any = None,
+    x0: Any = None,
+    info: bool = False,
+) -> Any:
+    """The solution x of the linear equations A x = b, differentiable to any order.
+
+    The derivatives of a solution are solutions with the same A, or its transpose, found in the same way; the steps
+    of an iterative method are never differentiated.  Values that the function `A` closes over are differentiated too.
+
+    Args:
+        A: a square matrix, or a function that multiplies by one: it takes an x like `b` and returns A x.
+        b: the right-hand side: an array, a number, or, where `A` is a function, a container of them.
+        method: "dense" eliminates, at the cost n**3 for n unknowns, and makes the matrix of a function first, by n
+            products.  "cg" (for symmetric positive definite A), "bicgstab" and "gmres" need products with A only;
+            without `jit` they are SciPy's.  By default "dense" for a matrix, and for a function "cg" if
+            `positive_definite`, else "gmres".
+        symmetric: promises that A is symmetric (if complex, Hermitian), so that it need not be transposed.
+        positive_definite: promises that it is positive definite, and symmetric.
+        tol: an iterative solution is accepted when norm(b - A x) is at most this times norm(b - A x0); by default
+            1e-10, in single precision 1e-5.
+        atol: it is also accepted when that norm is at most this.
+        maxiter: the most iterations; by default 10 n, and at least 100.
+        restart: after how many iterations "gmres" starts again; it holds as many vectors.
+        preconditioner: a matrix or linear function that maps a residual to about the error of x.  Its derivative does
+            not matter.
+        x0: where an iterative method starts; zero by default.  There is no derivative with respect to it.
+        info: return `(x, info)` instead of failing; `info` has `converged`, `iterations` and `residual`, a norm.
+
+    Returns:
+        x, like `b`, or `(x, info)`.  Compiled programs return NaN where an iterative method did not converge or a
+        matrix is singular.
+
+    Raises:
+        ConvergenceError: the method did not converge (without `jit`, and without `info`).
+        numpy.linalg.LinAlgError: the matrix is singular (without `jit`, for "dense").
+        TypeError: `A` is not linear, or its result does not have the structure, shapes and dtypes of `b`.
+        ValueError: the shapes do not fit, or the method is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> b = np.array([1.0, 2.0, 3.0])
+        >>> f = lambda a: ft.linear_solve(lambda x: a * x + np.roll(x, 1), b, method="gmres")
+        >>> ft.jvp(f, (3.0,), (1.0,))[1].round(6)
+        array([ 0.038265, -0.227041, -0.186224])
+    """
+    if method is not None and method not in ("dense", *ITERATIVE):
+        known = ", ".join(("dense", *ITERATIVE))
+        raise ValueError(f"linear_solve has no method {method!r}; there are {known}{at_line(user_line())}")
+    product = A
+    if not callable(A):
+        A, b = _checked_matrix(A, b)
+        if method in (None, "dense"):
+            return _eliminated(A, b, info)
+
+        def product(x: Any) -> Any:
+            return A @ x
+
+    unknown = Vector.of(b, "b", "linear_solve")
+    of_product = unknown.trace(product, "linear_solve")
+    _require_linear(product, of_product, "A")
+    if method == "dense":
+        return _solve_dense(unknown, of_product, info)
+    settings = linear_method(
+        method or ("cg" if positive_definite else "gmres"),
+        unknown.type,
+        symmetric or positive_definite or method == "cg",
+        tol,
+        atol,
+        maxiter,
+        restart,
+    )
+    of_preconditioner: Captured | None = None
+    if preconditioner is not None:
+        improve = preconditioner if callable(preconditioner) else lambda r: preconditioner @ r
+        of_preconditioner = unknown.trace(improve, "the preconditioner of linear_solve")
+        _require_linear(improve, of_preconditioner, "preconditioner")
+    start: Vector | None = None
+    if x0 is not None:
+        start = Vector.of(x0, "x0", "linear_solve")
+        if (start.structure, start.types) != (unknown.structure, unknown.types):
+            raise TypeError(
+                f"x0 of linear_solve must be like b: b is {unknown.structure} of {unknown.types}, but x0 is "
+                f"{start.structure} of {start.types}{at_line(user_line())}"
+            )
+    return _solve_iteratively(unknown, of_product, of_preconditioner, start, settings, info)
+
+
+def linear_method(
+    name: str,
+    type: ArrayType,
+    symmetric: bool,
+    tol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = 30,
+) -> LinearMethod:
+    """An iterative method with its defaults for vectors of a type."""
+    if tol is None:
+        tol = default_tolerance(type)
+    return LinearMethod(name, symmetric, float(tol), float(atol), maxiter or max(100, 10 * type.size), int(restart))
+
+
+def default_tolerance(type: ArrayType) -> float:
+    """How accurate the solutions of solvers are by default."""
+    return 1e-10 if real_dtype(type.dtype) == np.float64 else 1e-5
+
+
+def _checked_matrix(a: Any, b: Any) -> tuple[Any, Any]:
+    """A matrix and the right-hand side for it, as arrays of one floating-point dtype."""
+    a, b = (np.asarray(x) if isinstance(x, list | tuple | float | int) else x for x in (a, b))
+    try:
+        of_a, of_b = type_of(a), type_of(b)
+    except TypeError:
+        raise TypeError(
+            "linear_solve takes a matrix and an array, or a function that multiplies by the matrix and any container; "
+            f"it was given {type(a).__name__} and {type(b).__name__}{at_line(user_line())}"
+        ) from None
+    if of_a.ndim != 2 or of_a.shape[0] != of_a.shape[1] or of_b.ndim not in (1, 2) or of_b.shape[0] != of_a.shape[0]:
+        raise ValueError(
+            f"linear_solve needs a square matrix (n, n) and a right-hand side (n,) or (n, columns), not {of_a} and "
+            f"{of_b}; for batches use vmap{at_line(user_line())}"
+        )
+    dtype = result_dtype(a, b)
+    dtype = dtype if is_inexact(dtype) else np.dtype(np.float64)
+    return tuple(x if type_of(x).dtype == dtype else x.astype(dtype) for x in (a, b))  # type: ignore[return-value]
+
+
+def _norm(x: Tracer) -> Tracer:
+    size = abs_(x)
+    return sqrt(reduce_sum(mul(size, size), axes=tuple(range(x.ndim))))
+
+
+def _info_of_elimination(residual: Tracer, b: Tracer) -> list[Tracer]:
+    residual, size = _norm(stop_gradient(residual)), _norm(stop_gradient(b))
+    slack = _ROUNDINGS * b.size * float(np.finfo(residual.dtype).eps)
+    holds = le(residual, mul(size, full((), slack, size.dtype)))
+    return [holds, full((), 0, np.int64), residual]
+
+
+def _eliminated(a: Any, b: Any, info: bool) -> Any:
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        a, b = tracers
+        x = linalg.solve(a, b)
+        return [x, *_info_of_elimination(asarray(b - a @ x), b)] if info else [x]
+
+    x, *more = record_or_run("linear_solve", record, [a, b])
+    return (x, SolverInfo(*more)) if info else x
+
+
+def _solve_dense(unknown: Vector, product: Captured, info: bool) -> Any:
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        consts, b = _cut(tracers, product, unknown)
+        values, linear = linearized(product.program)
+        residuals = inline(values, [*consts, full(b.shape, 0, b.dtype)])[1:]
+        x = dense_solve(matrix(linear, residuals), b)
+        more = _info_of_elimination(sub(b, inline(product.program, [*consts, x])[0]), b) if info else []
+        return [*unknown.parted(x), *more]
+
+    return _run(unknown, record, [*product.consts, *unknown.leaves], info)
+
+
+def _cut(tracers: list[Tracer], product: Captured, unknown: Vector) -> tuple[list[Tracer], Tracer]:
+    """The values that a product closed over, and the vector."""
+    count = len(product.consts)
+    return tracers[:count], unknown.joined(tracers[count : count + len(unknown.leaves)])
+
+
+def _run(unknown: Vector, record: Callable[[list[Tracer]], list[Tracer]], operands: list[Any], info: bool) -> Any:
+    outs = record_or_run("linear_solve", record, operands)
+    count = len(unknown.leaves)
+    x = tree.unflatten(unknown.structure, outs[:count])
+    return (x, SolverInfo(*outs[count:])) if info else x
+
+
+def _solve_iteratively(
+    unknown: Vector,
+    product: Captured,
+    preconditioner: Captured | None,
+    start: Vector | None,
+    method: LinearMethod,
+    info: bool,
+) -> Any:
+    def record(tracers: list[Tracer]) -> list[Tracer]:
+        consts, b = _cut(tracers, product, unknown)
+        of_preconditioner, of_start = cut(tracers[len(consts) + len(unknown.leaves) :], improving_count)[:2]
+        zero = full(b.shape, 0, b.dtype)
+        values, linear = linearized(product.program)
+        operands = inline(values, [*consts, zero])[1:]
+        right, improve = b, None
+        if start is not None:
+            first = stop_gradient(start.joined(of_start))
+            right = sub(b, inline(linear, [*operands, first])[0])
+        if preconditioner is not None:
+            improve_values, improve = linearized(preconditioner.program)
+            operands = [*operands, *inline(improve_values, [*of_preconditioner, zero])[1:]]
+        x, converged, iterations, _ = primitive(*operands, right, matvec=linear, preconditioner=improve, method=method)
+        if start is not None:
+            x = add(x, first)
+        # A function may be linear in its derivative only, which is all that the solver has seen.
+        left = _norm(stop_gradient(sub(b, inline(product.program, [*consts, x])[0])))
+        bound = maximum(
+            mul(_norm(stop_gradient(right)), full((), _SLACK * method.tol, left.dtype)),
+            full((), _SLACK * method.atol, left.dtype),
+        )
+        converged = bitwise_and(converged, le(left, bound))
+        if info:
+            return [*unknown.parted(x), converged, iterations, left]
+        return unknown.parted(required(x, converged, iterations, left, message=method.failure()))
+
+    given = [] if start is None else start.leaves
+    more = [] if preconditioner is None else preconditioner.consts
+    improving_count = len(more)
+    return _run(unknown, record, [*product.consts, *unknown.leaves, *more, *given], info)
+
+
+def _require_linear(f: Callable[..., Any], traced: Captured, name: str) -> None:
+    """Raise unless a traced function is linear: constant derivative, and value 0 at 0."""
+    program = traced.program
+    values, _ = linearized(program)
+    residuals = values.outputs[1:]
+    x = values.inputs[-1]
+    eqn = next((e for e in needed_eqns(values.eqns, residuals) if x in e.operands), None)
+    if eqn is None and x not in residuals:
+        if any(isinstance(c, Tracer) or is_jax(c) for c in traced.consts):
+            return
+        type = program.in_types[-1]
+        if not np.any(evaluate(program, [*traced.consts, np.zeros(type.shape, type.dtype)])[0]):
+            return
+    raise TypeError(
+        f"{name} of linear_solve must be linear, and {name_of(f)} is not: its result must be 0 for 0, and twice as "
+        "large for twice the argument. Move what does not depend on x to b; root solves equations that are not linear"
+        + at_line(eqn.line if eqn is not None else user_line())
+    )

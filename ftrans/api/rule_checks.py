@@ -1,0 +1,140 @@
+"""Checking derivative rules: what they return, and that they leave alone what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from ..core.program import literal
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import ArrayType, is_complex, is_inexact, type_of
+from ..numpy.promotion import asarray, cast, has_tracer
+from ..xla import is_jax
+from .call import name_of, type_name
+
+Function = Callable[..., Any]
+
+
+def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call a function of the user's, and raise if it changes its arguments."""
+    before, structure = tree.flatten((args, kwargs))
+    atoms = [x.atom if x.__class__ is Tracer else None for x in before]
+    try:
+        out = f(*args, **kwargs)
+    except ValueError as error:
+        if "read-only" in str(error) and any(isinstance(x, np.ndarray) for x in before):
+            raise _changed(what, "an array that it is given") from error
+        raise
+    after, structure_after = tree.flatten((args, kwargs))
+    if structure_after != structure or any(x is not y for x, y in zip(before, after, strict=True)):
+        raise _changed(what, "a container that it is given")
+    if any(x.__class__ is Tracer and x.atom is not atom for x, atom in zip(before, atoms, strict=True)):
+        raise _changed(what, "an array that it is given")
+    return out
+
+
+def _changed(what: str, which: str) -> TypeError:
+    return TypeError(
+        f"{what} assigns to {which}; the caller's values must stay what they are, so change a copy: x = x.copy()"
+        + here()
+    )
+
+
+def here() -> str:
+    """The end of an error message: the line of the user's code that runs."""
+    return at_line(user_line())
+
+
+def described(kind: str, f: Function, rule: Function) -> str:
+    code = getattr(rule, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    return f"the {kind} of {name_of(f)}{place}"
+
+
+def pair_of(out: Any, what: str, pair: str) -> tuple[Any, Any]:
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError(f"{what} must return a pair {pair}, but it returned {shown_value(out)}{here()}")
+    return out
+
+
+def arrays_of(out: Any, what: str) -> tuple[list[Tracer], tree.Structure]:
+    """The leaves of a result, as tracers."""
+    leaves, structure = tree.flatten(out)
+    tracers = []
+    for index, x in enumerate(leaves):
+        try:
+            tracers.append(asarray(x))
+        except TypeError:
+            raise TypeError(
+                f"{what} returned {type_name(x)} at result{tree.paths(out)[index]}, which is not an array{here()}"
+            ) from None
+    return tracers, structure
+
+
+def matched(given: Any, structure: tree.Structure, what: str, like: str) -> list[Any]:
+    """One entry per leaf of a structure, where None may stand for any part of it."""
+    leaves = tree.flatten(given)[0]
+    like_it = tree.unflatten(structure, range(structure.num_leaves))
+    try:
+        pairs = zip(tree.broadcast_prefix(given, like_it), tree.broadcast_prefix(like_it, like_it), strict=True)
+        entries = [x for x, leaf in pairs if leaf is not None]
+    except ValueError:
+        entries = []
+    # An array stands for a leaf, not for a container.
+    if len(entries) != structure.num_leaves or sum(x is not None for x in entries) != len(leaves):
+        given_structure = tree.flatten(given)[1]
+        raise TypeError(
+            f"{what} of another structure than {like}: {shown(given_structure)}, not {shown(structure)}; None stands "
+            f"for zero{here()}"
+        )
+    return entries
+
+
+def fitted(x: Any, type: ArrayType, weak: bool, what: str, where: Callable[[int], str], index: int) -> Tracer:
+    """What a rule returned, as a tracer of the type that it must have; None is zero.  `where(index)` is its place."""
+
+    def misfit(returned: str, advice: str = "") -> TypeError:
+        return TypeError(f"{what} returned {returned} {where(index)} {type}{advice}{here()}")
+
+    if x is None or (x.__class__ is not Tracer and _is_zero(x, type)):
+        return _tracer_of_zero(type)
+    try:
+        y = asarray(x)
+    except TypeError:
+        raise misfit(type_name(x)) from None
+    if y.type is type:
+        return y  # type: ignore[no-any-return]
+    if y.shape != type.shape:
+        raise misfit(str(y.type), "; the shapes must agree")
+    fits_kind = is_inexact(type.dtype) == is_inexact(y.dtype) and (is_complex(type.dtype) or not is_complex(y.dtype))
+    is_number = y.weak and is_inexact(type.dtype) and not is_complex(y.dtype)
+    if is_number or (fits_kind and (weak or y.weak)):
+        return cast(y, type.dtype)  # type: ignore[no-any-return]
+    raise misfit(str(y.type), f"; convert it with .astype(np.{type.dtype.name})" if fits_kind else "")
+
+
+def _tracer_of_zero(type: ArrayType) -> Tracer:
+    zero = asarray(0.0)
+    return Tracer(zero.builder, literal(0, type))
+
+
+def _is_zero(x: Any, type: ArrayType) -> bool:
+    """Whether a concrete value is zero in every element, and may stand for zeros of a type."""
+    return np.shape(x) in ((), type.shape) and not is_jax(x) and not has_tracer(x) and not np.any(x)
+
+
+def shown(structure: tree.Structure) -> str:
+    if structure is tree.LEAF:
+        return "an array"
+    return str(structure).removeprefix("PyTreeSpec(").split(", namespace=")[0].removesuffix(")")
+
+
+def shown_value(x: Any) -> str:
+    try:
+        return str(type_of(x))
+    except TypeError:
+        return f"a {type(x).__name__} of {len(x)}" if isinstance(x, tuple | list) else type_name(x)

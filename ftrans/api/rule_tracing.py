@@ -1,0 +1,403 @@
+"""Tracing a function and its derivative rules: their arguments and results, taken apart and put together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.subprograms import rewired, specialized
+from ..core import tree
+from ..core.program import Const, Program, literal
+from ..core.trace import NoWitness, Tracer
+from ..core.types import ArrayType, is_inexact, type_of
+from ..numpy.promotion import asarray, has_tracer, is_weak
+from ..transforms.split import split
+from ..xla import is_jax
+from .call import name_of, trace_flat
+from .rule_checks import arrays_of, called, described, fitted, here, matched, pair_of, shown, shown_value
+
+Function = Callable[..., Any]
+
+# Captured arrays up to this size are told apart by what they hold.
+_SMALL = 1 << 16
+
+
+class Part(NamedTuple):
+    """A function or rule that has been traced: its program takes what is given, then what it captured."""
+
+    program: Program
+    captured: list[Any]
+
+    @property
+    def given(self) -> int:
+        """How many of the inputs are no captures."""
+        return len(self.program.inputs) - len(self.captured)
+
+
+class Call(NamedTuple):
+    """A call of a function with rules, taken apart.
+
+    Attributes:
+        held: the arguments without derivative, by position.
+        keywords: the keyword-only arguments.
+        names: what the other arguments are called in messages, by position.
+        leaves: their leaves.
+        structure: their structure, as a tuple.
+        places: which of the leaves are arrays; the others stay what they are.
+        values: those arrays.
+    """
+
+    held: dict[int, Any]
+    keywords: Mapping[str, Any]
+    names: dict[int, str]
+    leaves: list[Any]
+    structure: tree.Structure
+    places: list[int]
+    values: list[Any]
+
+    @classmethod
+    def of(
+        cls,
+        signature: inspect.Signature | None,
+        held: frozenset[int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Call:
+        """Take a call apart; `held` are the positions of arguments without derivative."""
+        names: list[str] = []
+        if signature is not None:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+            names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        positions = [i for i in range(len(args)) if i not in held]
+        leaves, structure = tree.flatten(tuple(args[i] for i in positions))
+        places = [i for i, x in enumerate(leaves) if _is_array(x)]
+        return cls(
+            {i: tree.map_leaves(_read_only, x) for i, x in enumerate(args) if i in held},
+            kwargs,
+            {i: names[i] if i < len(names) else str(i) for i in positions},
+            leaves,
+            structure,
+            places,
+            [asarray(x) if has_tracer(x) or is_weak(x) else x for x in (leaves[i] for i in places)],
+        )
+
+    @property
+    def types(self) -> list[ArrayType]:
+        """Types of the arrays."""
+        return [type_of(x) for x in self.values]
+
+    @property
+    def weak(self) -> list[bool]:
+        """Which of the arrays stand for Python numbers."""
+        return [is_weak(x) for x in self.values]
+
+    @property
+    def differentiable(self) -> list[bool]:
+        """Which of the arrays have a derivative."""
+        return [is_inexact(t.dtype) for t in self.types]
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments that have a derivative, with other arrays in them."""
+        leaves = list(self.leaves)
+        for place, x in zip(self.places, arrays, strict=True):
+            leaves[place] = x
+        return tree.unflatten(self.structure, leaves)  # type: ignore[no-any-return]
+
+    def all_arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """All positional arguments, with other arrays in those that have a derivative."""
+        both = {**dict(zip(self.names, self.arguments(arrays), strict=True)), **self.held}
+        return tuple(both[i] for i in sorted(both))
+
+    def tangents(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """Tangents of the arguments: None for what has no derivative."""
+        remaining = iter(arrays)
+        leaves: list[Any] = [None] * len(self.leaves)
+        for place, has_derivative in zip(self.places, self.differentiable, strict=True):
+            leaves[place] = next(remaining) if has_derivative else None
+        return tree.unflatten(self.structure, leaves)  # type: ignore[no-any-return]
+
+    def path(self, leaf: int) -> str:
+        """What a leaf is called in messages."""
+        position, _, path = tree.paths(tree.unflatten(self.structure, range(len(self.leaves))))[leaf].partition("]")
+        return f"the argument {list(self.names.values())[int(position[1:])]}{path}"
+
+    def equals(self, other: Call) -> bool:
+        """Whether a call is one of the same function with the same types and the same objects."""
+        return (
+            self.structure == other.structure
+            and self.places == other.places
+            and self.types == other.types
+            and self.weak == other.weak
+            and _same(self._objects(), other._objects())
+        )
+
+    def _objects(self) -> list[Any]:
+        others = [x for i, x in enumerate(self.leaves) if i not in self.places]
+        held = [leaf for x in (*self.held.values(), *self.keywords.values()) for leaf in tree.flatten(x)[0]]
+        return [*others, *self.held, *self.keywords, *held]
+
+
+class Result(NamedTuple):
+    """What the function returned: the structure, and for each leaf its type and whether it stands for a number."""
+
+    structure: tree.Structure
+    types: list[ArrayType]
+    weak: list[bool]
+
+    @property
+    def differentiable(self) -> list[bool]:
+        """Which of the leaves have a derivative."""
+        return [is_inexact(t.dtype) for t in self.types]
+
+    def rebuilt(self, tracers: Sequence[Tracer]) -> Any:
+        """The result, with these leaves."""
+        for x, weak in zip(tracers, self.weak, strict=True):
+            x.weak = weak
+        return tree.unflatten(self.structure, tracers)
+
+    def cotangent(self, tracers: Sequence[Tracer]) -> Any:
+        """A cotangent like the result: None for what has no derivative."""
+        remaining = iter(tracers)
+        return tree.unflatten(self.structure, [next(remaining) if d else None for d in self.differentiable])
+
+    def checked(self, out: Any, what: str) -> list[Tracer]:
+        """The leaves of what a rule returned as the result."""
+        leaves, structure = arrays_of(out, what)
+        if structure != self.structure:
+            raise TypeError(
+                f"{what} returned a value of another structure than the function: {shown(structure)}, not "
+                f"{shown(self.structure)}{here()}"
+            )
+
+        def where(index: int) -> str:
+            return f"as result{tree.paths(out)[index]}, where the function returns"
+
+        return [
+            fitted(x, t, w, what, where, i)
+            for i, (x, t, w) in enumerate(zip(leaves, self.types, self.weak, strict=True))
+        ]
+
+    def checked_tangent(self, tangent: Any, what: str) -> list[Tracer]:
+        """The leaves of what a rule returned as the tangent, for the results that have one."""
+        entries = matched(tangent, self.structure, f"{what} returned a tangent", "the result")
+
+        def where(index: int) -> str:
+            path = tree.paths(tree.unflatten(self.structure, range(len(self.types))))[index]
+            return f"as the tangent of result{path}, which is"
+
+        return [
+            fitted(x, t, w, what, where, i)
+            for i, (x, t, w) in enumerate(zip(entries, self.types, self.weak, strict=True))
+            if is_inexact(t.dtype)
+        ]
+
+
+class Residuals(NamedTuple):
+    """What a rule keeps for another one: traced values, among other objects that stay what they are."""
+
+    leaves: list[Any]
+    structure: tree.Structure
+    places: list[int]
+    tracers: list[Tracer]
+
+    @classmethod
+    def of(cls, residuals: Any) -> Residuals:
+        """Take residuals apart."""
+        leaves, structure = tree.flatten(residuals)
+        places = [i for i, x in enumerate(leaves) if has_tracer(x) or is_jax(x)]
+        return cls(leaves, structure, places, [asarray(leaves[i]) for i in places])
+
+    def rebuilt(self, tracers: Sequence[Tracer]) -> Any:
+        """The residuals, with other traced values."""
+        leaves = list(self.leaves)
+        for place, x in zip(self.places, tracers, strict=True):
+            leaves[place] = x
+        return tree.unflatten(self.structure, leaves)
+
+
+class Captured:
+    """What several parts captured together: they are all inputs of each of them.
+
+    Attributes:
+        values: the captured values.
+    """
+
+    def __init__(self, *parts: Part | None) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Any, int] = {}
+        for part in parts:
+            for x in part.captured if part is not None else ():
+                if not _is_small_zero(x) and _identity(x) not in self._places:
+                    self._places[_identity(x)] = len(self.values)
+                    self.values.append(x)
+
+    def closed(self, part: Part, position: int) -> Program:
+        """The program of a part that takes all that was captured, as inputs from `position` on."""
+        known = [self._constant(x) for x in part.captured]
+        given = part.given
+        program = specialized(part.program, [*(None for _ in range(given)), *known])
+        mine = [_identity(x) for x, k in zip(part.captured, known, strict=True) if k is None]
+        place = {identity: given + i for i, identity in enumerate(mine)}
+        captured = [place.get(_identity(x), type_of(x)) for x in self.values]
+        return rewired(program, [*range(position), *captured, *range(position, given)])
+
+    def _constant(self, x: Any) -> Const | None:
+        if _is_small_zero(x):
+            # That a rule is linear may depend on what it adds being zero.
+            return literal(0, type_of(x))
+        # A rule may be traced twice, and make new arrays that the rest of it uses as constants.
+        return None if _identity(x) in self._places else Const(x, type_of(x))
+
+
+def _is_small_zero(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and x.nbytes <= _SMALL and not np.any(x)
+
+
+def _identity(x: Any) -> Any:
+    """What tells captured values apart."""
+    if x.__class__ is Tracer:
+        return x.builder, x.atom
+    if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.nbytes <= _SMALL):
+        return type_of(x), x.tobytes()
+    return id(x)
+
+
+# Tracing
+
+
+def trace_function(f: Function, call: Call) -> tuple[Part, Result]:
+    """Trace the function itself on the arguments of a call."""
+    found: list[Result] = []
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        out = called(name_of(f), f, call.all_arguments(tracers), call.keywords)
+        leaves, structure = arrays_of(out, name_of(f))
+        found.append(Result(structure, [x.type for x in leaves], [x.weak for x in leaves]))
+        return leaves
+
+    traced, _ = trace_flat(f, call.types, rebuild, call.values, call.weak)
+    return Part(traced.program, traced.captured), found[0]
+
+
+def trace_fwd(f: Function, fwd: Function, call: Call, result: Result) -> tuple[Part, Residuals]:
+    """Trace the first half of a rule for reverse mode: arguments -> result, then residuals."""
+    what = described("fwd rule", f, fwd)
+    found: list[Residuals] = []
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        out, kept = pair_of(called(what, fwd, call.all_arguments(tracers), call.keywords), what, "(out, residuals)")
+        found.append(Residuals.of(kept))
+        return [*result.checked(out, what), *found[0].tracers]
+
+    traced, _ = trace_flat(fwd, call.types, rebuild, call.values, call.weak)
+    return Part(traced.program, traced.captured), found[0]
+
+
+def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals: Residuals) -> Part:
+    """Trace the second half of a rule for reverse mode: residuals, then cotangents of the result -> cotangents."""
+    what = described("bwd rule", f, bwd)
+    count = len(residuals.tracers)
+
+    def where(index: int) -> str:
+        return f"as the cotangent of {call.path(index)}, which is"
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        given = (*call.held.values(), residuals.rebuilt(tracers[:count]), result.cotangent(tracers[count:]))
+        cotangents = called(what, bwd, given, {})
+        if not isinstance(cotangents, tuple | list) or len(cotangents) != len(call.names):
+            is_tuple = isinstance(cotangents, tuple | list)
+            returned = f"{len(cotangents)} of them" if is_tuple else shown_value(cotangents)
+            raise TypeError(
+                f"{what} must return a tuple of {len(call.names)} cotangent{'s' * (len(call.names) != 1)}, for "
+                f"{', '.join(call.names.values())}, but it returned {returned}; None stands for zero{here()}"
+            )
+        entries: list[Any] = []
+        arguments = tree.unflatten(call.structure, range(len(call.leaves)))
+        for ct, argument, name in zip(cotangents, arguments, call.names.values(), strict=True):
+            structure = tree.flatten(argument)[1]
+            entries += matched(ct, structure, f"{what} returned a cotangent", f"the argument {name}")
+        return [
+            fitted(entries[i], t, w, what, where, i)
+            for i, t, w in zip(call.places, call.types, call.weak, strict=True)
+            if is_inexact(t.dtype)
+        ]
+
+    is_active = result.differentiable
+    types = [*(x.type for x in residuals.tracers), *_chosen(result.types, is_active)]
+    weak = [*(x.weak for x in residuals.tracers), *_chosen(result.weak, is_active)]
+    reason = f"the backward rule of {name_of(f)} is traced before its residuals and cotangents are known"
+    traced, _ = trace_flat(bwd, types, rebuild, NoWitness(reason), weak)
+    return Part(traced.program, traced.captured)
+
+
+def trace_jvp(f: Function, rule: Function, call: Call, result: Result) -> Part:
+    """Trace a rule for forward mode: arguments, then their tangents -> result, then its tangents."""
+    what = described("jvp rule", f, rule)
+    count = len(call.values)
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        given = (*call.held.values(), call.arguments(tracers[:count]), call.tangents(tracers[count:]))
+        out, tangent = pair_of(called(what, rule, given, call.keywords), what, "(out, tangent)")
+        return [*result.checked(out, what), *result.checked_tangent(tangent, what)]
+
+    is_active = call.differentiable
+    reason = NoWitness(f"the jvp rule of {name_of(f)} is traced before its tangents are known")
+    types = [*call.types, *_chosen(call.types, is_active)]
+    weak = [*call.weak, *_chosen(call.weak, is_active)]
+    witnesses = [*call.values, *(reason for a in is_active if a)]
+    traced, _ = trace_flat(rule, types, rebuild, witnesses, weak)
+    is_tangent = tuple(count <= i < len(types) for i in range(len(traced.program.inputs)))
+    if any(split(traced.program, is_tangent).out_unknown[: len(result.types)]):
+        raise TypeError(f"{what} returned a result that depends on the tangents{here()}")
+    return Part(traced.program, traced.captured)
+
+
+# Arguments
+
+
+def _chosen(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [x for x, f in zip(items, flags, strict=True) if f]
+
+
+def _is_array(x: Any) -> bool:
+    """Whether an argument is traced.  Integers of Python stay what they are: they may be exponents, sizes or flags."""
+    if isinstance(x, int):
+        return False
+    if has_tracer(x):
+        return True
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _read_only(x: Any) -> Any:
+    """`x`, or a view of an array through which it cannot be assigned to."""
+    if isinstance(x, np.ndarray) and x.flags.writeable:
+        x = x.view()
+        x.flags.writeable = False
+    return x
+
+
+def _same(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    return len(xs) == len(ys) and all(x is y or _equal(x, y) for x, y in zip(xs, ys, strict=True))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, Tracer):
+        return x.builder is y.builder and x.atom is y.atom
+    if isinstance(x, np.ndarray):
+        same_place = x.__array_interface__["data"] == y.__array_interface__["data"] and x.strides == y.strides
+        return x.shape == y.shape and x.dtype == y.dtype and same_place
+    try:
+        return bool(x == y)
+    except Exception:
+        return False

@@ -1,0 +1,172 @@
+"""The unknowns of a system of equations: a container of arrays as one vector, which is what solvers work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..control.subprograms import rewired
+from ..core import tree
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
+from ..core.types import ArrayType, is_inexact, type_of
+from ..numpy.promotion import asarray, cast, has_tracer, is_weak
+from ..ops.shapes import concatenate, reshape, slice_
+from .call import name_of, run, trace_flat, type_name
+
+Function = Callable[..., Any]
+
+
+class SolverInfo(NamedTuple):
+    """How a solver ended.
+
+    Attributes:
+        converged: whether the solution is as accurate as was asked for.
+        iterations: how many steps it took.
+        residual: the norm of what is left of the equations.
+    """
+
+    converged: Any
+    iterations: Any
+    residual: Any
+
+
+class Vector(NamedTuple):
+    """A container of arrays that stands for one vector: its leaves, one after the other.
+
+    Attributes:
+        leaves: the arrays.
+        types: their types, floating-point.
+        structure: structure of the container.
+        container: the container itself, and `name`, what it is called in messages.
+    """
+
+    leaves: list[Any]
+    types: list[ArrayType]
+    structure: tree.Structure
+    container: Any
+    name: str
+
+    @classmethod
+    def of(cls, container: Any, name: str, what: str) -> Vector:
+        """Take a container apart.
+
+        Raises:
+            TypeError: a leaf is not an array of numbers.
+            ValueError: there is no number in it.
+        """
+        leaves, structure = tree.flatten(container)
+        types = []
+        for index, x in enumerate(leaves):
+            if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+                x = leaves[index] = asarray(x)
+            try:
+                type = type_of(x)
+            except TypeError:
+                raise TypeError(
+                    f"{what} takes arrays, numbers and containers of them, but {name}{tree.paths(container)[index]} is "
+                    f"{type_name(x)}{at_line(user_line())}"
+                ) from None
+            # A number written without a point is still a point on the real line.
+            types.append(type if is_inexact(type.dtype) else type.with_dtype(np.float64))
+        if not sum(t.size for t in types):
+            raise ValueError(f"{what} has nothing to solve for: {name} holds no numbers{at_line(user_line())}")
+        return cls(leaves, types, structure, container, name)
+
+    @property
+    def type(self) -> ArrayType:
+        """Type of the vector."""
+        return ArrayType((sum(t.size for t in self.types),), np.result_type(*(t.dtype for t in self.types)))
+
+    def joined(self, leaves: Sequence[Tracer]) -> Tracer:
+        """The vector of these leaves."""
+        size, dtype = self.type.shape[0], self.type.dtype
+        parts = [reshape(cast(asarray(x), dtype), shape=(t.size,)) for x, t in zip(leaves, self.types, strict=True)]
+        parts = [p for p in parts if p.size] if size else parts
+        return parts[0] if len(parts) == 1 else concatenate(*parts, axis=0)  # type: ignore[no-any-return]
+
+    def parted(self, vector: Tracer) -> list[Tracer]:
+        """The leaves that a vector stands for."""
+        leaves, start = [], 0
+        for t in self.types:
+            part = vector
+            if len(self.types) > 1:
+                part = slice_(vector, start=(start,), limit=(start + t.size,), strides=(1,))
+            leaves.append(cast(reshape(part, shape=t.shape), t.dtype))
+            start += t.size
+        return leaves
+
+    def rebuilt(self, vector: Tracer) -> Any:
+        """The container that a vector stands for."""
+        return tree.unflatten(self.structure, self.parted(vector))
+
+    def result_of(self, f: Function, out: Any, what: str) -> Tracer:
+        """What `f` returned for a vector, as a vector.
+
+        Raises:
+            TypeError: it does not have the structure, shapes and dtypes of the container.
+        """
+        leaves, structure = tree.flatten(out)
+        if structure != self.structure:
+            raise TypeError(
+                f"{what} needs a function whose result has the structure of {self.name}: {self.name} is "
+                f"{self.structure}, but {name_of(f)} returned {structure}{at_line(user_line())}"
+            )
+        wrong = []
+        for index, (x, t) in enumerate(zip(leaves, self.types, strict=True)):
+            path = tree.paths(self.container)[index]
+            try:
+                y = leaves[index] = asarray(x)
+            except TypeError:
+                wrong.append(f"\n  {self.name}{path} is {t}, result{path} is {type_name(x)}")
+                continue
+            if y.shape != t.shape or not (is_weak(x) or is_weak(y) or np.can_cast(y.dtype, t.dtype)):
+                wrong.append(f"\n  {self.name}{path} is {t}, result{path} is {y.type}")
+        if wrong:
+            raise TypeError(
+                f"{what} needs a function whose result has the shapes and dtypes of {self.name}, but {name_of(f)} "
+                f"returned others; if only a dtype is wider, convert {self.name} to it with astype:{''.join(wrong)}"
+                + at_line(user_line())
+            )
+        return self.joined(leaves)
+
+    def trace(self, f: Function, what: str) -> Captured:
+        """The program of `f` from a vector to a vector.
+
+        Raises:
+            TypeError: the result of `f` is not like the container.
+        """
+
+        def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+            return [self.result_of(f, f(self.rebuilt(tracers[0])), what)]
+
+        reason = NoWitness(f"a function given to {what} is evaluated at many points, so a branch has no single value")
+        traced, _ = trace_flat(f, [self.type], rebuild, reason)
+        return Captured.of(traced.program, traced.captured)
+
+
+class Captured(NamedTuple):
+    """A program whose last input is explicit, and the values of those before it, which a function closed over."""
+
+    program: Program
+    consts: list[Any]
+
+    @classmethod
+    def of(cls, program: Program, captured: list[Any], explicit: int = 1) -> Captured:
+        """Move the captured inputs of a program, which are last, to the front."""
+        count = len(program.inputs)
+        return cls(rewired(program, [*range(explicit, count), *range(explicit)]), captured)
+
+
+def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:
+    """Record equations in the running trace, or run them at once where there is none."""
+    if current_builder() is not None:
+        return record([asarray(x) for x in operands])
+    arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
+    builder = Builder([type_of(x) for x in arrays], NoWitness(f"the operands of {what} are given later"), shared=True)
+    with building(builder):
+        program = builder.finish(record(builder.inputs()), what)
+    return run(program, arrays)

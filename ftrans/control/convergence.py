@@ -1,0 +1,68 @@
+"""What becomes of a solution that was not found: an error where the program runs on NumPy, NaN where it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Primitive, Tangent
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..ops.shapes import with_batch_axis
+
+
+class ConvergenceError(RuntimeError):
+    """A solver did not find a solution, or found one that has no derivative."""
+
+
+class Required(Primitive):
+    """The vectors `x`, provided that `holds` is true for each of them.
+
+    Where it is not, NumPy raises ConvergenceError and XLA gives NaN.  `message` is formatted with the number of
+    `iterations` and the norm of the `residual`.  The operands but `x` have the shape of its lanes: all axes but the
+    last.  The tangent of `x` passes, because the rule that recorded it has answered for it.
+    """
+
+    name = "required"
+    aliases = True
+
+    def type_rule(
+        self, x: ArrayType, holds: ArrayType, iterations: ArrayType, residual: ArrayType, *, message: str
+    ) -> ArrayType:
+        lanes = x.shape[:-1]
+        if holds is not ArrayType(lanes, np.bool_) or iterations.shape != lanes or residual.shape != lanes:
+            raise TypeError(f"{self.name}: {holds}, {iterations} and {residual} do not fit the lanes of {x}")
+        return x
+
+    def numpy(self, x: Any, holds: Any, iterations: Any, residual: Any, *, message: str) -> Any:
+        if np.all(holds):
+            return x
+        failed = ~np.asarray(holds)
+        text = message.format(
+            iterations=np.asarray(iterations)[failed].max(), residual=f"{np.asarray(residual)[failed].max():.3g}"
+        )
+        if failed.size > 1:
+            text = f"{int(failed.sum())} of {failed.size} problems: {text}"
+        raise ConvergenceError(text)
+
+    def xla(self, x: Any, holds: Any, iterations: Any, residual: Any, *, message: str) -> Any:
+        import jax.numpy as jnp
+
+        return jnp.where(holds[..., None], x, jnp.full_like(x, jnp.nan))
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, message: str) -> tuple[Any, Any]:
+        return self(*primals, message=message), tangents[0]
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, message: str) -> list[Tangent]:
+        # Of a linear solve that is being transposed, success is unknown: the transposed one answers for itself.
+        unknown = any(isinstance(x, ArrayType) for x in operands[1:])
+        return [ct if unknown else self(ct, *operands[1:], message=message), None, None, None]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, message: str) -> Any:
+        lanes = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
+        return self(*lanes, message=message), True
+
+
+required = Required()

@@ -1,0 +1,211 @@
+"""Solvers of nonlinear equations and minimisers: damped Newton steps, and accelerated fixed-point iteration.
+
+They are written against a `Backend`, for many lanes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy
+
+from .backends import Backend, State
+
+# Damping starts here when a Newton step has failed, and beyond the end the iteration is stuck.
+_FIRST_DAMPING, _LAST_DAMPING, _GROWTH = 1e-3, 1e10, 10.0
+# Newton steps to a simple root shrink faster than this, those to a multiple root at best by a half.
+_CONTRACTION = 0.3
+# The least distance from which a root is looked at, relative to the unknowns and as a power of the rounding error; how
+# many times farther than the error of the root it is; and the part of it that may be left.
+_PROBE, _FARTHER, _LEFT = 0.45, 100.0, 0.1
+# Numbers of which the difference is zero leave a residual of some roundings.
+_ROUNDINGS = 10
+
+
+class Found(NamedTuple):
+    """Where an iteration ended, for each lane.
+
+    Attributes:
+        x: the last point.
+        value: the residual there.
+        reached: whether the last full Newton step was no more than `tol` times the size of x.
+        regular: whether steps shrank as they do near a simple root.
+        iterations: the number of steps.
+        first: the norm of the residual at the start.
+    """
+
+    x: Any
+    value: Any
+    reached: Any
+    regular: Any
+    iterations: Any
+    first: Any
+
+
+Evaluate = Callable[[Any], tuple[Any, Any]]
+Direction = Callable[[Any, Any, Any], Any]
+
+
+def damped_newton(
+    backend: Backend, evaluate: Evaluate, direction: Direction, x0: Any, tol: float, maxiter: int
+) -> Found:
+    """Newton steps, each of which must lower a merit; one that does not is damped until it does (Levenberg 1944).
+
+    Args:
+        backend: where to run.
+        evaluate: `x -> (residual, merit)`.
+        direction: `(x, residual, damping) -> step`; without damping it is the Newton step.
+        x0: where to start, (*lanes, n).
+        tol: the size of the last step, relative to that of x.
+        maxiter: the most steps.
+    """
+    np = backend.np
+    epsilon = float(numpy.finfo(x0.dtype).eps)
+    noise = epsilon**0.6
+    # Relative to the start, too, because a root may be zero.
+    start = backend.norm(x0)
+
+    def going(state: State) -> Any:
+        return np.any(state[-1])
+
+    def step(state: State) -> State:
+        x, value, merit, damping, last, reached, regular, count, active = state
+        dx = direction(x, value, damping)
+        size = backend.norm(dx)
+        trial = x + dx
+        new_value, new_merit = evaluate(trial)
+        finite = np.isfinite(new_merit) & np.isfinite(backend.norm(new_value))
+        better = active & finite & (new_merit < merit)
+        full = damping == 0
+        scale = np.maximum(backend.norm(x), start)
+        measured = better & full & (last > noise * scale + _ROUNDINGS * epsilon)
+        regular = np.where(measured, size <= _CONTRACTION * last, regular)
+        reached = np.where(better, full & (size <= tol * scale), reached)
+        at_rounding = full & ~better & (size <= noise * scale)
+        reached = reached | (active & at_rounding & (size <= tol * scale))
+        solved = better & (backend.norm(new_value) == 0)
+        less = np.where(new_merit <= merit / 2, 0, damping / _GROWTH)
+        less = np.where(less < _FIRST_DAMPING / _GROWTH, 0, less)
+        more = np.maximum(damping * _GROWTH, _FIRST_DAMPING)
+        damping = np.where(better, less, more).astype(merit.dtype)
+        last = np.where(better & full, size, np.where(better, np.inf, last)).astype(merit.dtype)
+        x = np.where(better[..., None], trial, x)
+        value = np.where(better[..., None], new_value, value)
+        merit = np.where(better, new_merit, merit)
+        count = count + active
+        done = reached | at_rounding | solved | (damping > _LAST_DAMPING) | (count >= maxiter)
+        return x, value, merit, damping, last, reached, regular, count, active & ~done
+
+    value, merit = evaluate(x0)
+    first = backend.norm(value)
+    nothing = np.zeros_like(merit)
+    false = np.zeros(merit.shape, bool)
+    count = np.zeros(merit.shape, int)
+    active = (first != 0) & np.isfinite(merit) & (count < maxiter)
+    state = (x0, value, merit, nothing, nothing + np.inf, false, ~false, count, active)
+    x, value, _, _, _, reached, regular, count, _ = backend.loop(going, step, state)
+    return Found(x, value, reached, regular, count, first)
+
+
+def dense_direction(backend: Backend, jacobian: Callable[[Any], Any]) -> Direction:
+    """Newton steps by elimination; damped ones are those of Levenberg and Marquardt for least squares."""
+    np = backend.np
+
+    def direction(x: Any, value: Any, damping: Any) -> Any:
+        j = jacobian(x)
+        turned = np.swapaxes(j, -1, -2)
+        full = damping == 0
+        normal = _shifted(backend, turned @ j, damping)
+        right = np.where(full[..., None], value, (turned @ value[..., None])[..., 0])
+        return -backend.solve(np.where(full[..., None, None], j, normal), right)
+
+    return direction
+
+
+def dense_descent(backend: Backend, hessian: Callable[[Any], Any]) -> Direction:
+    """Newton steps of a minimisation; damping adds to the diagonal of the Hessian, which ends at steepest descent."""
+
+    def direction(x: Any, value: Any, damping: Any) -> Any:
+        return -backend.solve(_shifted(backend, hessian(x), damping), value)
+
+    return direction
+
+
+def _shifted(backend: Backend, a: Any, damping: Any) -> Any:
+    np = backend.np
+    size = a.shape[-1]
+    scale = np.sqrt(np.sum(a * a, (-2, -1)) / size) + float(numpy.finfo(a.dtype).tiny)
+    return a + (damping * scale)[..., None, None] * np.eye(size, dtype=a.dtype)
+
+
+def iteration(
+    backend: Backend, residual: Callable[[Any], Any], x0: Any, tol: float, maxiter: int, damping: float, memory: int
+) -> tuple[Any, Any]:
+    """Iteration of x -> x - residual(x), with Anderson acceleration over `memory` steps (Walker & Ni 2011).
+
+    Returns:
+        The last point, and the number of iterations.
+    """
+    np = backend.np
+    start = backend.norm(x0)
+    lanes, epsilon = x0.shape[:-1], float(numpy.finfo(x0.dtype).eps)
+
+    def going(state: State) -> Any:
+        return np.any(state[-1])
+
+    def step(state: State) -> State:
+        x, value, points, values, count, active = state
+        change = -damping * value
+        if memory:
+            products = np.moveaxis(np.sum(values[:, None] * values[None], -1), (0, 1), (-2, -1))
+            ridge = _ROUNDINGS * epsilon * np.trace(products, axis1=-2, axis2=-1) + float(numpy.finfo(x.dtype).tiny)
+            products = products + ridge[..., None, None] * np.eye(memory, dtype=x.dtype)
+            weights = backend.solve(products, np.moveaxis(np.sum(values * value, -1), 0, -1))
+            weights = np.moveaxis(weights, -1, 0)[..., None]
+            change = change - np.sum(weights * (points - damping * values), 0)
+        new = np.where(active[..., None], x + change, x)
+        new_value = residual(new)
+        if memory:
+            place = np.max(count) % memory
+            points, values = backend.put(points, place, new - x), backend.put(values, place, new_value - value)
+        norm = backend.norm(new_value)
+        count = count + active
+        far = norm > tol * np.maximum(backend.norm(new), start)
+        return new, new_value, points, values, count, active & far & np.isfinite(norm) & (count < maxiter)
+
+    value = residual(x0)
+    norm = backend.norm(value)
+    history = np.zeros((memory, *x0.shape), x0.dtype)
+    count = np.zeros(lanes, int)
+    state = (x0, value, history, history, count, (norm > 0) & (count < maxiter))
+    x, _, _, _, count, _ = backend.loop(going, step, state)
+    return x, count
+
+
+def is_simple(
+    backend: Backend, residual: Callable[[Any], Any], direction: Direction, x0: Any, x: Any, value: Any
+) -> tuple[Any, Any]:
+    """Whether x, found from `x0`, is a simple root, and whether that could be told.
+
+    From a point that is clearly farther from x than x may be from the root, a Newton step to a simple root leaves
+    about the square of the distance, and to a multiple root at best half of it.  How far x may be from the root is
+    seen from the Newton steps for its residual and for what rounding makes of it; on a residual that rounding has made
+    zero, from the numbers themselves.
+    """
+    np = backend.np
+    epsilon = float(numpy.finfo(x.dtype).eps)
+    undamped = np.zeros_like(backend.norm(x))
+    aside = np.maximum(np.abs(x), np.abs(x0)) * backend.generic(x.shape[-1], x.dtype)
+
+    def aligned(u: Any, v: Any) -> Any:
+        return u + np.where(backend.dot(u, v) < 0, -1, 1).astype(x.dtype)[..., None] * v
+
+    error = direction(x, residual(x + _ROUNDINGS * epsilon * aside) - value, undamped)
+    error = aligned(error, direction(x, value, undamped))
+    distance = aligned(epsilon**_PROBE * aside, _FARTHER * error)
+    point = x + distance
+    probed = residual(point)
+    left = distance + direction(point, probed - value, undamped)
+    size = backend.norm(distance)
+    return backend.norm(left) <= _LEFT * size, np.isfinite(backend.norm(probed)) | ~np.isfinite(size)

@@ -1,0 +1,251 @@
+"""Root: where a program is zero.  Its derivative solves linear equations, by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.interpret import inline
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Program
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..ops.elementwise import neg
+from ..ops.shapes import with_batch_axis
+from ..transforms.batch import batch as batch_program
+from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import simplify as simplify_program
+from . import backends, krylov, minimize
+from .backends import NUMPY, Backend
+from .convergence import required
+from .jacobians import jacobian, linearized, matrix
+from .linear_solve import LinearMethod, dense_solve, linear_solve
+from .newton import Direction, damped_newton, dense_direction, is_simple, iteration
+from .subprograms import chosen, cut
+
+_BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
+# The steps that bring what another solver found to full accuracy.
+_POLISHING_STEPS = 20
+# How exactly Newton steps without a matrix are computed: enough to tell a simple root from a multiple one.
+_STEP_TOLERANCE = 1e-6
+
+
+class Search(NamedTuple):
+    """How a root is looked for.
+
+    Attributes:
+        what: the function that the user called, for messages.
+        method: "newton"; "iteration" of x - residual(x); "program", of which the guide is one; "minimize", of which the
+            guide is the objective; or the name of a solver of `scipy.optimize.root`, for which compiled programs take
+            "newton".
+        tol: accuracy of x, and of the residual relative to that at the start.
+        atol: the norm of the residual that is accepted in any case.
+        maxiter: the most iterations.
+        damping: the factor of the steps of "iteration".
+        memory: over how many steps "iteration" is accelerated.
+        minimizer: the solver of `scipy.optimize.minimize` for "minimize"; compiled programs have their own.
+        linear: how the linear equations of Newton steps and derivatives are solved; None eliminates.
+    """
+
+    what: str
+    method: str
+    tol: float
+    atol: float
+    maxiter: int
+    damping: float = 1.0
+    memory: int = 0
+    minimizer: str | None = None
+    linear: LinearMethod | None = None
+
+    def failure(self) -> str:
+        """The message for a root that was not found."""
+        equation = {"fixed_point": "x - f(x)", "argmin": "the gradient of f (and of its constraints)"}
+        return (
+            f"{self.what} did not find a solution: after {{iterations}} steps the norm of "
+            f"{equation.get(self.what, 'f(x)')} is {{residual}} (tol={self.tol:g} relative to the start, "
+            f"atol={self.atol:g}, maxiter={self.maxiter}). Start closer with x0=, allow more with maxiter= or tol=, "
+            "or ask with info=True what was reached"
+            + (". It may be that f has no minimum there, but a saddle or no lower bound" * (self.what == "argmin"))
+        )
+
+    def singular(self) -> str:
+        """The message for a root that has no derivative."""
+        return (
+            f"the derivative of {self.what} is not defined here: no solution was found, or the Jacobian at the "
+            "solution is singular (a multiple root, where the implicit function theorem does not hold); the norm of "
+            "the residual is {residual}. Give the problem a solution that is isolated, or stop the derivative with "
+            "stop_gradient"
+        )
+
+
+class Root(Primitive):
+    """x with `residual(*consts, x) = 0`, found from `x0`.
+
+    All axes of x but the last are lanes: problems of their own.  Operands are the constants of `residual`, those of
+    `guide`, then `x0`.  Results are x, and for each lane whether it is a root, whether it is a simple one, the number
+    of steps and the norm of the residual.  Only x has a derivative, and none with respect to `x0` or the guide.
+    """
+
+    name = "root"
+    multiple_results = True
+
+    def type_rule(self, *types: ArrayType, residual: Program, guide: Program | None, search: Search) -> list[ArrayType]:
+        of_residual, of_guide, (x,) = _cut(types, residual, guide)
+        if x.dtype.kind != "f" or not x.ndim:
+            raise TypeError(f"{self.name} is not defined for {x}")
+        if residual.in_types != (*of_residual, x) or residual.out_types != (x,):
+            raise TypeError(f"{residual.name}: {residual.in_types} to {residual.out_types} does not fit {x}")
+        if guide is not None and guide.in_types != (*of_guide, *guide.in_types[len(of_guide) :]):
+            raise TypeError(f"{guide.name} takes {guide.in_types}, not {of_guide}")
+        lanes = x.shape[:-1]
+        return [x, ArrayType(lanes, _BOOL), ArrayType(lanes, _BOOL), ArrayType(lanes, _INT), ArrayType(lanes, x.dtype)]
+
+    def numpy(self, *arrays: Any, residual: Program, guide: Program | None, search: Search) -> list[Any]:
+        with np.errstate(all="ignore"):
+            return _found(NUMPY, arrays, residual, guide, search)
+
+    def xla(self, *arrays: Any, residual: Program, guide: Program | None, search: Search) -> list[Any]:
+        def run(*arrays: Any) -> list[Any]:
+            return _found(backends.xla(), arrays, residual, guide, search)
+
+        return backends.compiled(residual, (guide, search), run, arrays)
+
+    def jvp(
+        self,
+        primals: Sequence[Tracer],
+        tangents: Sequence[Tangent],
+        *,
+        residual: Program,
+        guide: Program | None,
+        search: Search,
+    ) -> tuple[Any, Any]:
+        outs = self(*primals, residual=residual, guide=guide, search=search)
+        count = len(residual.inputs) - 1
+        at_root = [*primals[:count], outs[0]]
+        active = tuple(t is not None for t in tangents[:count])
+        derived = jvp_program(residual, (*active, False))
+        moved = inline(derived.program, [*at_root, *chosen(tangents[:count], active)])[1:]
+        if not moved:
+            return outs, [None] * len(outs)
+        values, linear = linearized(residual)
+        residuals = inline(values, at_root)[1:]
+        right = neg(moved[0])
+        if search.linear is None:
+            tangent = dense_solve(matrix(linear, residuals), right)
+        else:
+            tangent = linear_solve.required(*residuals, right, matvec=linear, preconditioner=None, method=search.linear)
+        _, _, regular, iterations, norm = outs
+        return outs, [required(tangent, regular, iterations, norm, message=search.singular()), *[None] * 4]
+
+    def batch(
+        self,
+        size: int,
+        operands: Sequence[Tracer],
+        batched: Sequence[bool],
+        *,
+        residual: Program,
+        guide: Program | None,
+        search: Search,
+    ) -> Any:
+        of_residual, of_guide, _ = _cut(batched, residual, guide)
+        if guide is not None:
+            flags = (*of_guide, *[True] * (len(guide.inputs) - len(of_guide)))
+            guide = batch_program(guide, size, flags, (True,) * len(guide.outputs)).program
+        outs = self(
+            *operands[:-1],
+            with_batch_axis(size, operands[-1], batched[-1]),
+            residual=batch_program(residual, size, (*of_residual, True), (True,)).program,
+            guide=guide,
+            search=search,
+        )
+        return outs, [True] * len(outs)
+
+
+root = Root()
+
+
+def _cut(items: Sequence[Any], residual: Program, guide: Program | None) -> list[list[Any]]:
+    """The constants of `residual`, those of `guide`, and the start."""
+    return cut(items, len(residual.inputs) - 1, 0 if guide is None else len(guide.inputs) - 1)
+
+
+# Finding
+
+
+def _found(
+    backend: Backend, arrays: Sequence[Any], residual: Program, guide: Program | None, search: Search
+) -> list[Any]:
+    np = backend.np
+    consts, of_guide, (x0,) = _cut(arrays, residual, guide)
+    function = backend.function(simplify_program(residual))
+
+    def f(x: Any) -> Any:
+        return function(*consts, x)[0]
+
+    def evaluate(x: Any) -> tuple[Any, Any]:
+        value = f(x)
+        return value, backend.norm(value)
+
+    start, steps = x0, _POLISHING_STEPS
+    before: Any = 0
+    if search.method == "iteration":
+        start, before = iteration(backend, f, x0, search.tol, search.maxiter, search.damping, search.memory)
+    elif search.method == "program":
+        assert guide is not None
+        (start,) = backend.function(simplify_program(guide))(*of_guide, x0)
+    elif search.method == "minimize":
+        assert guide is not None
+        start = minimize.minimum(backend, guide, of_guide, x0, search)
+    elif search.method != "newton" and backend is NUMPY and x0.ndim == 1:
+        start = _by_scipy(f, lambda x: _jacobian_at(backend, residual, consts, x), x0, search)
+    else:
+        steps = search.maxiter
+    if start is not x0:
+        start = np.where(np.isfinite(backend.norm(start))[..., None], start, x0)
+    direction = _direction(backend, residual, consts, search)
+    found = damped_newton(backend, evaluate, direction, start, search.tol, steps)
+    norm = backend.norm(found.value)
+    first = found.first if start is x0 else backend.norm(f(x0))
+    is_root = (norm <= np.maximum(search.tol * first, search.atol)) | found.reached
+    is_root = is_root & np.isfinite(norm) & np.isfinite(backend.norm(found.x))
+    if search.method == "minimize":
+        assert guide is not None
+        second = None if search.linear is not None else _jacobian_at(backend, residual, consts, found.x)
+        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second)
+    regular = found.regular
+    if search.linear is None:
+        simple, told = is_simple(backend, f, direction, x0, found.x, found.value)
+        regular = np.where(told, simple, regular)
+    return [found.x, is_root, is_root & regular, before + found.iterations, norm]
+
+
+def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Any:
+    return backend.function(jacobian(residual))(*consts, x)[0]
+
+
+def _direction(backend: Backend, residual: Program, consts: Sequence[Any], search: Search) -> Direction:
+    method = search.linear
+    if method is None:
+        return dense_direction(backend, lambda x: _jacobian_at(backend, residual, consts, x))
+    values, linear = (backend.function(simplify_program(p)) for p in linearized(residual))
+    solver = krylov.METHODS[method.name]
+
+    def direction(x: Any, value: Any, damping: Any) -> Any:
+        residuals = values(*consts, x)[1:]
+        target = _STEP_TOLERANCE * backend.norm(value)
+        step, _, _ = solver(
+            backend, lambda v: linear(*residuals, v)[0], lambda r: r, -value, target, method.maxiter, method.restart
+        )
+        return step / (1 + damping / 1e-3)[..., None]
+
+    return direction
+
+
+def _by_scipy(f: Callable[[Any], Any], jac: Callable[[Any], Any], x0: Any, search: Search) -> Any:
+    from scipy import optimize
+
+    with_matrix = search.method in ("hybr", "lm")
+    found = optimize.root(f, x0, jac=jac if with_matrix else None, method=search.method)
+    return np.asarray(found.x, x0.dtype).reshape(x0.shape)
