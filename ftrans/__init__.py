@@ -3,8 +3,8 @@
 from . import autograd, numpy
 from .api.argmin import argmin
 from .api.associative_scan import associative_scan
+from .api.branches import cond, switch
 from .api.checkpoint import checkpoint, residuals
-from .api.control_flow import cond, fori_loop, map, scan, switch, while_loop
 from .api.custom_rules import custom_jvp, custom_vjp
 from .api.derivatives import (
     grad,
@@ -25,6 +25,7 @@ from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scal
 from .api.implicit import fixed_point, root
 from .api.jit import jit, trace
 from .api.linear_solve import linear_solve
+from .api.loops import fori_loop, map, scan, while_loop
 from .api.odeint import odeint
 from .api.taps import tap
 from .api.vmap import vmap

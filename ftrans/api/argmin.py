@@ -19,9 +19,9 @@ from ..ops.elementwise import add, mul
 from ..ops.reductions import reduce_sum
 from ..ops.shapes import concatenate, full, reshape, slice_
 from ..transforms.differentiate import gradient
-from .call import name_of, trace_flat
+from .call import name_of, record_or_run, trace_flat
 from .implicit import linear_choice, real_vector, recorded, tolerances
-from .vectors import Captured, Vector, record_or_run
+from .vectors import Captured, Vector, check_limits
 
 Function = Callable[..., Any]
 
@@ -66,8 +66,8 @@ def argmin(
     Tucker for x and the multipliers: see `root`.  Values that the functions close over are differentiated, and so are
     `args`; the start `x0` has no influence.
 
-    A stationary point that is no minimum is not accepted: the second derivatives are looked at for up to 100 unknowns
-    (or `linear_solver="dense"`), above that only that the last steps did not raise an `f` without constraints.
+    A stationary point that is no minimum is not accepted: second derivatives are looked at in all directions for up to
+    100 unknowns (or `linear_solver="dense"`), above that in 20 directions, and not at all with constraints.
 
     Args:
         f: `f(x, *args)`, one real number.
@@ -93,7 +93,7 @@ def argmin(
         ConvergenceError: no minimiser was found (without `jit`, and without `info`), or a derivative was asked for
             where it is not isolated, or where constraints depend on each other.
         TypeError: `f` does not return one real number, or the constraints no numbers.
-        ValueError: there are more constraints than unknowns, or the method is unknown.
+        ValueError: there are more constraints than unknowns, the method is unknown, or a limit makes no sense.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -101,6 +101,7 @@ def argmin(
         >>> ft.value_and_grad(x)(1.0)
         (np.float64(0.31492305784540603), np.float64(0.5934447116232969))
     """
+    check_limits("argmin", tol=tol, atol=atol, maxiter=maxiter)
     unknown = real_vector(x0, "argmin")
     dtype = unknown.type.dtype
     guide, structure, types = _traced(f, constraints, unknown, args)

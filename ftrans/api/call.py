@@ -57,6 +57,17 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
             close_bars(count)
 
 
+def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:
+    """Record equations in the running trace, or run them at once where there is none."""
+    if current_builder() is not None:
+        return record([asarray(x) for x in operands])
+    arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
+    builder = Builder([type_of(x) for x in arrays], NoWitness(f"the operands of {what} are given later"), shared=True)
+    with building(builder):
+        program = builder.finish(record(builder.inputs()), what)
+    return run(program, arrays)
+
+
 def trace_flat(
     f: Callable[..., Any],
     types: Sequence[ArrayType],

@@ -19,9 +19,9 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.elementwise import stop_gradient, sub
-from .call import name_of, trace_flat
+from .call import name_of, record_or_run, trace_flat
 from .linear_solve import ITERATIVE, default_tolerance, linear_method
-from .vectors import Captured, SolverInfo, Vector, record_or_run
+from .vectors import Captured, SolverInfo, Vector, check_limits
 
 Function = Callable[..., Any]
 
@@ -76,7 +76,7 @@ def root(
             the Jacobian is singular.
         numpy.linalg.LinAlgError: a derivative was asked for where the Jacobian is exactly singular.
         TypeError: the result of `f` is not like `x0`, or does not depend on x.
-        ValueError: the solver is unknown.
+        ValueError: the solver is unknown, or a limit makes no sense.
 
     Example:
         >>> import ftrans as ft
@@ -84,6 +84,7 @@ def root(
         >>> ft.value_and_grad(x)(2.0)
         (np.float64(0.4533976515164037), np.float64(-0.1732702315504082))
     """
+    check_limits("root", tol=tol, atol=atol, maxiter=maxiter)
     function = f if not args else lambda x: f(x, *args)
     unknown = real_vector(x0, "root")
     residual = unknown.trace(function, "root")
@@ -145,6 +146,7 @@ def fixed_point(
         >>> ft.value_and_grad(x)(1.0)
         (np.float64(0.7390851332151607), np.float64(-0.29747434150983226))
     """
+    check_limits("fixed_point", tol=tol, atol=atol, maxiter=maxiter, acceleration=acceleration)
     unknown = real_vector(x0, "fixed_point")
 
     def step(x: Any) -> Any:

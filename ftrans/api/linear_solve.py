@@ -21,15 +21,20 @@ from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy import linalg
 from ..numpy.promotion import asarray, result_dtype
 from ..ops.elementwise import abs_, add, bitwise_and, le, maximum, mul, sqrt, stop_gradient, sub
-from ..ops.reductions import reduce_sum
+from ..ops.reductions import reduce_max, reduce_sum
 from ..ops.shapes import full
 from ..xla import is_jax
-from .call import name_of
-from .vectors import Captured, SolverInfo, Vector, record_or_run
+from .call import name_of, record_or_run
+from .vectors import Captured, SolverInfo, Vector, check_limits
 
 ITERATIVE = ("cg", "bicgstab", "gmres")
-# Solutions by elimination are accepted with a residual of so many roundings per unknown.
-_ROUNDINGS = 1e4
+# Solutions by elimination are accepted with a residual of so many roundings.
+_ROUNDINGS = 1e3
+_NOT_LINEAR = (
+    "linear_solve found no solution by elimination: the norm of b - A x is {residual}. A must be linear: its result 0 for "
+    "0, and c times as large for c times the argument, for complex numbers also for complex c (no conjugates, no real "
+    "parts)"
+)
 # The residual is computed a second time, with other roundings.
 _SLACK = 1.1
 
@@ -81,7 +86,7 @@ def linear_solve(
         ConvergenceError: the method did not converge (without `jit`, and without `info`).
         numpy.linalg.LinAlgError: the matrix is singular (without `jit`, for "dense").
         TypeError: `A` is not linear, or its result does not have the structure, shapes and dtypes of `b`.
-        ValueError: the shapes do not fit, or the method is unknown.
+        ValueError: the shapes do not fit, the method is unknown, or a limit makes no sense.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -93,6 +98,7 @@ def linear_solve(
     if method is not None and method not in ("dense", *ITERATIVE):
         known = ", ".join(("dense", *ITERATIVE))
         raise ValueError(f"linear_solve has no method {method!r}; there are {known}{at_line(user_line())}")
+    check_limits("linear_solve", tol=tol, atol=atol, maxiter=maxiter, restart=restart)
     product = A
     if not callable(A):
         A, b = _checked_matrix(A, b)
@@ -144,7 +150,7 @@ def linear_method(
     """An iterative method with its defaults for vectors of a type."""
     if tol is None:
         tol = default_tolerance(type)
-    return LinearMethod(name, symmetric, float(tol), float(atol), maxiter or max(100, 10 * type.size), int(restart))
+    return LinearMethod(name, symmetric, float(tol), float(atol), maxiter or max(100, 10 * type.size), restart)
 
 
 def default_tolerance(type: ArrayType) -> float:
@@ -177,18 +183,21 @@ def _norm(x: Tracer) -> Tracer:
     return sqrt(reduce_sum(mul(size, size), axes=tuple(range(x.ndim))))
 
 
-def _info_of_elimination(residual: Tracer, b: Tracer) -> list[Tracer]:
-    residual, size = _norm(stop_gradient(residual)), _norm(stop_gradient(b))
-    slack = _ROUNDINGS * b.size * float(np.finfo(residual.dtype).eps)
-    holds = le(residual, mul(size, full((), slack, size.dtype)))
-    return [holds, full((), 0, np.int64), residual]
+def _info_of_elimination(a: Tracer, x: Tracer, b: Tracer, product: Tracer) -> list[Tracer]:
+    """Whether the product is b up to rounding, the number of iterations, and the norm of the residual."""
+    size = x.shape[0]
+    residual = stop_gradient(sub(b, product))
+    # Not norms, whose squares overflow.
+    a, x, b, left = (reduce_max(abs_(stop_gradient(y)), axes=tuple(range(y.ndim))) for y in (a, x, b, residual))
+    slack = full((), _ROUNDINGS * max(1, size) ** 2 * float(np.finfo(left.dtype).eps), left.dtype)
+    return [le(left, mul(add(mul(a, x), b), slack)), full((), 0, np.int64), _norm(residual)]
 
 
 def _eliminated(a: Any, b: Any, info: bool) -> Any:
     def record(tracers: list[Tracer]) -> list[Tracer]:
         a, b = tracers
         x = linalg.solve(a, b)
-        return [x, *_info_of_elimination(asarray(b - a @ x), b)] if info else [x]
+        return [x, *_info_of_elimination(a, x, b, asarray(a @ x))] if info else [x]
 
     x, *more = record_or_run("linear_solve", record, [a, b])
     return (x, SolverInfo(*more)) if info else x
@@ -199,9 +208,13 @@ def _solve_dense(unknown: Vector, product: Captured, info: bool) -> Any:
         consts, b = _cut(tracers, product, unknown)
         values, linear = linearized(product.program)
         residuals = inline(values, [*consts, full(b.shape, 0, b.dtype)])[1:]
-        x = dense_solve(matrix(linear, residuals), b)
-        more = _info_of_elimination(sub(b, inline(product.program, [*consts, x])[0]), b) if info else []
-        return [*unknown.parted(x), *more]
+        a = matrix(linear, residuals)
+        x = dense_solve(a, b)
+        # A function may be linear in its derivative only, which is all that the matrix shows.
+        outcome = _info_of_elimination(a, x, b, inline(product.program, [*consts, x])[0])
+        if info:
+            return [*unknown.parted(x), *outcome]
+        return unknown.parted(required(x, *outcome, message=_NOT_LINEAR))
 
     return _run(unknown, record, [*product.consts, *unknown.leaves], info)
 

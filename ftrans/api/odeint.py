@@ -20,9 +20,9 @@ from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, cast
 from .call import name_of, run, trace_flat, type_name
-from .control_flow import scan
 from .custom_rules import custom_vjp
 from .derivatives import jvp, stop_gradient, vjp
+from .loops import scan
 from .runge_kutta import Field, Leaves, Options, State, advance, first_state, like
 
 

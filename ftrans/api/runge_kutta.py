@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..control.subprograms import cut
-from .control_flow import while_loop
 from .custom_rules import custom_jvp
 from .derivatives import jvp, stop_gradient
+from .loops import while_loop
 
 Leaves = list[Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,11 @@ from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
+from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak
 from ..ops.shapes import concatenate, reshape, slice_
-from .call import name_of, run, trace_flat, type_name
+from .call import name_of, trace_flat, type_name
 
 Function = Callable[..., Any]
 
@@ -161,12 +162,19 @@ class Captured(NamedTuple):
         return cls(rewired(program, [*range(explicit, count), *range(explicit)]), captured)
 
 
-def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:
-    """Record equations in the running trace, or run them at once where there is none."""
-    if current_builder() is not None:
-        return record([asarray(x) for x in operands])
-    arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
-    builder = Builder([type_of(x) for x in arrays], NoWitness(f"the operands of {what} are given later"), shared=True)
-    with building(builder):
-        program = builder.finish(record(builder.inputs()), what)
-    return run(program, arrays)
+def check_limits(what: str, **limits: Any) -> None:
+    """Raise unless the limits of a solver that are given make sense: numbers as tolerances, integers for all others.
+
+    Raises:
+        TypeError: a limit is of another type.
+        ValueError: it is out of range.
+    """
+    for name, limit in limits.items():
+        if limit is None:
+            continue
+        expected, least = (Real, 0) if name in ("tol", "atol") else (Integral, int(name != "acceleration"))
+        if not isinstance(limit, expected):
+            kind = "a number" if expected is Real else "an integer"
+            raise TypeError(f"{name} of {what} must be {kind}, not {type_name(limit)} {limit!r}{at_line(user_line())}")
+        if not limit >= least:
+            raise ValueError(f"{name} of {what} must be at least {least}, not {limit!r}{at_line(user_line())}")

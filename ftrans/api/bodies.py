@@ -1,0 +1,200 @@
+"""Functions given to branches and loops, as programs: their operands taken apart, traced, and their results checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import tree
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import NoWitness, Tracer
+from ..core.types import ArrayType, type_of
+from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype
+from ..xla import is_jax_tracer
+from .call import name_of, trace_flat, type_name
+
+Function = Callable[..., Any]
+
+# Arguments
+
+
+class Leaves(NamedTuple):
+    """A container taken apart: its leaves, their types, its structure, and itself and its name for messages."""
+
+    leaves: list[Any]
+    types: list[ArrayType]
+    structure: tree.Structure
+    container: Any
+    name: str
+
+    @classmethod
+    def of(cls, container: Any, name: str, what: str) -> Leaves:
+        leaves, structure = tree.flatten(container)
+        for index, x in enumerate(leaves):
+            if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+                leaves[index] = asarray(x)
+            elif not is_array(x):
+                raise TypeError(
+                    f"{what} takes arrays, numbers and containers of them, but {name}{tree.paths(container)[index]} is "
+                    f"{type_name(x)}; close over it instead{at_line(user_line())}"
+                )
+        return cls(leaves, [type_of(x) for x in leaves], structure, container, name)
+
+    def path(self, index: int) -> str:
+        """How to get to a leaf."""
+        return f"{self.name}{tree.paths(self.container)[index]}"
+
+
+def is_array(x: Any) -> bool:
+    try:
+        type_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+def described(x: Any) -> str:
+    return str(type_of(x)) if is_array(x) else f"a {type(x).__name__}"
+
+
+def scalar_of(x: Any, name: str, what: str) -> Any:
+    """`x`, if it is a number or an array of shape ()."""
+    if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+        x = asarray(x)
+    if not is_array(x):
+        raise TypeError(f"{name} of {what} must be a number, not {type_name(x)}{at_line(user_line())}")
+    if type_of(x).shape != ():
+        raise TypeError(
+            f"{name} of {what} must have the shape (), not {type_of(x)}; numpy.where chooses between the elements of "
+            f"arrays, and vmap applies a function of one element to all of them{at_line(user_line())}"
+        )
+    return x
+
+
+def integer_of(x: Any, name: str, what: str) -> Any:
+    """`x`, if it is an integer or an integer array of shape ()."""
+    x = scalar_of(x, name, what)
+    if type_of(x).dtype.kind not in "iu":
+        raise TypeError(f"{name} of {what} must be an integer, not {type_of(x)}{at_line(user_line())}")
+    return x
+
+
+def known_value(x: Any) -> Any:
+    """The Python number that a scalar is, or None where it is traced."""
+    return None if x.__class__ is Tracer or is_jax_tracer(x) else np.asarray(x).item()
+
+
+# Results
+
+
+def tracers_of(out: Any, what: str, f: Function) -> tuple[list[Tracer], tree.Structure]:
+    """The leaves of what a traced function returned, as tracers."""
+    leaves, structure = tree.flatten(out)
+    for index, x in enumerate(leaves):
+        if x.__class__ is not Tracer:
+            try:
+                leaves[index] = asarray(x)
+            except TypeError:
+                raise TypeError(
+                    f"{name_of(f)}, a function of {what}, returned {type_name(x)} at result{tree.paths(out)[index]}, "
+                    f"which is not an array{at_line(user_line())}"
+                ) from None
+    return leaves, structure
+
+
+# Bodies of loops
+
+
+class Body(NamedTuple):
+    """The traced body of a loop.
+
+    Attributes:
+        program: takes the carry, elements of sequences, then what it captured; returns the carry, then elements.
+        captured: what it captured.
+        types: types of the carry.
+        weak: which of the carry are still Python numbers.
+        more: structure of what it returns besides the carry.
+    """
+
+    program: Program
+    captured: list[Any]
+    types: list[ArrayType]
+    weak: list[bool]
+    more: tree.Structure
+
+
+Step = Callable[[Any, list[Tracer]], tuple[Any, Any]]
+
+
+def trace_body(
+    what: str,
+    f: Function,
+    step: Step,
+    first: Leaves,
+    x_types: Sequence[ArrayType] = (),
+    x_weak: Sequence[bool] = (),
+) -> Body:
+    """Trace `step(carry, xs)`, again until the Python numbers in the first carry have the types that it returns."""
+    types, weak = first.types, [is_weak(x) for x in first.leaves]
+    for _ in range(2 * sum(weak) + 2):
+        body, returned = _trace_step(what, f, step, first, [*types, *x_types], [*weak, *x_weak])
+        body = body._replace(types=types, weak=weak)
+        types = [_joined(x, t, y) for x, t, y in zip(first.leaves, types, returned, strict=True)]
+        weak = [w and y.weak for w, y in zip(weak, returned, strict=True)]
+        if types == body.types and weak == body.weak:
+            break
+    wrong = [
+        f"\n  {first.path(i)}: {t} came in, {y.type} was returned"
+        for i, (x, t, y) in enumerate(zip(first.leaves, types, returned, strict=True))
+        if not _fits(x, t, y)
+    ]
+    if wrong:
+        raise TypeError(
+            f"the carry of {what} must keep its shapes and dtypes from step to step, but {name_of(f)} changes them:"
+            f"{''.join(wrong)}{at_line(user_line())}"
+        )
+    return body
+
+
+def _trace_step(
+    what: str, f: Function, step: Step, first: Leaves, types: Sequence[ArrayType], weak: Sequence[bool]
+) -> tuple[Body, list[Tracer]]:
+    """Trace a body for given types of carry and elements; also return the carry as the function returned it."""
+    count = len(first.leaves)
+    found: list[Any] = []
+
+    def rebuild(tracers: list[Tracer]) -> list[Tracer]:
+        carry, rest = step(tree.unflatten(first.structure, tracers[:count]), tracers[count:])
+        returned, structure = tracers_of(carry, what, f)
+        if structure != first.structure:
+            raise TypeError(
+                f"the carry of {what} must keep its structure: {first.structure} came in, and {name_of(f)} "
+                f"returned {structure}{at_line(user_line())}"
+            )
+        more, more_structure = tracers_of(rest, what, f)
+        found.extend((returned, more_structure))
+        fitted = [
+            cast(y, t.dtype) if _fits(x, t, y) else y
+            for x, t, y in zip(first.leaves, types[:count], returned, strict=True)
+        ]
+        return [*fitted, *more]
+
+    reason = NoWitness(f"the body of {what} runs once for every step, so a branch inside it has no single value")
+    traced, _ = trace_flat(f, types, rebuild, reason, weak)
+    returned, more = found
+    return Body(traced.program, traced.captured, [], [], more), returned
+
+
+def _joined(x: Any, t: ArrayType, y: Tracer) -> ArrayType:
+    """The type of a carry that starts as the number `x`, is now `t`, and comes back as `y`."""
+    return ArrayType(y.shape if t.shape == () else t.shape, result_dtype(x, y)) if is_weak(x) else t
+
+
+def _fits(x: Any, t: ArrayType, y: Tracer) -> bool:
+    """Whether `y` can come back for a carry of type `t` that starts as `x`: numbers take the dtype that they meet."""
+    if is_weak(x):
+        return y.shape == t.shape and result_dtype(x, y) == t.dtype
+    return y.type is t or (y.weak and y.shape == t.shape and result_dtype(t, y) == t.dtype)
