@@ -167,7 +167,7 @@ def test_every_mode(mode: str, rule: Function) -> None:
         assert_tree_close(of_batch(transform)(f)(three(P)), of_batch(transform)(of_both(product))(three(P)))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [by_vjp, by_jvp, by_both])
 def test_compiled(rule: Function) -> None:
     f = of_both(rule())
     together = ft.jit(lambda p: [along(f)(p), ft.grad(f)(p), ft.hessian(f)(p), ft.vmap(ft.grad(f))(three(p))])
@@ -338,6 +338,13 @@ def test_arguments_without_derivative() -> None:
     assert ft.grad(ft.grad(power))(2.0, 3) == 12.0
     assert ft.jit(ft.grad(ft.grad(power)), static_argnums=1)(2.0, 3) == 12.0
 
+    last = ft.custom_vjp(lambda x, g: g(x), nondiff_argnums=-1)
+    last.defvjp(lambda x, g: (last(x, g), x), lambda g, x, ct: (5 * ct * x,))
+    assert ft.grad(lambda x: last(x, np.sin))(2.0) == 10.0
+    by_name = ft.custom_vjp(lambda x, *xs, scale: x * xs[1] * scale, nondiff_argnames="scale")
+    by_name.defvjp(lambda x, *xs, scale: (x, (xs[1], scale)), lambda res, ct: (9 * ct * res[0] * res[1], None, None))
+    assert ft.grad(lambda x: by_name(x, 5.0, 3.0, scale=2.0))(2.0) == 54.0
+
     @partial(ft.custom_jvp, nondiff_argnames="k")
     def times(x: Any, k: Any) -> Any:
         return x * k
@@ -383,6 +390,60 @@ def test_absent_tangents_are_left_out() -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         assert ft.grad(power)(0.0, 2.0) == 0.0
         assert ft.jvp(lambda x: power(x, 2.0), (0.0,), (1.0,))[1] == 0.0
+
+
+def test_absent_cotangents_are_left_out() -> None:
+    """A derivative that is infinite does not meet the cotangent of a result that nobody uses."""
+    f = ft.custom_vjp(lambda x: (2 * x, np.log(x)))
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (2 * ct[0] + ct[1] / x,))
+    with np.errstate(divide="ignore"):
+        for transform in (ft.grad, ft.jacfwd, lambda f: lambda x: ft.vmap(ft.grad(f))(np.array([x]))[0]):
+            assert transform(lambda x: f(x)[0])(0.0) == 2.0
+
+
+def test_rules_see_what_changes_between_calls() -> None:
+    """Also where the rules are traced twice because one calls the function, and make other arrays each time."""
+    size, factor = 20_000, 1.0
+    rng = np.random.default_rng(0)
+    f, noisy = (ft.custom_vjp(lambda x: 1.0 * x) for _ in range(2))
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * np.full(size, factor),))
+    noisy.defvjp(lambda x: (noisy(x), None), lambda _, ct: (ct * rng.normal(size=2),))
+    x = np.ones(size)
+    for factor in (1.0, 2.0, 3.0):
+        assert ft.grad(lambda x: np.sum(f(x)))(x)[0] == factor
+        assert ft.jvp(f, (x,), (x,))[1][0] == factor
+        assert ft.hessian(lambda s: np.sum(f(s * x) ** 2))(1.0) == pytest.approx(2 * size * factor**2)
+    first, second = (ft.grad(lambda x: np.sum(noisy(x)))(X) for _ in range(2))
+    assert not np.any(first == second)
+
+
+def test_equal_arrays_that_are_closed_over() -> None:
+    a, b = np.array([1.0, 2.0]), np.array([1.0, 2.0])
+    a.flags.writeable = b.flags.writeable = False
+    f = ft.custom_vjp(lambda x: a * x)
+    f.defvjp(lambda x: (f(x), x + b), lambda _, ct: (ct * a * b + ct * (a * b),))
+    np.testing.assert_array_equal(ft.grad(lambda x: np.sum(f(x)))(X), [2.0, 8.0])
+    np.testing.assert_array_equal(ft.jacfwd(f)(X), np.diag([2.0, 8.0]))
+
+
+def test_without_a_traced_argument_it_is_the_function() -> None:
+    """Also a rule that cannot do with results that have no derivative."""
+    f = ft.custom_vjp(lambda x: x**2)
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (7 * ct * x,))
+    for x in (3, 3.0, np.float64(3.0)):
+        assert ft.grad(lambda y, x=x: y * f(x))(2.0) == 9.0
+        assert ft.jit(lambda y, x=x: y * f(x))(2.0) == 18.0
+
+
+def test_rules_that_call_each_other() -> None:
+    """Factors in the rules show that they are used in every order."""
+    sin, cos = ft.custom_vjp(lambda x: np.sin(x)), ft.custom_vjp(lambda x: np.cos(x))
+    sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (10 * ct * cos(x),))
+    cos.defvjp(lambda x: (cos(x), x), lambda x, ct: (-7 * ct * sin(x),))
+    for transform in (ft.grad, ft.jacfwd):
+        third = transform(transform(transform(sin)))
+        assert third(0.7) == pytest.approx(-700 * np.cos(0.7))
+        assert ft.vmap(third)(np.array([0.7, 0.1])) == pytest.approx(-700 * np.cos([0.7, 0.1]))
 
 
 def test_tracing_again_finds_the_same_program() -> None:
@@ -460,6 +521,8 @@ NOT_LINEAR: dict[str, Function] = {
     "rounds": lambda r, ct: np.round(ct),
     "stops": lambda r, ct: ft.stop_gradient(ct),
     "divides": lambda r, ct: r / ct,
+    "pushes another tangent": lambda r, ct: ft.jvp(scaled_by_vjp(), (r, r), (ct, np.ones(2)))[1],
+    "loop from one": lambda r, ct: ft.scan(lambda c, y: (c * y[0] + y[1], c), 1.0, (r, ct))[1],
     "indexes": lambda r, ct: r[np.argmax(ct)] * ct,
 }
 MATRIX = np.arange(4.0).reshape(2, 2) + np.eye(2)
@@ -475,6 +538,8 @@ LINEAR: dict[str, Function] = {
     "einsum": lambda r, ct: np.einsum("i,j,j->i", r, r, ct),
     "loop": lambda r, ct: ft.fori_loop(0, 3, lambda i, c: np.sin(r) * c, ct),
     "scan": lambda r, ct: ft.scan(lambda c, y: (c + y, 2 * c), 0.0, ct)[1],
+    "recurrence": lambda r, ct: ft.scan(lambda c, y: (c * y[0] + y[1], c), 0.0, (r, ct))[1],
+    "times zero": lambda r, ct: np.stack([ct[1], 0.0 * r[0]]),
     "branch": lambda r, ct: ft.cond(r[0] > 0, lambda c: 2 * c, lambda c: np.zeros_like(c), ct),
     "solves without matrix": lambda r, ct: ft.linear_solve(lambda v: r * v, ct, method="gmres"),
     "checkpoint": lambda r, ct: ft.checkpoint(lambda c: c * np.sin(r))(ct),
@@ -489,6 +554,13 @@ def scaled_by_rule() -> Function:
     """The product, as a function with a rule."""
     f = ft.custom_jvp(lambda r, ct: ct * r)
     f.defjvps(lambda t, out, r, ct: t * ct, lambda t, out, r, ct: t * r)
+    return f
+
+
+def scaled_by_vjp() -> Function:
+    """The same, with a rule for reverse mode."""
+    f = ft.custom_vjp(lambda r, ct: ct * r)
+    f.defvjp(lambda r, ct: (f(r, ct), (r, ct)), lambda res, g: (g * res[1], g * res[0]))
     return f
 
 
@@ -671,7 +743,7 @@ def test_a_rule_that_differentiates_its_function() -> None:
 
 
 def test_bad_decoration() -> None:
-    with pytest.raises(TypeError, match="is for a function"):
+    with pytest.raises(TypeError, match="must be a function, not"):
         ft.custom_vjp(3)
     with pytest.raises(ValueError, match="no argument 'q'"):
         ft.custom_jvp(product, nondiff_argnames="q")
@@ -681,6 +753,22 @@ def test_bad_decoration() -> None:
     f.defjvps(None)
     with pytest.raises(TypeError, match=r"1 rules(.*)2 arguments"):
         ft.grad(f)(X, Y)
+    with pytest.raises(TypeError, match="bwd must be a function, not of type int"):
+        f.defvjp(product, 3)
+    for number in (2, -3):
+        with pytest.raises(ValueError, match=rf"argument {number}, but product takes 2 positional arguments"):
+            ft.custom_vjp(product, nondiff_argnums=number)
+    with pytest.raises(ValueError, match="takes any number of positional arguments"):
+        ft.custom_vjp(lambda *xs: xs, nondiff_argnums=-1)
+
+
+def test_calls_that_do_not_fit() -> None:
+    f = ft.custom_vjp(product)
+    f.defvjp(lambda x: (x, None), lambda res, ct: (ct, ct))
+    with pytest.raises(TypeError, match=r"fwd rule of product(.*)called with 2 arguments, but(.*)takes 1 positional"):
+        ft.grad(f)(X, Y)
+    with pytest.raises(TypeError, match=r"product\(\) cannot be called like this: missing a required argument: 'y'"):
+        ft.grad(f)(X)
 
 
 # Function
@@ -770,6 +858,22 @@ def test_function_with_both_modes_or_one() -> None:
     assert ft.grad(total(Forward), (0, 1))(2.0, 3.0) == (19.0, 16.0)
     assert ft.jvp(total(Both), (2.0, 3.0), (1.0, 0.0))[1] == 19.0
     assert ft.grad(total(Both), (0, 1))(2.0, 3.0) == (20.0, 10.0)
+
+
+def test_messages_name_the_methods() -> None:
+    class Few(ft.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, ct: Any) -> Any:
+            return ct
+
+    line = Few.backward.__code__.co_firstlineno
+    message = rf"bwd rule of Few (.*)test_custom_rules\.py:{line}(.*)2 cotangents, for args\[0\], args\[1\]"
+    with pytest.raises(TypeError, match=message):
+        ft.grad(Few.apply)(2.0, 3.0)
 
 
 def test_function_without_rule() -> None:

@@ -54,15 +54,15 @@ def cubes(f: Function) -> Function:
 def test_linear_edits_in_every_mode(edit: Function, value: Function, factor: float) -> None:
     f, y = cubes(edit), value(X)
     for wrap in (lambda f: f, ft.jit):
-        out, slope = wrap(ft.value_and_grad(f))(X)
+        (out, slope), second = wrap(lambda x: (ft.value_and_grad(f)(x), ft.hessian(f)(x)))(X)
         close(out, np.sum(y**3))
         close(slope, 3 * factor * y**2)
+        close(second, np.diag(6 * factor**2 * y))
     close(edit(X), y)
     close(ft.jacfwd(f)(X), 3 * factor * y**2)
     close(ft.jvp(f, (X,), (2 * X,))[1], np.sum(6 * factor * y**2 * X))
-    for second in SECOND.values():
-        close(second(f)(X), np.diag(6 * factor**2 * y))
-    close(ft.jit(ft.hessian(f))(X), np.diag(6 * factor**2 * y))
+    for twice in SECOND.values():
+        close(twice(f)(X), np.diag(6 * factor**2 * y))
     close(ft.jacfwd(ft.hessian(f))(X)[range(3), range(3), range(3)], [6 * factor**3] * 3)
     batch = np.stack([X, -2 * X])
     close(ft.vmap(ft.grad(f))(batch), 3 * factor * value(batch) ** 2)
@@ -194,6 +194,14 @@ def test_bad_edits() -> None:
         ft.grad_hook(X)
     with pytest.raises(TypeError, match="needs low, high or max_norm"):
         ft.clip_gradient(X)
+    with pytest.raises(ValueError, match="not negative"):
+        ft.clip_gradient(X, max_norm=-1.0)
+    with pytest.raises(TypeError, match="clip by max_norm"):
+        ft.grad(lambda z: np.abs(ft.clip_gradient(z, -1.0, 1.0)))(1.0 + 2.0j)
+    with pytest.raises(ValueError, match=r"must broadcast to f64\[3\], but it has shape \(2,\)"):
+        ft.scale_gradient(X, np.ones(2))
+    with pytest.raises(ValueError, match=r"must broadcast to f64\[\], but it has shape \(3,\)"):
+        ft.grad(lambda x: ft.scale_gradient(x, X))(1.0)
     with pytest.raises(ValueError, match=r"one shape, not f64\[\] and f64\[3\]"):
         ft.grad(lambda x: np.sum(ft.straight_through(x[0], x)))(X)
     with pytest.raises(ValueError, match="differ in structure"):

@@ -147,7 +147,7 @@ def trace_body(
         if types == body.types and weak == body.weak:
             break
     wrong = [
-        f"\n  {first.path(i)}: {t} came in, {y.type} was returned"
+        f"\n  {first.path(i)}: {t} came in{f' (at first {x!r})' if is_weak(x) else ''}, {y.type} was returned"
         for i, (x, t, y) in enumerate(zip(first.leaves, types, returned, strict=True))
         if not _fits(x, t, y)
     ]

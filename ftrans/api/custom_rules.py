@@ -7,7 +7,6 @@ what they close over is an operand of that equation too.
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -19,7 +18,8 @@ from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from .call import name_of, type_name
-from .rule_tracing import Call, Captured, Part, Result, trace_bwd, trace_function, trace_fwd, trace_jvp
+from .rule_arguments import Call, Parameters
+from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, trace_fwd, trace_jvp
 
 Function = Callable[..., Any]
 Mode = Literal["reverse", "forward"]
@@ -59,6 +59,7 @@ def custom_vjp(
         A function like `f`.  Outside of a trace it calls `f`.
 
     Raises:
+        ValueError: there is no such argument.
         TypeError: when called, a rule returns something that does not fit, or changes what it is given; the message
             names the rule and the argument.
 
@@ -99,6 +100,7 @@ def custom_jvp(
         A function like `f`.  Outside of a trace it calls `f`.
 
     Raises:
+        ValueError: there is no such argument.
         TypeError: when called, a rule returns something that does not fit, or changes what it is given; the message
             names the rule and the result.
 
@@ -141,26 +143,14 @@ class CustomRule:
         reverse: str | None = "{}.defvjp(fwd, bwd)",
         forward: str | None = "{}.defjvp(rule)",
     ) -> None:
-        if not callable(f):
-            raise TypeError(f"a derivative rule is for a function, not {type_name(f)}{at_line(user_line())}")
-        functools.update_wrapper(self, f)
+        functools.update_wrapper(self, _required_function(f, "what has a derivative rule"))
         self._f = f
         name = name_of(f)
         self._name = Name(name, preferred, reverse and reverse.format(name), forward and forward.format(name))
         self._fwd: Function | None = None
         self._bwd: Function | None = None
         self._jvp: Function | None = None
-        try:
-            self._signature: inspect.Signature | None = inspect.signature(f)
-        except (TypeError, ValueError):
-            self._signature = None
-        names = [nondiff_argnames] if isinstance(nondiff_argnames, str) else list(nondiff_argnames)
-        known = list(self._signature.parameters) if self._signature is not None else []
-        for name in names:
-            if name not in known:
-                raise ValueError(f"{name_of(f)} has no argument {name!r} for nondiff_argnames{at_line(user_line())}")
-        numbers = [nondiff_argnums] if isinstance(nondiff_argnums, int) else list(nondiff_argnums)
-        self._held = frozenset([*numbers, *map(known.index, names)])
+        self._parameters = Parameters(f, nondiff_argnums, nondiff_argnames)
 
     def __repr__(self) -> str:
         return f"<{name_of(self._f)} with a derivative rule>"
@@ -170,16 +160,16 @@ class CustomRule:
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rule for reverse mode: `fwd(*args) -> (out, residuals)`, `bwd(residuals, cotangent) -> tuple`."""
-        self._fwd, self._bwd = fwd, bwd
+        self._fwd, self._bwd = _required_function(fwd, "fwd"), _required_function(bwd, "bwd")
 
     def defjvp(self, rule: Function) -> Function:
         """Give the rule for forward mode: `rule(primals, tangents) -> (out, tangent)`.  Returns the rule."""
-        self._jvp = rule
+        self._jvp = _required_function(rule, "the rule")
         return rule
 
     def defjvps(self, *rules: Function | None) -> None:
         """Give a rule for forward mode per argument: `(tangent, out, *args) -> tangent`, or None for zero."""
-        if self._held:
+        if self._parameters.held:
             raise TypeError(
                 f"defjvps has one rule per argument, but {name_of(self._f)} has arguments without derivative; use "
                 f"defjvp{at_line(user_line())}"
@@ -206,7 +196,10 @@ class CustomRule:
         """Call the function; inside a trace, as one equation with the rule."""
         if current_builder() is None:
             return self._f(*args, **kwargs)
-        call = Call.of(self._signature, self._held, args, kwargs)
+        call = Call.of(self._parameters, args, kwargs)
+        if not call.is_differentiated:
+            # There is nothing that the rule says.
+            return self._f(*args, **kwargs)
         frame = next((f for f in _frames.get() if f.function is self and f.call.equals(call)), None)
         if frame is None:
             frame = _Frame(self, call)
@@ -235,11 +228,14 @@ class CustomRule:
         program = captured.closed(primal, count)
         stated = self._stated(frame, parts)
         # Rules that were traced alike are one object, so that a function traced again gives the same equation.
-        frame.rule = rule = program.derive(("rule", count, name, stated), lambda: Rule(name, program, count))
-        if not rule.is_defined:
-            if frame.recursed:
-                stated = self._stated(frame, self._trace_rules(frame))
-            rule.define(stated)
+        key = ("rule", count, name, stated)
+        frame.rule = program.derived.get(key)
+        if frame.rule is None:
+            frame.rule = rule = Rule(name, program, count)
+            rule.define(self._stated(frame, self._trace_rules(frame)) if frame.recursed else stated)
+            # Random numbers, say, differ when the rules are traced again, and would be those of this call for ever.
+            if captured.is_complete:
+                program.derived[key] = rule
 
     def _trace_rules(self, frame: _Frame) -> tuple[Part | None, Part | None, Part | None]:
         """The traced `fwd`, `bwd` and rule for forward mode, where they are given."""
@@ -267,6 +263,12 @@ class CustomRule:
         if jvp is not None:
             stated = stated._replace(jvp=captured.closed(jvp, count))
         return stated
+
+
+def _required_function(f: Function, what: str) -> Function:
+    if not callable(f):
+        raise TypeError(f"{what} must be a function, not {type_name(f)}{at_line(user_line())}")
+    return f
 
 
 class _Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -81,12 +82,26 @@ def scale_gradient(x: Any, factor: Any) -> Any:
     Returns:
         `x`.
 
+    Raises:
+        ValueError: the factor does not broadcast to an array in `x`.
+
     Example:
         >>> import ftrans as ft
         >>> ft.grad(lambda x: ft.scale_gradient(x, 0.1) * 3.0)(2.0).round(12)
         np.float64(0.3)
     """
-    return tree.map_leaves(lambda leaf: _scaled(factor, leaf), x)
+    return tree.map_leaves(lambda leaf: _scaled(_fitting(factor, leaf), leaf), x)
+
+
+def _fitting(factor: Any, x: Any) -> Any:
+    shape, wanted = np.shape(factor), np.shape(x)
+    if len(shape) > len(wanted) or any(
+        n not in (1, m) for n, m in zip(reversed(shape), reversed(wanted), strict=False)
+    ):
+        raise ValueError(
+            f"the factor of a gradient must broadcast to {type_of(x)}, but it has shape {shape}{at_line(user_line())}"
+        )
+    return factor
 
 
 def _scaled_value(factor: Any, x: Any) -> Any:
@@ -137,7 +152,8 @@ def clip_gradient(x: Any, low: Any = None, high: Any = None, *, max_norm: Any = 
         `x`.
 
     Raises:
-        TypeError: no bound is given.
+        TypeError: no bound is given, or later `low` or `high` meets a complex cotangent.
+        ValueError: `max_norm` is negative.
         MissingRule: later, in forward mode.
 
     Example:
@@ -148,15 +164,27 @@ def clip_gradient(x: Any, low: Any = None, high: Any = None, *, max_norm: Any = 
     if low is None and high is None and max_norm is None:
         raise TypeError(f"clip_gradient needs low, high or max_norm{at_line(user_line())}")
 
+    if isinstance(max_norm, int | float) and max_norm < 0:
+        raise ValueError(f"clip_gradient takes a norm, which is not negative, not {max_norm}{at_line(user_line())}")
+
     def clip(cotangent: Any) -> Any:
         if low is not None or high is not None:
-            cotangent = tree.map_leaves(lambda ct: _in_dtype(np.clip(ct, low, high), ct), cotangent)
+            cotangent = tree.map_leaves(lambda ct: _clipped(ct, low, high), cotangent)
         if max_norm is not None:
             scale = _scale_to(cotangent, max_norm)
             cotangent = tree.map_leaves(lambda ct: _in_dtype(ct * scale, ct), cotangent)
         return cotangent
 
     return _hooked("clip_gradient", x, clip)
+
+
+def _clipped(ct: Any, low: Any, high: Any) -> Any:
+    if is_complex(ct.dtype):
+        raise TypeError(
+            "clip_gradient with low or high is for real arrays, because complex numbers have no order; clip by max_norm"
+            + at_line(user_line())
+        )
+    return _in_dtype(np.clip(ct, low, high), ct)
 
 
 def _scale_to(cotangent: Any, max_norm: Any) -> Any:
@@ -200,6 +228,7 @@ def grad_hook(x: Any, fn: Callable[[Any], Any] | None = None, *, see: Callable[[
     if fn is None and see is None:
         raise TypeError(f"grad_hook needs fn, which replaces the cotangent, or see{at_line(user_line())}")
 
+    @functools.wraps(fn or see)  # type: ignore[arg-type]
     def hook(cotangent: Any) -> Any:
         if see is not None:
             leaves, structure = tree.flatten(cotangent)
@@ -227,7 +256,11 @@ def _hooked(name: str, x: Any, hook: Callable[[Any], Any]) -> Any:
     def identity(x: Any) -> Any:
         return x
 
+    @functools.wraps(hook)
+    def bwd(_: None, cotangent: Any) -> tuple[Any]:
+        return (hook(cotangent),)
+
     identity.__name__ = name
     edited = CustomRule(identity, forward=None)
-    edited.defvjp(lambda x: (x, None), lambda _, cotangent: (hook(cotangent),))
+    edited.defvjp(lambda x: (x, None), bwd)
     return edited(x)

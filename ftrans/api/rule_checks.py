@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ Function = Callable[..., Any]
 
 def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Call a function of the user's, and raise if it changes its arguments."""
-    before, structure = tree.flatten((args, kwargs))
+    before, structures = _taken_apart(args, kwargs)
     atoms = [x.atom if x.__class__ is Tracer else None for x in before]
     try:
         out = f(*args, **kwargs)
@@ -29,12 +30,42 @@ def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, A
         if "read-only" in str(error) and any(isinstance(x, np.ndarray) for x in before):
             raise _changed(what, "an array that it is given") from error
         raise
-    after, structure_after = tree.flatten((args, kwargs))
-    if structure_after != structure or any(x is not y for x, y in zip(before, after, strict=True)):
+    except TypeError as error:
+        if _takes(f, args, kwargs):
+            raise
+        raise TypeError(
+            f"{what} is called with {len(args)} argument{'s' * (len(args) != 1)}, but {error}{here()}"
+        ) from None
+    after, structures_after = _taken_apart(args, kwargs)
+    if structures_after != structures or any(x is not y for x, y in zip(before, after, strict=True)):
         raise _changed(what, "a container that it is given")
     if any(x.__class__ is Tracer and x.atom is not atom for x, atom in zip(before, atoms, strict=True)):
         raise _changed(what, "an array that it is given")
     return out
+
+
+def _taken_apart(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], list[tree.Structure]]:
+    """The leaves of arguments, and the structure of each."""
+    leaves: list[Any] = []
+    structures = []
+    for x in (*args, *kwargs.values()):
+        more, structure = tree.flatten(x)
+        leaves += more
+        structures.append(structure)
+    return leaves, structures
+
+
+def _takes(f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function can be called with such arguments, as far as can be seen."""
+    try:
+        signature = inspect.signature(f, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _changed(what: str, which: str) -> TypeError:
@@ -50,7 +81,7 @@ def here() -> str:
 
 
 def described(kind: str, f: Function, rule: Function) -> str:
-    code = getattr(rule, "__code__", None)
+    code = getattr(inspect.unwrap(rule), "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return f"the {kind} of {name_of(f)}{place}"
 
@@ -78,6 +109,8 @@ def arrays_of(out: Any, what: str) -> tuple[list[Tracer], tree.Structure]:
 def matched(given: Any, structure: tree.Structure, what: str, like: str) -> list[Any]:
     """One entry per leaf of a structure, where None may stand for any part of it."""
     leaves = tree.flatten(given)[0]
+    if structure is tree.LEAF and len(leaves) == 1 and leaves[0] is given:
+        return leaves
     like_it = tree.unflatten(structure, range(structure.num_leaves))
     try:
         pairs = zip(tree.broadcast_prefix(given, like_it), tree.broadcast_prefix(like_it, like_it), strict=True)

@@ -1,9 +1,8 @@
-"""Tracing a function and its derivative rules: their arguments and results, taken apart and put together."""
+"""Tracing a function and its derivative rules, and checking their results."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,11 @@ from ..core import tree
 from ..core.program import Const, Program, literal
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
-from ..numpy.promotion import asarray, has_tracer, is_weak
+from ..numpy.promotion import asarray, has_tracer
 from ..transforms.split import split
 from ..xla import is_jax
 from .call import name_of, trace_flat
+from .rule_arguments import Call
 from .rule_checks import arrays_of, called, described, fitted, here, matched, pair_of, shown, shown_value
 
 Function = Callable[..., Any]
@@ -35,111 +35,6 @@ class Part(NamedTuple):
     def given(self) -> int:
         """How many of the inputs are no captures."""
         return len(self.program.inputs) - len(self.captured)
-
-
-class Call(NamedTuple):
-    """A call of a function with rules, taken apart.
-
-    Attributes:
-        held: the arguments without derivative, by position.
-        keywords: the keyword-only arguments.
-        names: what the other arguments are called in messages, by position.
-        leaves: their leaves.
-        structure: their structure, as a tuple.
-        places: which of the leaves are arrays; the others stay what they are.
-        values: those arrays.
-    """
-
-    held: dict[int, Any]
-    keywords: Mapping[str, Any]
-    names: dict[int, str]
-    leaves: list[Any]
-    structure: tree.Structure
-    places: list[int]
-    values: list[Any]
-
-    @classmethod
-    def of(
-        cls,
-        signature: inspect.Signature | None,
-        held: frozenset[int],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Call:
-        """Take a call apart; `held` are the positions of arguments without derivative."""
-        names: list[str] = []
-        if signature is not None:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
-            names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_POSITIONAL]
-        positions = [i for i in range(len(args)) if i not in held]
-        leaves, structure = tree.flatten(tuple(args[i] for i in positions))
-        places = [i for i, x in enumerate(leaves) if _is_array(x)]
-        return cls(
-            {i: tree.map_leaves(_read_only, x) for i, x in enumerate(args) if i in held},
-            kwargs,
-            {i: names[i] if i < len(names) else str(i) for i in positions},
-            leaves,
-            structure,
-            places,
-            [asarray(x) if has_tracer(x) or is_weak(x) else x for x in (leaves[i] for i in places)],
-        )
-
-    @property
-    def types(self) -> list[ArrayType]:
-        """Types of the arrays."""
-        return [type_of(x) for x in self.values]
-
-    @property
-    def weak(self) -> list[bool]:
-        """Which of the arrays stand for Python numbers."""
-        return [is_weak(x) for x in self.values]
-
-    @property
-    def differentiable(self) -> list[bool]:
-        """Which of the arrays have a derivative."""
-        return [is_inexact(t.dtype) for t in self.types]
-
-    def arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments that have a derivative, with other arrays in them."""
-        leaves = list(self.leaves)
-        for place, x in zip(self.places, arrays, strict=True):
-            leaves[place] = x
-        return tree.unflatten(self.structure, leaves)  # type: ignore[no-any-return]
-
-    def all_arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """All positional arguments, with other arrays in those that have a derivative."""
-        both = {**dict(zip(self.names, self.arguments(arrays), strict=True)), **self.held}
-        return tuple(both[i] for i in sorted(both))
-
-    def tangents(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """Tangents of the arguments: None for what has no derivative."""
-        remaining = iter(arrays)
-        leaves: list[Any] = [None] * len(self.leaves)
-        for place, has_derivative in zip(self.places, self.differentiable, strict=True):
-            leaves[place] = next(remaining) if has_derivative else None
-        return tree.unflatten(self.structure, leaves)  # type: ignore[no-any-return]
-
-    def path(self, leaf: int) -> str:
-        """What a leaf is called in messages."""
-        position, _, path = tree.paths(tree.unflatten(self.structure, range(len(self.leaves))))[leaf].partition("]")
-        return f"the argument {list(self.names.values())[int(position[1:])]}{path}"
-
-    def equals(self, other: Call) -> bool:
-        """Whether a call is one of the same function with the same types and the same objects."""
-        return (
-            self.structure == other.structure
-            and self.places == other.places
-            and self.types == other.types
-            and self.weak == other.weak
-            and _same(self._objects(), other._objects())
-        )
-
-    def _objects(self) -> list[Any]:
-        others = [x for i, x in enumerate(self.leaves) if i not in self.places]
-        held = [leaf for x in (*self.held.values(), *self.keywords.values()) for leaf in tree.flatten(x)[0]]
-        return [*others, *self.held, *self.keywords, *held]
 
 
 class Result(NamedTuple):
@@ -225,10 +120,12 @@ class Captured:
 
     Attributes:
         values: the captured values.
+        is_complete: whether all parts that were closed had captured nothing else.  What else they had is a constant.
     """
 
     def __init__(self, *parts: Part | None) -> None:
         self.values: list[Any] = []
+        self.is_complete = True
         self._places: dict[Any, int] = {}
         for part in parts:
             for x in part.captured if part is not None else ():
@@ -238,20 +135,36 @@ class Captured:
 
     def closed(self, part: Part, position: int) -> Program:
         """The program of a part that takes all that was captured, as inputs from `position` on."""
-        known = [self._constant(x) for x in part.captured]
+        if not self.values and not part.captured:
+            return part.program
         given = part.given
-        program = specialized(part.program, [*(None for _ in range(given)), *known])
-        mine = [_identity(x) for x, k in zip(part.captured, known, strict=True) if k is None]
-        place = {identity: given + i for i, identity in enumerate(mine)}
-        captured = [place.get(_identity(x), type_of(x)) for x in self.values]
-        return rewired(program, [*range(position), *captured, *range(position, given)])
+        known: list[int | Const | None] = [None] * given
+        inputs: dict[int, int] = {}
+        for index, x in enumerate(part.captured, given):
+            place = self._place(x)
+            if _is_small_zero(x):
+                # That a rule is linear may depend on what it adds being zero.
+                known.append(literal(0, type_of(x)))
+            elif place is None:
+                known.append(Const(x, type_of(x)))
+                self.is_complete = False
+            else:
+                known.append(inputs.get(place))
+                inputs.setdefault(place, index)
+        order = {place: given + i for i, place in enumerate(inputs)}
+        captured = [order.get(place, type_of(x)) for place, x in enumerate(self.values)]
+        return rewired(specialized(part.program, known), [*range(position), *captured, *range(position, given)])
 
-    def _constant(self, x: Any) -> Const | None:
-        if _is_small_zero(x):
-            # That a rule is linear may depend on what it adds being zero.
-            return literal(0, type_of(x))
-        # A rule may be traced twice, and make new arrays that the rest of it uses as constants.
-        return None if _identity(x) in self._places else Const(x, type_of(x))
+    def _place(self, x: Any) -> int | None:
+        place = self._places.get(_identity(x))
+        if place is None and isinstance(x, np.ndarray):
+            # A rule that is traced twice makes its arrays twice.
+            place = next((i for i, y in enumerate(self.values) if _holds_the_same(x, y)), None)
+        return place
+
+
+def _holds_the_same(x: np.ndarray[Any, Any], y: Any) -> bool:
+    return isinstance(y, np.ndarray) and type_of(x) is type_of(y) and x.tobytes() == y.tobytes()
 
 
 def _is_small_zero(x: Any) -> bool:
@@ -317,9 +230,7 @@ def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals:
                 f"{', '.join(call.names.values())}, but it returned {returned}; None stands for zero{here()}"
             )
         entries: list[Any] = []
-        arguments = tree.unflatten(call.structure, range(len(call.leaves)))
-        for ct, argument, name in zip(cotangents, arguments, call.names.values(), strict=True):
-            structure = tree.flatten(argument)[1]
+        for ct, structure, name in zip(cotangents, call.structures, call.names.values(), strict=True):
             entries += matched(ct, structure, f"{what} returned a cotangent", f"the argument {name}")
         return [
             fitted(entries[i], t, w, what, where, i)
@@ -357,47 +268,5 @@ def trace_jvp(f: Function, rule: Function, call: Call, result: Result) -> Part:
     return Part(traced.program, traced.captured)
 
 
-# Arguments
-
-
 def _chosen(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [x for x, f in zip(items, flags, strict=True) if f]
-
-
-def _is_array(x: Any) -> bool:
-    """Whether an argument is traced.  Integers of Python stay what they are: they may be exponents, sizes or flags."""
-    if isinstance(x, int):
-        return False
-    if has_tracer(x):
-        return True
-    try:
-        type_of(x)
-    except TypeError:
-        return False
-    return True
-
-
-def _read_only(x: Any) -> Any:
-    """`x`, or a view of an array through which it cannot be assigned to."""
-    if isinstance(x, np.ndarray) and x.flags.writeable:
-        x = x.view()
-        x.flags.writeable = False
-    return x
-
-
-def _same(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
-    return len(xs) == len(ys) and all(x is y or _equal(x, y) for x, y in zip(xs, ys, strict=True))
-
-
-def _equal(x: Any, y: Any) -> bool:
-    if type(x) is not type(y):
-        return False
-    if isinstance(x, Tracer):
-        return x.builder is y.builder and x.atom is y.atom
-    if isinstance(x, np.ndarray):
-        same_place = x.__array_interface__["data"] == y.__array_interface__["data"] and x.strides == y.strides
-        return x.shape == y.shape and x.dtype == y.dtype and same_place
-    try:
-        return bool(x == y)
-    except Exception:
-        return False

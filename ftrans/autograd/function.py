@@ -142,6 +142,9 @@ class Function:
 
         if "_rule" not in cls.__dict__:
             value.__name__ = cls.__name__
+            # Messages name the lines of the methods.
+            for rule_of_method, method in ((fwd, cls.forward), (bwd, cls.backward), (push, cls.jvp)):
+                vars(rule_of_method)["__wrapped__"] = method
             backward, forward = (f"a static method {name} of {{}}" for name in ("backward", "jvp"))
             rule = CustomRule(value, 0, reverse=backward, forward=forward)
             if cls.backward is not Function.backward:

@@ -87,11 +87,6 @@ class Rule:
     def __repr__(self) -> str:
         return f"<rule of {self.name.function}>"
 
-    @property
-    def is_defined(self) -> bool:
-        """Whether it is known what the rule states."""
-        return self._linearize is not None
-
     def define(self, stated: Derivatives) -> None:
         """Say what the rule states."""
         self._linearize = lambda active: _linearized(self, stated, active)

@@ -25,7 +25,7 @@ from ..transforms.simplify import without_dead_code
 from ..transforms.transpose import transpose as transpose_program
 from ..xla.execute import lower
 from .linearity import is_zero, nonlinearity
-from .subprograms import Flags, chosen, cut, filled, rewired, specialized, spread, used_inputs
+from .subprograms import Flags, chosen, cut, rewired, specialized, spread, used_inputs
 
 
 class Name(NamedTuple):
@@ -110,9 +110,10 @@ class LinearCall(Primitive):
         if any(isinstance(x, ArrayType) for x in known):
             self._missing("transpose")
         active = tuple(isinstance(x, ArrayType) for x in linear)
-        backward = with_outputs(_backward(params), [i for i, a in enumerate(active) if a])
-        types = backward.in_types[len(known) :]
-        outs = inline(backward, [*known, *filled(cotangents, types, (True,) * len(types))])
+        arrived = [ct for ct in cotangents if ct is not None]
+        backward = along(_backward(params), len(known), tuple(ct is not None for ct in cotangents))
+        backward = with_outputs(backward, [i for i, a in enumerate(active) if a])
+        outs = inline(backward, [*known, *arrived])
         found = [None if is_zero(a) else ct for ct, a in zip(outs, backward.outputs, strict=True)]
         return [*(None for _ in known), *spread(found, active)]
 

@@ -83,6 +83,11 @@ def _kinds(program: Program, inputs: Sequence[_Kind]) -> list[_Kind]:
             results = [problem] * len(eqn.outputs)
         elif _LINEAR in operands:
             results = _kinds_of_results(eqn, operands)
+        elif _ZERO in operands:
+            # What is linear in a zero is zero, as in a loop whose carry starts there.
+            pairs = zip(operands, _passed(eqn), strict=True)
+            along = [_LINEAR if k is _ZERO and is_inexact(a.type.dtype) else k for k, a in pairs]
+            results = [_ZERO if k in (_ZERO, _LINEAR) else _KNOWN for k in _kinds_of_results(eqn, along)]
         kinds.update(zip(eqn.outputs, results, strict=True))
     return [kind(a) for a in program.outputs]
 
@@ -100,8 +105,10 @@ def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
     if eqn.primitive is required:
         return linear
     if known is not None:
-        fits = _LINEAR not in operands[: eqn.params[known]]
-        return linear if fits else [NotLinear(eqn, _not_linear(eqn))] * len(linear)
+        before, behind = operands[: eqn.params[known]], operands[eqn.params[known] :]
+        if _LINEAR in before:
+            return [NotLinear(eqn, _not_linear(eqn))] * len(linear)
+        return [NotLinear(eqn, _affine(eqn))] * len(linear) if _KNOWN in behind else linear
     if eqn.primitive is while_:
         return [NotLinear(eqn, "it has a while loop")] * len(linear)
     if programs:
