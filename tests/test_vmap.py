@@ -155,3 +155,10 @@ def test_what_it_refuses(call: Any, message: str) -> None:
 def test_a_mapped_argument_must_be_an_array() -> None:
     with pytest.raises(TypeError, match="the str 'a'; give it in_axes=None"):
         ft.vmap(lambda x, y: x)(A, "a")
+
+
+def test_none_in_a_container_has_no_axis() -> None:
+    found = ft.vmap(lambda t, s: {"a": (None, t[0] * s), "b": None}, in_axes=(0, None))((A, None), 2.0)
+    assert found["a"][0] is None
+    assert found["b"] is None
+    np.testing.assert_array_equal(found["a"][1], 2 * A)

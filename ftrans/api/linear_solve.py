@@ -11,19 +11,21 @@ from ..control.convergence import required
 from ..control.jacobians import linearized, matrix
 from ..control.linear_solve import LinearMethod, dense_solve, real_dtype
 from ..control.linear_solve import linear_solve as primitive
+from ..control.linearity import nonlinearity
 from ..control.subprograms import cut
+from ..control.while_loop import while_
 from ..core import tree
-from ..core.interpret import evaluate, inline
-from ..core.program import needed_eqns
+from ..core.interpret import inline
+from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
-from ..core.types import ArrayType, is_inexact, type_of
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy import linalg
 from ..numpy.promotion import asarray, result_dtype
-from ..ops.elementwise import abs_, add, bitwise_and, le, maximum, mul, sqrt, stop_gradient, sub
+from ..ops.elementwise import abs_, add, bitwise_and, convert, cos, le, maximum, mul, sin, sqrt, stop_gradient, sub
 from ..ops.reductions import reduce_max, reduce_sum
-from ..ops.shapes import full
-from ..xla import is_jax
+from ..ops.shapes import full, iota, reshape
+from ..xla.execute import is_jax_tracer
 from .call import name_of, record_or_run
 from .vectors import Captured, SolverInfo, Vector, check_limits
 
@@ -31,9 +33,9 @@ ITERATIVE = ("cg", "bicgstab", "gmres")
 # Solutions by elimination are accepted with a residual of so many roundings.
 _ROUNDINGS = 1e3
 _NOT_LINEAR = (
-    "linear_solve found no solution by elimination: the norm of b - A x is {residual}. A must be linear: its result 0 for "
-    "0, and c times as large for c times the argument, for complex numbers also for complex c (no conjugates, no real "
-    "parts)"
+    "A of linear_solve is not linear: at some x it differs from the matrix of its derivative by {residual}. "
+    "Its result must be 0 for 0, and c times as large for c times the argument, if complex for complex c, too (without "
+    "conjugates or real parts)"
 )
 # The residual is computed a second time, with other roundings.
 _SLACK = 1.1
@@ -66,7 +68,8 @@ def linear_solve(
             products.  "cg" (for symmetric positive definite A), "bicgstab" and "gmres" need products with A only;
             without `jit` they are SciPy's.  By default "dense" for a matrix, and for a function "cg" if
             `positive_definite`, else "gmres".
-        symmetric: promises that A is symmetric (if complex, Hermitian), so that it need not be transposed.
+        symmetric: promises that A is symmetric (if complex, Hermitian), so that it need not be transposed.  One more
+            product checks it; "dense" ignores it.
         positive_definite: promises that it is positive definite, and symmetric.
         tol: an iterative solution is accepted when norm(b - A x) is at most this times norm(b - A x0); by default
             1e-10, in single precision 1e-5.
@@ -83,7 +86,8 @@ def linear_solve(
         matrix is singular.
 
     Raises:
-        ConvergenceError: the method did not converge (without `jit`, and without `info`).
+        ConvergenceError: the method did not converge, or A is not symmetric where it should be (without `jit`, and
+            without `info`).
         numpy.linalg.LinAlgError: the matrix is singular (without `jit`, for "dense").
         TypeError: `A` is not linear, or its result does not have the structure, shapes and dtypes of `b`.
         ValueError: the shapes do not fit, the method is unknown, or a limit makes no sense.
@@ -208,15 +212,26 @@ def _solve_dense(unknown: Vector, product: Captured, info: bool) -> Any:
         consts, b = _cut(tracers, product, unknown)
         values, linear = linearized(product.program)
         residuals = inline(values, [*consts, full(b.shape, 0, b.dtype)])[1:]
-        a = matrix(linear, residuals)
+        a = _of_the_function(matrix(linear, residuals), lambda x: inline(product.program, [*consts, x])[0])
         x = dense_solve(a, b)
-        # A function may be linear in its derivative only, which is all that the matrix shows.
-        outcome = _info_of_elimination(a, x, b, inline(product.program, [*consts, x])[0])
-        if info:
-            return [*unknown.parted(x), *outcome]
-        return unknown.parted(required(x, *outcome, message=_NOT_LINEAR))
+        more = _info_of_elimination(a, x, b, inline(product.program, [*consts, x])[0]) if info else []
+        return [*unknown.parted(x), *more]
 
     return _run(unknown, record, [*product.consts, *unknown.leaves], info)
+
+
+def _of_the_function(a: Tracer, product: Callable[[Tracer], Tracer]) -> Tracer:
+    """The matrix `a`, if it multiplies as `product` does: what is linear in real numbers may not be in complex ones.
+
+    The solution, the derivatives of which do not depend on it, is no place to look for that.
+    """
+    number = iota(shape=(a.shape[0],), axis=0, dtype=real_dtype(a.dtype))
+    x = convert(cos(mul(number, number)), dtype=a.dtype)
+    if is_complex(a.dtype):
+        x = add(x, mul(convert(sin(mul(number, number)), dtype=a.dtype), full(x.shape, 1j, a.dtype)))
+    outcome = _info_of_elimination(a, x, product(x), asarray(a @ x))
+    vector = required(reshape(a, shape=(a.size,)), *outcome, message=_NOT_LINEAR)
+    return reshape(vector, shape=a.shape)  # type: ignore[no-any-return]
 
 
 def _cut(tracers: list[Tracer], product: Captured, unknown: Vector) -> tuple[list[Tracer], Tracer]:
@@ -274,20 +289,31 @@ def _solve_iteratively(
 
 
 def _require_linear(f: Callable[..., Any], traced: Captured, name: str) -> None:
-    """Raise unless a traced function is linear: constant derivative, and value 0 at 0."""
-    program = traced.program
-    values, _ = linearized(program)
-    residuals = values.outputs[1:]
-    x = values.inputs[-1]
-    eqn = next((e for e in needed_eqns(values.eqns, residuals) if x in e.operands), None)
-    if eqn is None and x not in residuals:
-        if any(isinstance(c, Tracer) or is_jax(c) for c in traced.consts):
-            return
-        type = program.in_types[-1]
-        if not np.any(evaluate(program, [*traced.consts, np.zeros(type.shape, type.dtype)])[0]):
-            return
+    """Raise unless a traced function is linear."""
+    linear = (*[False] * len(traced.consts), True)
+    problem = nonlinearity(traced.program, linear)
+    if problem is not None:
+        problem = nonlinearity(_without_zeros(traced), linear)
+    # What a loop does is seen when the solution is checked.
+    if problem is None or (problem.eqn is not None and problem.eqn.primitive is while_):
+        return
     raise TypeError(
-        f"{name} of linear_solve must be linear, and {name_of(f)} is not: its result must be 0 for 0, and twice as "
-        "large for twice the argument. Move what does not depend on x to b; root solves equations that are not linear"
-        + at_line(eqn.line if eqn is not None else user_line())
+        f"{name} of linear_solve must be linear, and {name_of(f)} is not: {problem.what}. Its result must be 0 for 0, "
+        "and twice as large for twice the argument. Move what does not depend on x to b; root solves equations that "
+        f"are not linear{at_line(user_line() if problem.eqn is None else problem.eqn.line)}"
     )
+
+
+def _without_zeros(traced: Captured) -> Program:
+    """The program with arrays of zeros that it closed over, such as those of paddings, as constants."""
+    program = traced.program
+    is_zero = tuple(not (isinstance(c, Tracer) or is_jax_tracer(c) or np.any(np.asarray(c))) for c in traced.consts)
+
+    def make() -> Program:
+        builder = Builder(program.in_types)
+        with building(builder):
+            *consts, x = builder.inputs()
+            known = [full(c.shape, 0, c.dtype) if zero else c for c, zero in zip(consts, is_zero, strict=True)]
+            return builder.finish(inline(program, [*known, x]), program.name)
+
+    return program.derive(("without zeros", is_zero), make)

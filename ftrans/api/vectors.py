@@ -176,5 +176,5 @@ def check_limits(what: str, **limits: Any) -> None:
         if not isinstance(limit, expected):
             kind = "a number" if expected is Real else "an integer"
             raise TypeError(f"{name} of {what} must be {kind}, not {type_name(limit)} {limit!r}{at_line(user_line())}")
-        if not limit >= least:
+        if not float(limit) >= least:
             raise ValueError(f"{name} of {what} must be at least {least}, not {limit!r}{at_line(user_line())}")

@@ -74,7 +74,7 @@ def vmap(
         derived = batch(traced.program, size, flags + (False,) * len(traced.captured))
         outs = run(derived.program, [*values, *traced.captured])
         out_tree = tree.unflatten(traced.structure, outs)
-        wanted = tree.broadcast_prefix(out_axes, out_tree)
+        wanted = _spread(out_axes, out_tree)
         placed = [
             _place(y, is_batched, axis, size)
             for y, is_batched, axis in zip(outs, derived.out_batched, wanted, strict=True)
@@ -82,6 +82,12 @@ def vmap(
         return tree.unflatten(traced.structure, placed)
 
     return named(vmap_of_f, f, "vmap")
+
+
+def _spread(axes: Any, container: Any) -> list[int | None]:
+    """One axis for each leaf.  None is an axis, but in a container it is no leaf."""
+    leaves = tree.broadcast_prefix(container, container)
+    return [axis for axis, x in zip(tree.broadcast_prefix(axes, container), leaves, strict=True) if x is not None]
 
 
 def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int | None]:
@@ -93,7 +99,7 @@ def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[s
             + at_line(user_line())
         )
     try:
-        axes = tree.broadcast_prefix(in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), args)
+        axes = _spread(in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), args)
     except ValueError as error:
         raise ValueError(
             f"vmap in_axes {in_axes} does not fit the containers of the arguments of {name_of(f)}: {error}"

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from .backends import Backend, State
 
 Operator = Callable[[Any], Any]
@@ -183,6 +185,34 @@ def _arnoldi(
     matrix = np.moveaxis(triangle, (1, 0), (-2, -1))
     weights = np.moveaxis(backend.solve(matrix, np.moveaxis(right, 0, -1)), -1, 0)
     return np.einsum("k...,k...n->...n", weights, basis[:restart]), taken
+
+
+def ritz_values(backend: Backend, a: Operator, shape: tuple[int, ...], dtype: Any, steps: int) -> Any:
+    """Approximate eigenvalues, (*lanes, k), of a symmetric `a` by `steps` products (Lanczos 1950): the outermost ones.
+
+    None lies outside of the eigenvalues; one may be zero that stands for nothing.
+    """
+    np = backend.np
+    steps = min(steps, shape[-1])
+    least = float(numpy.finfo(dtype).eps) ** 0.5
+
+    def step(state: State) -> State:
+        k, basis, products = state
+        w = a(basis[k])
+        products = backend.put(products, k, w)
+        size = backend.norm(w)
+        for _ in range(2):
+            w = w - np.einsum("k...,k...n->...n", np.einsum("k...n,...n->k...", basis, w), basis)
+        length = backend.norm(w)[..., None]
+        new = np.where(length > least * size[..., None], w / np.where(length == 0, 1, length), 0)
+        return k + 1, backend.put(basis, k + 1, new.astype(dtype)), products
+
+    basis = np.zeros((steps + 1, *shape), dtype)
+    basis = backend.put(basis, 0, np.broadcast_to(backend.generic(shape[-1], dtype), shape))
+    state = (np.zeros((), int), basis, np.zeros((steps, *shape), dtype))
+    _, basis, products = backend.loop(lambda state: state[0] < steps, step, state)
+    matrix = np.einsum("i...n,j...n->...ij", basis[:steps], products)
+    return np.linalg.eigvalsh((matrix + np.swapaxes(matrix, -1, -2)) / 2)
 
 
 METHODS = {"cg": cg, "bicgstab": bicgstab, "gmres": gmres}

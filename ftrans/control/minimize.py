@@ -29,6 +29,10 @@ _WITH_HESSIAN = ("trust-exact",)
 _WITH_PRODUCTS = ("trust-ncg", "trust-krylov", "Newton-CG")
 # The steps of the augmented Lagrangian method: each multiplies the penalty, and hence the accuracy, by its growth.
 _ROUNDS, _FIRST_PENALTY, _GROWTH = 12, 10.0, 4.0
+# How negative a second derivative of rounding errors may be, as a power of them.
+_CURVATURE = 0.75
+# How many directions are looked at where there are too many for a matrix.
+_DIRECTIONS = 20
 
 
 def minimum(backend: Backend, guide: Program, consts: Sequence[Any], z0: Any, search: Search) -> Any:
@@ -63,23 +67,35 @@ def minimum(backend: Backend, guide: Program, consts: Sequence[Any], z0: Any, se
     return np.concatenate([x, y], -1)
 
 
-def is_minimum(backend: Backend, guide: Program, consts: Sequence[Any], start: Any, z: Any, second: Any) -> Any:
+def is_minimum(
+    backend: Backend, guide: Program, consts: Sequence[Any], start: Any, z: Any, second: Any, product: Any
+) -> Any:
     """Whether a stationary point `z` of the Lagrange function, to which steps led from `start`, is a minimum.
 
-    The matrix of its second derivatives, `second`, must have no more negative eigenvalues than there are constraints
-    (Gould 1985).  Where there is none, and no constraint, `z` must not lie higher than `start`.
+    Its second derivatives must not be negative in the directions that the constraints leave.  Without their matrix,
+    `second`, some of these directions are looked at, by `product`, where there are no constraints.
     """
     np = backend.np
     count = guide.out_types[1].shape[-1]
+    tolerance = float(numpy.finfo(z.dtype).eps)
     if second is not None:
-        values = np.linalg.eigvalsh(np.where(np.isfinite(second), second, 0))
-        floor = -(float(numpy.finfo(z.dtype).eps) ** 0.5) * np.max(np.abs(values), -1)
-        return np.sum(values < floor[..., None], -1) <= count
+        second = np.where(np.isfinite(second), second, 0)
+        size = z.shape[-1] - count
+        curvature, slopes = second[..., :size, :size], second[..., size:, :size]
+        if count:
+            left = np.eye(size, dtype=z.dtype) - np.linalg.pinv(slopes, tolerance**0.5) @ slopes
+            values = np.linalg.eigvalsh(left @ curvature @ left)
+        else:
+            values = np.linalg.eigvalsh(curvature)
+        scale = np.sqrt(np.sum(curvature * curvature, (-2, -1)))
+        return np.all(values >= -(tolerance**_CURVATURE) * scale[..., None], -1)
     if count:
         return np.ones(z.shape[:-1], bool)
+    values = krylov.ritz_values(backend, product, z.shape, z.dtype, _DIRECTIONS)
+    convex = np.min(values, -1) >= -(tolerance**_CURVATURE) * np.max(np.abs(values), -1)
     objective = backend.function(simplify_program(guide))
     before, after = objective(*consts, start)[0], objective(*consts, z)[0]
-    return after <= before + float(numpy.finfo(z.dtype).eps) ** 0.5 * np.abs(before)
+    return convex & (after <= before + tolerance**0.5 * np.abs(before))
 
 
 def _augmented(guide: Program, with_value: bool) -> Program:
@@ -180,13 +196,13 @@ def _by_scipy(guide: Program, consts: Sequence[Any], x0: Any, count: int, search
         constraints = _constraints(guide)
         options["constraints"] = {
             "type": "eq",
-            "fun": lambda x: NUMPY.function(constraints)(*consts, at(x))[0],
-            "jac": lambda x: NUMPY.function(jacobian(constraints))(*consts, at(x))[0],
+            "fun": lambda x: NUMPY.function(constraints)(*consts, at(x))[0].astype(float),
+            "jac": lambda x: NUMPY.function(jacobian(constraints))(*consts, at(x))[0].astype(float),
         }
     else:
         # Relative to the start, because the size of gradients says nothing by itself.
         options["tol"] = 1e-6 * float(numpy.linalg.norm(value_and_slope(x0)[1]))
-    x = at(optimize.minimize(value_and_slope, x0, jac=True, method=method, **options).x)
+    x = at(optimize.minimize(value_and_slope, x0.astype(float), jac=True, method=method, **options).x)
     if not count:
         return x
     # The multipliers that balance the gradient best.

@@ -19,6 +19,7 @@ _CONTRACTION = 0.3
 # The least distance from which a root is looked at, relative to the unknowns and as a power of the rounding error; how
 # many times farther than the error of the root it is; and the part of it that may be left.
 _PROBE, _FARTHER, _LEFT = 0.45, 100.0, 0.1
+_ROUNDINGS_TRIED = (10, 30, 100)
 # Numbers of which the difference is zero leave a residual of some roundings.
 _ROUNDINGS = 10
 
@@ -184,28 +185,34 @@ def iteration(
 
 
 def is_simple(
-    backend: Backend, residual: Callable[[Any], Any], direction: Direction, x0: Any, x: Any, value: Any
+    backend: Backend, residual: Callable[[Any], Any], jacobian: Callable[[Any], Any], x0: Any, x: Any, value: Any
 ) -> tuple[Any, Any]:
     """Whether x, found from `x0`, is a simple root, and whether that could be told.
 
     From a point that is clearly farther from x than x may be from the root, a Newton step to a simple root leaves
     about the square of the distance, and to a multiple root at best half of it.  How far x may be from the root is
-    seen from the Newton steps for its residual and for what rounding makes of it; on a residual that rounding has made
-    zero, from the numbers themselves.
+    seen from Newton steps for its residual and for what rounding makes of it, and, where rounding has made them zero,
+    from the size of the unknowns.  The point lies in the direction that the Jacobian at x makes least of.
     """
     np = backend.np
     epsilon = float(numpy.finfo(x.dtype).eps)
-    undamped = np.zeros_like(backend.norm(x))
-    aside = np.maximum(np.abs(x), np.abs(x0)) * backend.generic(x.shape[-1], x.dtype)
+    generic = np.broadcast_to(backend.generic(x.shape[-1], x.dtype), x.shape)
+    at_root = jacobian(x)
+    scale = np.maximum(np.abs(x), np.abs(x0))
+    scale = np.where(scale == 0, np.max(scale, -1, keepdims=True), scale)
 
     def aligned(u: Any, v: Any) -> Any:
         return u + np.where(backend.dot(u, v) < 0, -1, 1).astype(x.dtype)[..., None] * v
 
-    error = direction(x, residual(x + _ROUNDINGS * epsilon * aside) - value, undamped)
-    error = aligned(error, direction(x, value, undamped))
-    distance = aligned(epsilon**_PROBE * aside, _FARTHER * error)
+    error = backend.solve(at_root, value)
+    for number in _ROUNDINGS_TRIED:
+        changed = residual(x + number * epsilon * scale * generic) - value
+        error = aligned(error, backend.solve(at_root, changed))
+    least = backend.solve(at_root, generic)
+    least = least * np.min(scale / np.abs(least), -1, keepdims=True)
+    distance = aligned(epsilon**_PROBE * least, _FARTHER * error)
     point = x + distance
     probed = residual(point)
-    left = distance + direction(point, probed - value, undamped)
+    left = distance - backend.solve(jacobian(point), probed - value)
     size = backend.norm(distance)
     return backend.norm(left) <= _LEFT * size, np.isfinite(backend.norm(probed)) | ~np.isfinite(size)

@@ -200,6 +200,8 @@ def _found(
         start = minimize.minimum(backend, guide, of_guide, x0, search)
     elif search.method != "newton" and backend is NUMPY and x0.ndim == 1:
         start = _by_scipy(f, lambda x: _jacobian_at(backend, residual, consts, x), x0, search)
+        # It may have failed where Newton steps do not.
+        steps = search.maxiter
     else:
         steps = search.maxiter
     if start is not x0:
@@ -212,11 +214,14 @@ def _found(
     is_root = is_root & np.isfinite(norm) & np.isfinite(backend.norm(found.x))
     if search.method == "minimize":
         assert guide is not None
-        second = None if search.linear is not None else _jacobian_at(backend, residual, consts, found.x)
-        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second)
+        at: Any = (backend, residual, consts, found.x)
+        second, product = (_jacobian_at(*at), None) if search.linear is None else (None, _product_at(*at))
+        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second, product)
     regular = found.regular
     if search.linear is None:
-        simple, told = is_simple(backend, f, direction, x0, found.x, found.value)
+        simple, told = is_simple(
+            backend, f, lambda x: _jacobian_at(backend, residual, consts, x), x0, found.x, found.value
+        )
         regular = np.where(told, simple, regular)
     return [found.x, is_root, is_root & regular, before + found.iterations, norm]
 
@@ -225,19 +230,23 @@ def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: 
     return backend.function(jacobian(residual))(*consts, x)[0]
 
 
+def _product_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Callable[[Any], Any]:
+    """The product of the Jacobian at `x` with a vector."""
+    values, linear = (backend.function(simplify_program(p)) for p in linearized(residual))
+    residuals = values(*consts, x)[1:]
+    return lambda v: linear(*residuals, v)[0]
+
+
 def _direction(backend: Backend, residual: Program, consts: Sequence[Any], search: Search) -> Direction:
     method = search.linear
     if method is None:
         return dense_direction(backend, lambda x: _jacobian_at(backend, residual, consts, x))
-    values, linear = (backend.function(simplify_program(p)) for p in linearized(residual))
     solver = krylov.METHODS[method.name]
 
     def direction(x: Any, value: Any, damping: Any) -> Any:
-        residuals = values(*consts, x)[1:]
+        product = _product_at(backend, residual, consts, x)
         target = _STEP_TOLERANCE * backend.norm(value)
-        step, _, _ = solver(
-            backend, lambda v: linear(*residuals, v)[0], lambda r: r, -value, target, method.maxiter, method.restart
-        )
+        step, _, _ = solver(backend, product, lambda r: r, -value, target, method.maxiter, method.restart)
         return step / (1 + damping / 1e-3)[..., None]
 
     return direction
