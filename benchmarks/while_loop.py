@@ -30,8 +30,17 @@ def row(steps: int) -> Row:
         if error.name != "equinox":
             raise
     timings = time_side_by_side(contenders, reference="equinox", seconds=4.0, patience=10.0)
+    ours = {name: contenders[name] for name in ("ftrans", "ftrans max_steps")}
+    alone = time_side_by_side({**ours, "function alone": function(steps)}, seconds=4.0, patience=10.0)
     columns = {name: timings.typical(name) for name in ("ftrans", "ftrans max_steps", "equinox")}
-    verdicts = [timings.ratio("ftrans", "equinox", at_most=1.2), timings.ratio("ftrans max_steps", "equinox", 1.2)]
+    columns["function alone"] = alone.typical("function alone")
+    verdicts = [
+        timings.ratio("ftrans", "equinox", at_most=1.2),
+        timings.ratio("ftrans max_steps", "equinox", at_most=1.2),
+        # Its checkpoints make the loop run once more, or several times if it is long.
+        alone.ratio("ftrans", "function alone"),
+        alone.ratio("ftrans max_steps", "function alone", at_most=3.0),
+    ]
     return Row(f"{steps:,} steps", columns, verdicts)
 
 
@@ -48,18 +57,35 @@ def arguments() -> tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def ftrans(steps: int, **reverse: int) -> Contender:
-    """JAX arrays in and out, as for its peer."""
-    import jax
+    import ftrans as ft
 
+    return compiled(ft.grad(ours(steps, **reverse)))
+
+
+def function(steps: int) -> Contender:
+    """The loop without its gradient."""
+    return compiled(ours(steps))
+
+
+def ours(steps: int, **reverse: int) -> Callable[..., Any]:
     import ftrans as ft
 
     def loop(condition: Loop, body: Loop, x: Any) -> Any:
         return ft.while_loop(condition, body, (0, x), **reverse)
 
-    gradient = ft.jit(ft.grad(lambda weights, x: loss(numpy, loop, steps, weights, x)))
+    return lambda weights, x: loss(numpy, loop, steps, weights, x)
+
+
+def compiled(f: Callable[..., Any]) -> Contender:
+    """JAX arrays in and out, as for its peer."""
+    import jax
+
+    import ftrans as ft
+
+    run = ft.jit(f)
     with jax.enable_x64(True):
         own = [jax.numpy.asarray(x) for x in arguments()]
-    return Contender(lambda: jax.block_until_ready(gradient(*own)))
+    return Contender(lambda: jax.block_until_ready(run(*own)))
 
 
 def equinox(steps: int) -> Contender:

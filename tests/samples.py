@@ -149,6 +149,8 @@ sample(e.complex_, given([1.0, INF, NAN]), given([NAN, 2.0, INF]), smooth=False,
 sample(e.sign, apart(normal((4,), c128), 0.1))
 sample(e.stop_gradient, normal(), smooth=False)
 sample(e.stop_gradient, normal((3,), i32), smooth=False)
+sample(e.stand_in, normal(), reversible=False)
+sample(e.stand_in, normal((3,), i32), smooth=False)
 
 for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh):
     misfit(primitive, ArrayType((2,), i64), error=TypeError)

@@ -95,7 +95,7 @@ def test_every_primitive_has_a_sample() -> None:
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             primitives = {p for p in vars(module).values() if isinstance(p, Primitive)}
-            missing += [f"{info.name}: {p.name}" for p in primitives - sampled]
+            missing += [f"{info.name}: {p.name}" for p in primitives - sampled if not p.only_runs]
     assert not missing
 
 

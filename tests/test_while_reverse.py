@@ -13,11 +13,16 @@ import pytest
 from checks import assert_close
 
 import ftrans as ft
-from ftrans.control import rewind
-from ftrans.control.checkpoint_schedule import backwards, hop
+from ftrans.control import kept_states
+from ftrans.control.checkpoint_schedule import backwards, forwards, hop
+from ftrans.control.host_call import watch
+from ftrans.core.interpret import executable
 from ftrans.core.primitive import MissingRule
+from ftrans.core.program import Program
 
 CHECKPOINTS = (1, 2, 3, 5, 8)
+V = np.array([0.4, -0.7, 0.9])
+Loop = Callable[..., Any]
 COUNTS = range(301)
 
 
@@ -29,7 +34,10 @@ class Run:
 
     def __init__(self, count: int, checkpoints: int) -> None:
         self.steps = 0
-        self.seen = list(backwards(0, lambda state: state < count, self.step, checkpoints))
+        last, saved = forwards(0, lambda state: state < count, self.step, lambda state: state, checkpoints)
+        assert last == saved.steps == count
+        assert last == saved.steps == count
+        self.seen = list(backwards(saved, self.step))
 
     def step(self, state: int) -> int:
         self.steps += 1
@@ -77,7 +85,9 @@ def test_no_more_states_are_held_than_asked_for(checkpoints: int) -> None:
         def __del__(self) -> None:
             State.alive -= 1
 
-    for state in backwards(State(0), lambda s: s.number < 100, lambda s: State(s.number + 1), checkpoints):
+    onwards: Callable[[State], State] = lambda s: State(s.number + 1)  # noqa: E731
+    _, saved = forwards(State(0), lambda s: s.number < 100, onwards, lambda s: s, checkpoints)
+    for state in backwards(saved, onwards):
         del state
     # Besides the checkpoints: the first state as the caller gave it, the state on hand and the one after it.
     assert State.most <= checkpoints + 4
@@ -157,7 +167,7 @@ def test_memory_does_not_grow_with_the_number_of_steps(
     x = np.linspace(0.0, 1.0, 1000)
     gradient = ft.grad(lambda x: np.sum(recurrence(2000, x, checkpoints=checkpoints)))
     everything_kept = gradient(x)
-    monkeypatch.setattr(rewind, "_STATE_BYTES", 100 * x.nbytes)
+    monkeypatch.setattr(kept_states, "_STATE_BYTES", 100 * x.nbytes)
     tracemalloc.start()
     assert_close(gradient(x), everything_kept)
     _, peak = tracemalloc.get_traced_memory()
@@ -165,11 +175,98 @@ def test_memory_does_not_grow_with_the_number_of_steps(
     assert peak < (130 if checkpoints is None else 40) * x.nbytes
 
 
+# The loop that computes the values leaves its states for the way back
+
+
+def count_of(program: Program, *names: str) -> tuple[int, ...]:
+    """How many equations of some primitives there are where a program runs."""
+    found = [q.primitive.name for q in executable(program).eqns]
+    return tuple(found.count(name) for name in names)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("count", "reverse", "most"),
+    [(40, {"max_steps": 50}, 40), (40, {}, 40), (1000, {"checkpoints": 64}, 2000)],
+    ids=str,
+)
+def test_how_often_steps_run(count: int, reverse: dict[str, int], most: int, compiled: bool) -> None:
+    steps: list[Any] = []
+
+    def body(c: Any) -> Any:
+        n, y = c
+        (y,) = watch.apply(steps.append, [np.sin(y) * 1.02 + 0.1], [n])
+        return n + 1, y
+
+    gradient = ft.grad(lambda x: ft.while_loop(lambda c: c[0] < count, body, (0, x), **reverse)[1])
+    run = ft.jit(gradient) if compiled else gradient
+    assert run(0.7) == pytest.approx(exact_gradients(0.7, range(count + 1))[-1], rel=1e-11)
+    steps.clear()
+    run(0.7)
+    jax.effects_barrier()
+    assert count <= len(steps) <= most
+    assert set(map(int, steps)) == set(range(count))
+
+
+REVERSE = ({}, {"checkpoints": 3}, {"max_steps": 20})
+
+
+@pytest.mark.parametrize("reverse", REVERSE, ids=str)
+def test_loops_that_differ_are_kept_apart(reverse: dict[str, int]) -> None:
+    x = 0.7
+    same = lambda x: recurrence(6, x, **reverse) + ft.grad(lambda y: recurrence(6, y, **reverse))(x)  # noqa: E731
+    other_end = lambda x: recurrence(5, x, **reverse) + ft.grad(lambda y: recurrence(6, y, **reverse))(x)  # noqa: E731
+    other_start = lambda x: recurrence(6, x * 2, **reverse) + ft.grad(lambda y: recurrence(6, y, **reverse))(x)  # noqa: E731
+
+    def other_body(x: Any) -> Any:
+        value = ft.while_loop(lambda c: c[0] < 6, lambda c: (c[0] + 1, np.sin(c[1]) * 1.02 + 0.2), (0, x), **reverse)[1]
+        return value + ft.grad(lambda y: recurrence(6, y, **reverse))(x)
+
+    slope = exact_gradients(x, range(7))[-1]
+    for f, start, steps, shift in (
+        (same, x, 6, 0.1),
+        (other_end, x, 5, 0.1),
+        (other_start, 2 * x, 6, 0.1),
+        (other_body, x, 6, 0.2),
+    ):
+        y = start
+        for _ in range(steps):
+            y = np.sin(y) * 1.02 + shift
+        assert f(x) == pytest.approx(y + slope, rel=1e-12)
+        assert count_of(ft.trace(f)(x), "while", "rewind", "keep", "sweep") == (0 if f is same else 1, 0, 1, 1)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("reverse", REVERSE, ids=str)
+def test_several_ways_back_share_one_loop(reverse: dict[str, int], compiled: bool) -> None:
+    def f(loop: Loop, x: Any, **reverse: int) -> Any:
+        body = lambda c: (c[0] + 1, np.sin(c[1]) * x + 0.1, c[2] + np.cos(c[1]) * c[1], c[3] * 1.01)  # noqa: E731
+        _, y, z, u = loop(lambda c: c[0] < 9, body, (0, x, x * x, x), **reverse)
+        return y, np.sum(z), u * y * z
+
+    jacobian = ft.jacrev(lambda x: f(ft.while_loop, x, **reverse))
+    found = (ft.jit(jacobian) if compiled else jacobian)(V)
+    for ours, exact in zip(found, ft.jacrev(lambda x: f(python_while, x))(V), strict=True):
+        assert_close(ours, exact, 1e-12)
+    assert count_of(ft.trace(jacobian)(V), "while", "rewind", "keep", "sweep") == (0, 0, 1, 3)
+
+
+def test_what_a_step_computes_is_kept_unless_it_is_large() -> None:
+    def f(loop: Loop, x: Any, **reverse: int) -> Any:
+        body = lambda c: (c[0] + 1, np.sum(np.tanh(np.outer(x, c[1])), axis=1))  # noqa: E731
+        return np.sum(loop(lambda c: c[0] < 3, body, (0, x), **reverse)[1])
+
+    x = np.linspace(0.1, 0.5, 40)
+    for max_steps, shapes in ((10, {(40,), (40, 40)}), (10_000, {(40,)})):
+        gradient = ft.grad(lambda x, most=max_steps: f(ft.while_loop, x, max_steps=most))
+        (sweep,) = [q for q in executable(ft.trace(gradient)(x)).eqns if q.primitive.name == "sweep"]
+        assert {t.shape for t in sweep.params["types"]} == shapes
+        assert_close(gradient(x), ft.grad(lambda x: f(python_while, x))(x), 1e-12)
+
+
 # What loops may be made of, against the same in plain Python
 
 W = np.array([[0.5, -0.3, 0.2], [0.1, 0.4, -0.6], [0.3, 0.2, 0.7]])
-V = np.array([0.4, -0.7, 0.9])
-Loop = Callable[..., Any]
 
 
 def python_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any) -> Any:

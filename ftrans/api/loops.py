@@ -157,14 +157,16 @@ def while_loop(
 
     Reverse mode goes back through the carries of all steps.  How many it has room for is up to the caller:
 
-    - With `max_steps`, compiled code keeps the carries of all steps in buffers of that length.  Memory grows with
-      `max_steps`, time only with the steps that are run.
+    - With `max_steps`, the carries of all steps are kept, or what else the way back needs of a step where that takes at
+      most 32 MB in all; in compiled code, in buffers of that length.  Memory grows with `max_steps`, and so does the
+      time to fill it; otherwise time grows with the steps that are run.
     - Without, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of steps, and
-      computes those between them again (Stumm and Walther, 2010; Griewank and Walther, 2000).  Up to n = `checkpoints`
-      it has nothing to compute again; with 64 checkpoints, each step runs at most once more up to n = 1,000, twice up
-      to 20,000, three times up to 200,000 and four times up to 2,000,000, on average.
-    - Un-jitted, the carries of all steps are kept, up to 256 MB of them; beyond, or with `checkpoints`, it works as in
-      compiled code without a bound.
+      what the way back needs of as many steps.  It computes the others again (Stumm and Walther, 2010; Griewank and
+      Walther, 2000).  Up to n = `checkpoints` there is nothing to compute again; with 64 checkpoints, each step runs at
+      most once more up to n = 1,000, twice up to 20,000, three times up to 200,000 and four times up to 2,000,000, on
+      average.
+    - Un-jitted without `max_steps`, the carries of all steps are kept, up to 256 MB of them; beyond, or with
+      `checkpoints`, it works as in compiled code without a bound.
 
     Args:
         cond_fun: `carry -> bool`, a scalar.

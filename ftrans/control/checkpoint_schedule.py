@@ -14,57 +14,79 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from math import comb
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from .row_buffers import RowBuffers
+
 State = TypeVar("State")
+Kept = TypeVar("Kept")
 DEFAULT_CHECKPOINTS = 64
 
 # A stretch is divided as if there were at most so many free places and repetitions.
 _MOST_PLACES, _MOST_REPETITIONS = 512, 64
 
 
-def backwards(
-    first: State, goes_on: Callable[[State], Any], step: Callable[[State], State], checkpoints: int
-) -> Iterator[State]:
-    """The states from which `state = step(state)` runs while `goes_on(state)`, from the last to the first.
+class Saved(NamedTuple, Generic[State]):
+    """What a loop that ran forwards has left for the way back.
+
+    Attributes:
+        states: some of the states, each with its number, the first among them.
+        steps: how many steps there were.
+        places: how many states may be held at a time.
+    """
+
+    states: list[tuple[int, State]]
+    steps: int
+    places: int
+
+
+def forwards(
+    state: State,
+    goes_on: Callable[[State], Any],
+    step: Callable[[State], State],
+    kept: Callable[[State], Kept],
+    checkpoints: int,
+) -> tuple[State, Saved[Kept]]:
+    """Run `state = step(state)` while `goes_on(state)`; return the last state and checkpoints.
 
     Args:
-        first: the state at the start.
+        state: the first state.
         goes_on: whether there is a step from a state.
         step: the next state.
+        kept: what is kept of a state at a checkpoint.
         checkpoints: how many states to keep besides the one that is asked for.
     """
-    places = checkpoints + 1
-    saved, count = _forwards(first, goes_on, step, places)
-    for stop in range(count, 0, -1):
-        position, state = saved[-1]
-        while position < stop - 1:
-            distance = hop(stop - position, places - len(saved))
-            for _ in range(distance):
-                state = step(state)
-            position += distance
-            saved.append((position, state))
-        yield saved.pop()[1]
-
-
-def _forwards(
-    state: State, goes_on: Callable[[State], Any], step: Callable[[State], State], places: int
-) -> tuple[list[tuple[int, State]], int]:
-    """Checkpoints, the first state among them, and the number of steps."""
-    saved: list[tuple[int, State]] = []
-    count, spacing, most = 0, 1, places
+    saved: list[tuple[int, Kept]] = []
+    count, spacing, most = 0, 1, checkpoints + 1
     while goes_on(state):
         if count % spacing == 0:
             while len(saved) >= most and count % spacing == 0:
                 factor = 4 if spacing == 1 else 2
-                saved, spacing, most = saved[::factor], spacing * factor, places // 2
+                saved, spacing, most = saved[::factor], spacing * factor, (checkpoints + 1) // 2
             if count % spacing == 0:
-                saved.append((count, state))
+                saved.append((count, kept(state)))
         state = step(state)
         count += 1
-    return saved, count
+    return state, Saved(saved, count, checkpoints + 1)
+
+
+def backwards(saved: Saved[State], step: Callable[[State], State]) -> Iterator[State]:
+    """The states before each step, from the last to the first; `step` makes those between checkpoints again.
+
+    What is saved is used up, so that its places become free.
+    """
+    states = saved.states
+    for stop in range(saved.steps, 0, -1):
+        position, state = states[-1]
+        while position < stop - 1:
+            distance = hop(stop - position, saved.places - len(states))
+            for _ in range(distance):
+                state = step(state)
+            position += distance
+            states.append((position, state))
+        yield states.pop()[1]
 
 
 def hop(length: int, free: int) -> int:
@@ -85,47 +107,80 @@ def reaches(free: int) -> list[int]:
     return [min(comb(free + r, r), 1 << 62) for r in range(_MOST_REPETITIONS)]
 
 
-# The same in loops of XLA.  States are lists of arrays; a buffer is an array with a leading axis of places.
+# The same in loops of XLA.  States and rows are lists of arrays.
+
+Arrays = Sequence[Any]
+Step = Callable[[Arrays], Arrays]
 
 
-def sweep_all(
-    state: Sequence[Any],
-    carry: Sequence[Any],
-    goes_on: Callable[[Sequence[Any]], Any],
-    step: Callable[[Sequence[Any]], Sequence[Any]],
-    undo: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+class Buffers(NamedTuple):
+    """What a loop that ran forwards has left for the way back.
+
+    Attributes:
+        arrays: buffers of what was kept, one row for each of some states.
+        used: how many rows there are.
+        steps: how many steps there were.
+        spacing: how many of them there are from one row to the next.
+    """
+
+    arrays: list[Any]
+    used: Any
+    steps: Any
+    spacing: Any
+
+
+def keep_all(
+    state: Arrays,
+    goes_on: Callable[[Arrays], Any],
+    step: Callable[[Arrays], tuple[Arrays, Arrays]],
+    rows: RowBuffers,
     max_steps: int,
-) -> list[Any]:
-    """`carry = undo(state, carry)` over the states from last to first, all of which are kept, at most `max_steps`."""
+) -> tuple[list[Any], Buffers]:
+    """Run `state, row = step(state)` while `goes_on(state)`; return the last state and the rows, at most `max_steps`.
+
+    Args:
+        state: the first state.
+        goes_on: whether there is a step from a state.
+        step: the next state, and what to keep of the step.
+        rows: how that is written.
+        max_steps: a bound of the number of steps.
+    """
     from jax import lax
 
-    def forwards(loop: Any) -> Any:
-        state, count, buffers = loop
-        return step(state), count + 1, _written(buffers, state, count)
+    def run(loop: Any) -> Any:
+        state, count, arrays = loop
+        state, row = step(state)
+        return state, count + 1, rows.write(arrays, row, count)
+
+    start = (list(state), np.int64(0), rows.buffers(max(max_steps, 1)))
+    state, count, arrays = lax.while_loop(lambda loop: goes_on(loop[0]), run, start)
+    return list(state), Buffers(arrays, count, count, 1)
+
+
+def sweep_all(saved: Buffers, rows: RowBuffers, carry: Arrays, undo: Callable[[Arrays, Arrays], Arrays]) -> list[Any]:
+    """`carry = undo(row, carry)` over all rows, from the last to the first."""
+    from jax import lax
 
     def back(loop: Any) -> Any:
-        carry, count, buffers = loop
-        return undo(_read(buffers, count - 1), carry), count - 1, buffers
+        carry, count, arrays = loop
+        return undo(rows.read(arrays, count - 1), carry), count - 1, arrays
 
-    start = (list(state), np.int64(0), _buffers(state, max(max_steps, 1)))
-    _, count, buffers = lax.while_loop(lambda loop: goes_on(loop[0]), forwards, start)
-    return list(lax.while_loop(lambda loop: loop[1] > 0, back, (list(carry), count, buffers))[0])
+    return list(lax.while_loop(lambda loop: loop[1] > 0, back, (list(carry), saved.used, saved.arrays))[0])
 
 
-def sweep_checkpointed(
-    state: Sequence[Any],
-    carry: Sequence[Any],
-    goes_on: Callable[[Sequence[Any]], Any],
-    step: Callable[[Sequence[Any]], Sequence[Any]],
-    undo: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+def keep_checkpoints(
+    state: Arrays,
+    goes_on: Callable[[Arrays], Any],
+    step: Step,
+    kept: Step,
+    rows: RowBuffers,
     checkpoints: int,
-) -> list[Any]:
-    """`carry = undo(state, carry)` over the states from last to first, of which at most `checkpoints` are kept."""
+) -> tuple[list[Any], Buffers]:
+    """Run `state = step(state)` while `goes_on(state)`; return the last state and what is `kept` of some states."""
     import jax.numpy as jnp
     from jax import lax
 
     places = checkpoints + 1
-    table = jnp.asarray(np.array([reaches(f) for f in range(min(places, _MOST_PLACES + 1))]))
 
     def advance(state: Any, count: Any, going: Any, target: Any) -> Any:
         """The state at `target`, or where the loop ends."""
@@ -138,66 +193,88 @@ def sweep_checkpointed(
         return lax.while_loop(lambda loop: loop[2] & (loop[1] < target), run, (state, count, going))
 
     def save_and_advance(loop: Any) -> Any:
-        state, count, going, buffers, used, spacing = loop
-        buffers = _written(buffers, state, used)
+        state, count, going, arrays, used, spacing = loop
+        arrays = rows.write(arrays, kept(state), used)
         used = used + (count % spacing == 0)
-        return *advance(state, count, going, (count // spacing + 1) * spacing), buffers, used, spacing
+        return *advance(state, count, going, (count // spacing + 1) * spacing), arrays, used, spacing
 
     def is_full(used: Any, spacing: Any) -> Any:
         return used >= jnp.where(spacing == 1, places, places // 2)
 
     def fill(loop: Any) -> Any:
-        state, count, going, buffers, used, spacing = loop
+        state, count, going, arrays, used, spacing = loop
         factor = jnp.where(is_full(used, spacing), jnp.where(spacing == 1, 4, 2), 1)
-        kept = jnp.minimum(jnp.arange(places) * factor, places - 1)
-        buffers, used, spacing = [b[kept] for b in buffers], (used + factor - 1) // factor, spacing * factor
+        staying = jnp.minimum(jnp.arange(places) * factor, places - 1)
+        arrays, used, spacing = [b[staying] for b in arrays], (used + factor - 1) // factor, spacing * factor
         return lax.while_loop(
             lambda loop: loop[2] & ~((loop[1] % loop[5] == 0) & is_full(loop[4], loop[5])),
             save_and_advance,
-            (state, count, going, buffers, used, spacing),
+            (state, count, going, arrays, used, spacing),
         )
 
+    zero, one = np.int64(0), np.int64(1)
+    start = (list(state), zero, goes_on(state), rows.buffers(places), zero, one)
+    state, count, _, arrays, used, spacing = lax.while_loop(lambda loop: loop[2], fill, start)
+    return list(state), Buffers(arrays, used, count, spacing)
+
+
+def sweep_checkpoints(
+    saved: Buffers,
+    states: RowBuffers,
+    carry: Arrays,
+    step: Step,
+    row_of: Step,
+    rows: RowBuffers,
+    undo: Callable[[Arrays, Arrays], Arrays],
+    checkpoints: int,
+) -> list[Any]:
+    """`carry = undo(row_of(state), carry)` over all states, from the last to the first.
+
+    The states between two checkpoints are computed again: up to a number that checkpoints divide, and from there on
+    with their rows, which are kept until the sweep has passed over them.
+
+    Args:
+        saved: the checkpoints.
+        states: how they are written.
+        carry: the initial carry.
+        step: the next state.
+        row_of: what the sweep needs of a step, made from the state before it.
+        rows: how that is written.
+        undo: the next carry.
+        checkpoints: how many states, and how many rows, to hold at a time besides the one on hand.
+    """
+    import jax.numpy as jnp
+    from jax import lax
+
+    places = checkpoints + 1
+    table = jnp.asarray(np.array([reaches(f) for f in range(min(places, _MOST_PLACES + 1))]))
+
     def descend(loop: Any) -> Any:
-        state, position, stop, positions, buffers, used = loop
+        state, position, stop, positions, arrays, used = loop
         length, free = stop - position, places - used
         reach = table[jnp.minimum(free, _MOST_PLACES)]
         distance = jnp.where(free == 1, length - 1, reach[jnp.sum(reach < length) - 1])
-        distance = jnp.where(length <= free + 1, 1, distance)
         position = position + distance
         state = lax.fori_loop(0, distance, lambda _, state: step(state), state)
-        return state, position, stop, positions.at[used].set(position), _written(buffers, state, used), used + 1
+        return state, position, stop, positions.at[used].set(position), states.write(arrays, state, used), used + 1
 
-    def undo_saved(loop: Any) -> Any:
-        carry, stop, positions, buffers, used = loop
-        return undo(_read(buffers, used - 1), carry), stop - 1, positions, buffers, used - 1
+    def run(loop: Any) -> Any:
+        state, count, made, length = loop
+        return step(state), count + 1, rows.write(made, row_of(state), count), length
 
     def back(loop: Any) -> Any:
-        carry, stop, positions, buffers, used = loop
-        start = (_read(buffers, used - 1), positions[used - 1], stop, positions, buffers, used)
-        _, _, _, positions, buffers, used = lax.while_loop(lambda loop: loop[1] < loop[2] - 1, descend, start)
-        is_next = lambda loop: (loop[4] > 0) & (loop[2][loop[4] - 1] == loop[1] - 1)  # noqa: E731
-        return lax.while_loop(is_next, undo_saved, (carry, stop, positions, buffers, used))
+        carry, stop, positions, arrays, used, made = loop
+        last = (states.read(arrays, used - 1), positions[used - 1], stop, positions, arrays, used)
+        state, position, _, positions, arrays, used = lax.while_loop(
+            lambda loop: loop[2] - loop[1] > places - loop[5] + 1, descend, last
+        )
+        stretch = (state, np.int64(0), made, stop - position)
+        _, count, made, _ = lax.while_loop(lambda loop: loop[1] < loop[3], run, stretch)
+        carry = sweep_all(Buffers(made, count, count, 1), rows, carry, undo)
+        return carry, position, positions, arrays, used - 1, made
 
-    zero, one = np.int64(0), np.int64(1)
-    start = (list(state), zero, goes_on(state), _buffers(state, places), zero, one)
-    _, count, _, buffers, used, spacing = lax.while_loop(lambda loop: loop[2], fill, start)
-    positions = jnp.arange(places) * spacing
-    return list(lax.while_loop(lambda loop: loop[1] > 0, back, (list(carry), count, positions, buffers, used))[0])
-
-
-def _buffers(state: Sequence[Any], places: int) -> list[Any]:
-    import jax.numpy as jnp
-
-    return [jnp.zeros((places, *x.shape), x.dtype) for x in state]
-
-
-def _written(buffers: Sequence[Any], state: Sequence[Any], place: Any) -> list[Any]:
-    from jax import lax
-
-    return [lax.dynamic_update_index_in_dim(b, x, place, 0) for b, x in zip(buffers, state, strict=True)]
-
-
-def _read(buffers: Sequence[Any], place: Any) -> list[Any]:
-    from jax import lax
-
-    return [lax.dynamic_index_in_dim(b, place, 0, keepdims=False) for b in buffers]
+    positions = jnp.arange(places) * saved.spacing
+    start = (list(carry), saved.steps, positions, saved.arrays, saved.used, rows.buffers(places))
+    # As soon as all states that are left are checkpoints, there is nothing to compute again.
+    carry, _, _, arrays, used, _ = lax.while_loop(lambda loop: loop[1] > loop[4], back, start)
+    return sweep_all(Buffers(arrays, used, used, 1), states, carry, lambda state, carry: undo(row_of(state), carry))

@@ -135,7 +135,7 @@ class Cond(Primitive):
         for number, branch in enumerate(branches):
             mine = eq(index, full_like(index, number))
             program = branch.derive(("wanted lanes", size, flags), partial(_wanted_lanes, branch, size, flags))
-            nothing = rewired(program, range(len(program.inputs)), program.out_types)
+            nothing = _with_outputs(program, range(len(program.inputs)), program.out_types)
             wanted = convert(reduce_or(mine, axes=(0,)), dtype=_INDEX.dtype)
             outs = self(wanted, mine, *xs, branches=(nothing, program))
             results = [lanewise_select(mine, y, z) for y, z in zip(outs, results, strict=True)] if results else outs
@@ -186,7 +186,7 @@ class Cond(Primitive):
         return Eqn(self, eqn.operands, {"branches": pruned}, tuple(chosen(eqn.outputs, used)), eqn.line)
 
 
-def _with_outputs(branch: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+def _with_outputs(branch: Program, inputs: Sequence[int], outputs: Sequence[int | ArrayType]) -> Program:
     program = rewired(branch, inputs, outputs)
     return program if program is branch else program.derive("without dead code", lambda: without_dead_code(program))
 

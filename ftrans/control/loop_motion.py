@@ -252,20 +252,25 @@ class _Sums:
 
     def saved(self, term: Var) -> list[Var] | None:
         """Which values have to be written in each step so that the sum of `term` follows; None if it does not."""
-        found: dict[Var, None] = {}
-        pending: list[Atom] = [term]
-        while pending:
-            atom = pending.pop()
-            if self._is_at_hand(atom):
+        eqns = self._passed(term)
+        if eqns is None:
+            return None
+        factors = (a for q in eqns if q.primitive is dot_general for a in q.operands)
+        return list(dict.fromkeys(a for a in factors if isinstance(a, Var) and not self._is_at_hand(a)))
+
+    def _passed(self, term: Var) -> list[Eqn] | None:
+        """The equations that the sum passes through on its way from `term` to what is at hand, or to products."""
+        needed: set[Atom] = {term}
+        found: list[Eqn] = []
+        for eqn in reversed(self._program.eqns):
+            if not any(v in needed and not self._is_at_hand(v) for v in eqn.outputs):
                 continue
-            eqn = self._definitions.get(atom)
-            if eqn is None or eqn.primitive not in _LINEAR | {dot_general}:
+            if eqn.primitive not in _LINEAR | {dot_general}:
                 return None
-            if eqn.primitive is dot_general:
-                found.update((a, None) for a in eqn.operands if isinstance(a, Var) and not self._is_at_hand(a))
-            else:
-                pending += eqn.operands
-        return list(found)
+            found.append(eqn)
+            needed.update(() if eqn.primitive is dot_general else eqn.operands)
+        ends = all(a in self._definitions or self._is_at_hand(a) for a in needed)
+        return found[::-1] if ends else None
 
     def _is_at_hand(self, atom: Atom) -> bool:
         return isinstance(atom, Const) or atom in self._at_hand
@@ -273,18 +278,29 @@ class _Sums:
     def _is_constant(self, atom: Atom) -> bool:
         return isinstance(atom, Const) or atom in self._fixed
 
-    def total(self, atom: Atom, value: Callable[[Atom], Tracer], length: int) -> Tracer:
-        """The sum of `atom` over the steps, where `value` gives a constant, or the values of all steps."""
+    def total(self, term: Var, value: Callable[[Atom], Tracer], length: int) -> Tracer:
+        """The sum of `term` over the steps, where `value` gives a constant, or the values of all steps."""
+        totals: dict[Atom, Tracer] = {}
 
         def summed(atom: Atom) -> Tracer:
             x = value(atom)
             return e.mul(x, s.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))
 
-        if self._is_at_hand(atom):
-            return summed(atom)
-        eqn = self._definitions[atom]
-        if eqn.primitive is not dot_general:
-            return eqn.primitive(*(self.total(a, value, length) for a in eqn.operands), **eqn.params)
+        def total_of(atom: Atom) -> Tracer:
+            if atom not in totals:
+                totals[atom] = summed(atom)
+            return totals[atom]
+
+        for eqn in self._passed(term) or ():
+            if eqn.primitive is dot_general:
+                totals[eqn.outputs[0]] = self._total_of_products(eqn, value, summed)
+            else:
+                totals[eqn.outputs[0]] = eqn.primitive(*map(total_of, eqn.operands), **eqn.params)
+        return total_of(term)
+
+    def _total_of_products(
+        self, eqn: Eqn, value: Callable[[Atom], Tracer], summed: Callable[[Atom], Tracer]
+    ) -> Tracer:
         x, y = eqn.operands
         # The sum of products with a constant is the product with a sum.
         if self._is_constant(x):

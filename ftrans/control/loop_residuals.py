@@ -11,11 +11,11 @@ from ..ops import shapes as s
 from .loop_motion import SMALL_BYTES, is_one_operation
 
 # What is computed again rather than kept for every element, where that takes no more memory.
-_CHEAP: frozenset[Primitive] = frozenset(
+CHEAP: frozenset[Primitive] = frozenset(
     (
         e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
         e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
-        s.broadcast, s.reshape,
+        e.stand_in, s.broadcast, s.reshape,
     )
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ def loop_residuals(
             fixed_only.update(eqn.outputs)
 
     def is_cheap(eqn: Eqn) -> bool:
-        return eqn.primitive in _CHEAP
+        return eqn.primitive in CHEAP
 
     def is_elementwise(eqn: Eqn) -> bool:
         small = all(v.type.nbytes <= SMALL_BYTES for v in eqn.outputs)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..core.interpret import inline
+from ..core.interpret import evaluate, inline
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Eqn, Params, Program
-from ..core.straightline import function_of
+from ..core.program import Eqn, Params, Program, Var
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.shapes import full_like, with_batch_axis
 from ..transforms.batch import batch as batch_program
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import SplitEqn
-from ..xla.execute import is_jax_tracer, lower
-from .checkpoint_schedule import DEFAULT_CHECKPOINTS, backwards, sweep_all, sweep_checkpointed
+from ..xla.execute import lower
 from .loop_steps import (
     BatchedLoop,
     check_loop,
@@ -33,9 +29,6 @@ from .loop_steps import (
 )
 from .loop_transpose import raise_nonlinear_condition, transposed_rewind
 from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs
-
-# The NumPy evaluator keeps all states that fit into this memory, unless it is told how many to keep.
-_STATE_BYTES = 1 << 28
 
 
 class Rewind(Primitive):
@@ -81,40 +74,16 @@ class Rewind(Primitive):
             raise TypeError(f"{back.name} takes {back.in_types} and returns {back.out_types} for a carry of {carry}")
         return carry
 
-    def numpy(self, *arrays: Any, cond: Program, body: Program, back: Program, **params: Any) -> list[Any]:
-        of_cond, of_body, of_back, first, carry = _groups(arrays, params)
-        goes_on = cond.derive("function", lambda: function_of(cond))
-        step = body.derive("function", lambda: function_of(body))
-        undo = back.derive("function", lambda: function_of(back))
-        # What NumPy and Python add to the elements of an array counts, too.
-        bytes_per_state = sum(x.nbytes + 128 for x in first)
-        checkpoints = params["checkpoints"] or max(_STATE_BYTES // max(bytes_per_state, 1), DEFAULT_CHECKPOINTS)
-        states = backwards(first, lambda x: goes_on(*of_cond, *x)[0], lambda x: step(*of_body, *x), checkpoints)
-        initial = carry
-        for state in states:
-            carry = undo(*of_back, *state, *carry)
-        return carry if carry is not initial else [np.array(c)[()] for c in carry]
+    def numpy(self, *arrays: Any, **params: Any) -> list[Any]:
+        return evaluate(_alone(params), arrays)
 
-    def xla(self, *arrays: Any, cond: Program, body: Program, back: Program, **params: Any) -> list[Any]:
-        from jax import jit
+    def xla(self, *arrays: Any, **params: Any) -> list[Any]:
+        return lower(_alone(params), arrays)
 
-        max_steps, checkpoints = params["max_steps"], params["checkpoints"]
+    def before_running(self, program: Program) -> Program:
+        from .shared_states import share_states
 
-        def loop(*arrays: Any) -> list[Any]:
-            of_cond, of_body, of_back, first, carry = _groups(arrays, params)
-            sweep = sweep_checkpointed if max_steps is None or checkpoints is not None else sweep_all
-            return sweep(
-                first,
-                carry,
-                lambda x: lower(cond, [*of_cond, *x])[0],
-                lambda x: lower(body, [*of_body, *x]),
-                lambda x, c: lower(back, [*of_back, *x, *c]),
-                max_steps if sweep is sweep_all else checkpoints or DEFAULT_CHECKPOINTS,
-            )
-
-        if any(map(is_jax_tracer, arrays)):
-            return loop(*arrays)
-        return back.derive(("compiled rewind", cond, body, *params.values()), lambda: jit(loop))(*arrays)
+        return share_states(program)
 
     def jvp(
         self,
@@ -385,6 +354,20 @@ def _params(
 def _groups(items: Sequence[Any], params: Params) -> list[list[Any]]:
     """Constants of the condition, of the body and of the way back; states; carry."""
     return cut(items, params["cond_consts"], params["body_consts"], params["back_consts"], params["states"])
+
+
+def _alone(params: Params) -> Program:
+    """A program of one rewind."""
+    cond, body, back = params["cond"], params["body"], params["back"]
+
+    def make() -> Program:
+        consts = cut(cond.in_types, params["cond_consts"])[0], cut(body.in_types, params["body_consts"])[0]
+        of_back, rest = cut(back.in_types, params["back_consts"])
+        inputs = [Var(t) for t in (*consts[0], *consts[1], *of_back, *rest)]
+        outputs = [Var(t) for t in back.out_types]
+        return Program("rewind", inputs, [Eqn(rewind, tuple(inputs), params, tuple(outputs), None)], outputs)
+
+    return back.derive(("alone", *params.values()), make)
 
 
 def _split(unknown: Flags, *, cond: Program, body: Program, back: Program, **params: Any) -> SplitEqn | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.elementwise import select, stop_gradient
+from ..ops.elementwise import select, stand_in
 from ..ops.indexing import gather
 from ..ops.reductions import argmax
 from ..ops.shapes import broadcast, full_like, with_batch_axis
@@ -74,10 +74,10 @@ def with_stand_ins(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[b
         return list(operands)
     first = argmax(mine, axis=0)
 
-    def stand_in(x: Tracer) -> Tracer:
-        return with_batch_axis(mine.size, gather(stop_gradient(x), first), False)
+    def of_first(x: Tracer) -> Tracer:
+        return with_batch_axis(mine.size, gather(stand_in(x), first), False)
 
-    return [lanewise_select(mine, x, stand_in(x)) if b else x for x, b in zip(operands, batched, strict=True)]
+    return [lanewise_select(mine, x, of_first(x)) if b else x for x, b in zip(operands, batched, strict=True)]
 
 
 def with_tangents(active: Flags, *counts: int) -> list[int]:

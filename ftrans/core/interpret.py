@@ -48,6 +48,18 @@ def inline(program: Program, args: Sequence[Any]) -> list[Any]:
     return interpret(program, args, repeat, constant)
 
 
+def executable(program: Program) -> Program:
+    """The form in which `program` runs, made by those of its primitives that look at their neighbours."""
+
+    def make() -> Program:
+        form = program
+        for primitive in dict.fromkeys(q.primitive for q in program.eqns):
+            form = primitive.before_running(form)
+        return form
+
+    return program.derive("executable", make)
+
+
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
     """Run `program` on NumPy arrays, through the straight-line Python that it is translated to once.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .program import Atom, Eqn, Params
+from .program import Atom, Eqn, Params, Program
 from .source import at_line, user_line
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
@@ -36,12 +36,14 @@ class Primitive:
         name: what it is called in print.
         aliases: whether its NumPy result may share memory with an operand.
         broadcasts: whether its NumPy form broadcasts operands by itself.
+        only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
     """
 
     name: str = ""
     multiple_results = False
     aliases = False
     broadcasts = False
+    only_runs = False
 
     def __repr__(self) -> str:
         return self.name
@@ -120,6 +122,10 @@ class Primitive:
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         """The equation without what only the results not flagged in `used` need; it assigns all that are flagged."""
         return eqn
+
+    def before_running(self, program: Program) -> Program:
+        """The form in which a program with equations of this primitive runs, which nothing will transform."""
+        return program
 
     def _missing(self, rule: str) -> NoReturn:
         meaning = {

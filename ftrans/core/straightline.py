@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .interpret import executable
 from .printer import Names
 from .program import Atom, Const, Eqn, Program, Var
 from .source import Line, attributed_line
@@ -163,7 +164,7 @@ def _identifier(name: str) -> str:
 
 def source(program: Program) -> str:
     """Readable Python text of a program, as the NumPy evaluator runs it."""
-    return StraightLine(program).source
+    return StraightLine(executable(program)).source
 
 
 def function_of(program: Program) -> Callable[..., list[Any]]:
@@ -171,7 +172,7 @@ def function_of(program: Program) -> Callable[..., list[Any]]:
 
     What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.
     """
-    text = StraightLine(program)
+    text = StraightLine(executable(program))
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
     return text.namespace[text.name]  # type: ignore[no-any-return]
 

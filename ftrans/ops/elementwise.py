@@ -700,3 +700,26 @@ class StopGradient(Elementwise):
 
 
 stop_gradient = StopGradient()
+
+
+class StandIn(Elementwise):
+    """`x` in the place of a value that nothing reads in the end, so that its derivative does not matter either.
+
+    It is linear, so that it may be a part of linear programs.  Reverse mode takes its derivative for zero: no infinite
+    one reaches `x` on the way.
+    """
+
+    aliases = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "stand_in",
+            lambda x: x,
+            lambda x: x,
+            lambda out, x: [lambda t: stand_in(t)],
+            transposed=lambda ct, x: [None],
+            python="{}",
+        )
+
+
+stand_in = StandIn()

@@ -170,7 +170,7 @@ _TRANSCENDENTAL = frozenset(
         e.arccos, e.arctan, e.arctan2, e.arcsinh, e.arccosh, e.arctanh, e.power, e.logaddexp, e.logaddexp2, e.cbrt,
     )
 )  # fmt: skip
-_FREE = frozenset((shapes.reshape, shapes.broadcast, shapes.iota, e.stop_gradient))
+_FREE = frozenset((shapes.reshape, shapes.broadcast, shapes.iota, e.stop_gradient, e.stand_in))
 _MOVES = frozenset((shapes.transpose, shapes.slice_, shapes.concatenate, shapes.pad, shapes.reverse))
 _FACTORISATIONS = frozenset(
     (linalg.cholesky, linalg.eigh, linalg.inv, linalg.solve, linalg.triangular_solve, linalg.det, linalg.slogdet)

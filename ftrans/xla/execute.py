@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.interpret import interpret
+from ..core.interpret import executable, interpret
 from ..core.program import Const, Eqn, Program
 from ..core.trace import Builder, building
 from ..core.types import type_of
@@ -59,7 +59,7 @@ def lower(program: Program, args: Sequence[Any]) -> list[Any]:
             raise
         return result if eqn.primitive.multiple_results else (result,)  # type: ignore[no-any-return]
 
-    return [array(x) for x in interpret(program, args, apply, lambda const: const)]
+    return [array(x) for x in interpret(executable(program), args, apply, lambda const: const)]
 
 
 def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
