@@ -298,9 +298,7 @@ class _Sums:
                 totals[eqn.outputs[0]] = eqn.primitive(*map(total_of, eqn.operands), **eqn.params)
         return total_of(term)
 
-    def _total_of_products(
-        self, eqn: Eqn, value: Callable[[Atom], Tracer], summed: Callable[[Atom], Tracer]
-    ) -> Tracer:
+    def _total_of_products(self, eqn: Eqn, value: Callable[[Atom], Tracer], summed: Callable[[Atom], Tracer]) -> Tracer:
         x, y = eqn.operands
         # The sum of products with a constant is the product with a sum.
         if self._is_constant(x):
