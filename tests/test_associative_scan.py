@@ -37,7 +37,7 @@ def test_products_of_matrices_keep_their_order(size: int, reverse: bool) -> None
     steps = range(size - 1, -1, -1) if reverse else range(size)
     expected, product = np.empty_like(x), np.eye(3)
     for i in steps:
-        expected[i] = product = x[i] @ product if reverse else product @ x[i]
+        expected[i] = product = product @ x[i]
     np.testing.assert_allclose(ft.associative_scan(np.matmul, x, reverse=reverse), expected, rtol=1e-12)
 
 
@@ -49,23 +49,25 @@ def test_other_axes(axis: int) -> None:
     np.testing.assert_allclose(ft.associative_scan(np.add, x, reverse=True, axis=axis), back, rtol=1e-13, atol=1e-13)
 
 
-def states(a: Any, b: Any) -> Any:
-    return ft.associative_scan(recurrence, (a, b))[1]
+def states(a: Any, b: Any, reverse: bool = False) -> Any:
+    return ft.associative_scan(recurrence, (a, b), reverse)[1]
 
 
-def states_by_scan(a: Any, b: Any) -> Any:
+def states_by_scan(a: Any, b: Any, reverse: bool = False) -> Any:
     def step(y: Any, ab: Any) -> Any:
         y = ab[0] * y + ab[1]
         return y, y
 
-    return ft.scan(step, 0.0, (a, b))[1]
+    return ft.scan(step, 0.0, (a, b), reverse=reverse)[1]
 
 
 A, B = RNG.uniform(0.5, 1.0, size=7), RNG.normal(size=7)
 
 
-def test_a_linear_recurrence() -> None:
-    np.testing.assert_allclose(states(A, B), states_by_scan(A, B), rtol=1e-13)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_linear_recurrence(reverse: bool) -> None:
+    found, expected = states(A, B, reverse), states_by_scan(A, B, reverse)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -506,6 +506,8 @@ def test_a_backward_that_is_not_linear_has_no_forward_mode() -> None:
 
 
 NOT_LINEAR: dict[str, Function] = {
+    "in a condition": lambda r, ct: ft.while_loop(lambda c: np.sum(c**2) < 9.0, lambda c: 2 * c, ct),
+    "loop that adds": lambda r, ct: ft.while_loop(lambda c: c[1] < 3, lambda c: (c[0] + r, c[1] + 1), (ct, 0))[0],
     "adds": lambda r, ct: ct + 1.0,
     "adds a residual": lambda r, ct: ct + r,
     "constant": lambda r, ct: np.ones_like(ct),
@@ -534,9 +536,11 @@ LINEAR: dict[str, Function] = {
     "solves": lambda r, ct: np.linalg.solve(MATRIX, ct) * r,
     "sums": lambda r, ct: np.cumsum(ct)[::-1] + np.sum(ct),
     "joins": lambda r, ct: np.concatenate([ct[1:], np.zeros(1)]),
+    "joins numbers": lambda r, ct: np.stack([0.0, r[1] * ct[1]]),
     "assigns": lambda r, ct: _assigned(ct),
     "einsum": lambda r, ct: np.einsum("i,j,j->i", r, r, ct),
     "loop": lambda r, ct: ft.fori_loop(0, 3, lambda i, c: np.sin(r) * c, ct),
+    "while": lambda r, ct: ft.while_loop(lambda c: c[1] < 3, lambda c: (np.sin(r) * c[0], c[1] + 1), (ct, 0))[0],
     "scan": lambda r, ct: ft.scan(lambda c, y: (c + y, 2 * c), 0.0, ct)[1],
     "recurrence": lambda r, ct: ft.scan(lambda c, y: (c * y[0] + y[1], c), 0.0, (r, ct))[1],
     "times zero": lambda r, ct: np.stack([ct[1], 0.0 * r[0]]),

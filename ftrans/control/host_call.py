@@ -45,7 +45,7 @@ class Watch(Primitive):
 
     def numpy(self, *arrays: Any, see: Callable[..., Any], passed: int, sparsely: bool) -> list[Any]:
         seen = arrays[passed:]
-        if not sparsely or _is_due(int(np.max(seen[0]))):
+        if not sparsely or _is_due(_largest(seen[0])):
             # What is seen may be kept, so it must not change with an argument of the program.
             see(*(np.array(x)[()] for x in seen))
         return list(arrays[:passed])
@@ -69,7 +69,7 @@ class Watch(Primitive):
             report()
         elif is_jax_tracer(seen[0]):
             lax.cond(_is_due_to_xla(seen[0]), report, lambda: None)
-        elif _is_due(int(np.max(seen[0]))):
+        elif _is_due(_largest(seen[0])):
             report()
         return list(arrays[:passed])
 
@@ -103,6 +103,10 @@ def _words(x: Any) -> Any:
     return lax.bitcast_convert_type(x, np.uint32) if x.dtype.itemsize == 8 and x.dtype != np.complex64 else x
 
 
+def _largest(counts: Any) -> int:
+    return int(counts) if counts.ndim == 0 else int(counts.max(initial=0))
+
+
 def _is_due(count: int) -> bool:
     """Whether a sparse watch reports a count."""
     return count % (1 << max(count.bit_length() - _REPORTED_DIGITS, 0)) == 0
@@ -112,7 +116,7 @@ def _is_due_to_xla(count: Any) -> Any:
     """The same for an array of counts, the largest of which matters."""
     from jax import numpy
 
-    largest = numpy.max(count).astype(np.int64)
+    largest = numpy.max(count, initial=0).astype(np.int64)
     digits = numpy.ceil(numpy.log2(largest + 1.0)).astype(np.int64)
     return largest % (np.int64(1) << numpy.maximum(digits - _REPORTED_DIGITS, 0)) == 0
 

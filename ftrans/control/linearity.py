@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core.primitive import MissingRule
 from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
 from ..core.source import attributed_to
@@ -20,13 +22,13 @@ from ..transforms.simplify import simplify as simplify_program
 from ..transforms.simplify import without_dead_code
 from ..transforms.transpose import transpose as transpose_program
 from .convergence import required
-from .subprograms import Flags, chosen
+from .subprograms import Flags, chosen, cut, used_inputs
 from .while_loop import while_
 
 
 def is_zero(atom: Atom) -> bool:
     """Whether an atom is a constant filled with zeros."""
-    return isinstance(atom, Const) and atom.is_splat and atom.value == 0
+    return isinstance(atom, Const) and not np.any(atom.value)
 
 
 class NotLinear(NamedTuple):
@@ -110,7 +112,7 @@ def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
             return [NotLinear(eqn, _not_linear(eqn))] * len(linear)
         return [NotLinear(eqn, _affine(eqn))] * len(linear) if _KNOWN in behind else linear
     if eqn.primitive is while_:
-        return [NotLinear(eqn, "it has a while loop")] * len(linear)
+        return _kinds_of_while(eqn, operands)
     if programs:
         # The inputs of a sub-program are the last operands: what comes before says which one runs.
         found = [_kinds_through(eqn, p, operands[len(operands) - len(p.inputs) :]) for p in programs]
@@ -132,6 +134,20 @@ def _kinds_through(eqn: Eqn, program: Program, inputs: list[_Kind]) -> list[_Kin
         if grown == inputs[consts : consts + carries]:
             return outputs
         inputs = [*inputs[:consts], *grown, *inputs[consts + carries :]]
+
+
+def _kinds_of_while(eqn: Eqn, operands: list[_Kind]) -> list[_Kind]:
+    of_cond, of_body, carry = cut(operands, eqn.params["cond_consts"], eqn.params["body_consts"])
+    grown: list[_Kind] = []
+    while grown != carry:
+        grown, carry = (
+            carry,
+            [_joined(eqn, pair) for pair in zip(carry, _kinds(eqn.params["body"], [*of_body, *carry]), strict=True)],
+        )
+    cond = eqn.params["cond"]
+    if any(k is _LINEAR and u for k, u in zip([*of_cond, *carry], used_inputs(cond), strict=True)):
+        return [NotLinear(eqn, "it has a while loop whose condition depends on it")] * len(carry)
+    return carry
 
 
 def _joined(eqn: Eqn, kinds: Sequence[_Kind]) -> _Kind:
