@@ -143,11 +143,7 @@ class StraightLine:
         return name
 
     def _param(self, value: Any) -> str:
-        if isinstance(value, int | str | bool | None) or (
-            isinstance(value, tuple) and all(isinstance(v, int | bool) for v in value)
-        ):
-            return repr(value)
-        return self._bind_name("p", value)
+        return repr(value) if _is_written_as_text(value) else self._bind_name("p", value)
 
     def _bind_name(self, stem: str, value: Any) -> str:
         name = _identifier(stem) + "_"
@@ -155,6 +151,13 @@ class StraightLine:
             name += "_"
         self.namespace[name] = value
         return name
+
+
+def _is_written_as_text(value: Any) -> bool:
+    """Whether the text of a parameter is Python that makes it; that of a class of its own may not be."""
+    if value.__class__ is tuple:
+        return all(v.__class__ in (int, bool) for v in value)
+    return value is None or value.__class__ in (int, bool, str)
 
 
 def _identifier(name: str) -> str:

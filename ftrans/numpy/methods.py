@@ -93,13 +93,13 @@ def _to_index(self: Tracer) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
         error = TypeError(
             f"only a traced integer scalar can be an index of a plain NumPy array, not {self.type}; write "
-            f"ftrans.numpy.asarray(table)[i] or np.take(table, i){at_line(user_line())}"
+            f"ftrans.numpy.take(table, i, axis=0){at_line(user_line())}"
         )
         raise refuse(error)
     try:
         return int(self.builder.concretize(self, "a Python integer from"))
     except ConcretizationError as error:
-        error.add_note("  To index a plain NumPy array by a traced integer, write ftrans.numpy.asarray(table)[i].")
+        error.add_note("  To index a plain NumPy array by a traced integer, write ftrans.numpy.take(table, i, axis=0).")
         raise
 
 

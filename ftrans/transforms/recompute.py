@@ -8,7 +8,6 @@ a minimum cut, the price is found by bisection, and what is left of the budget i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +23,13 @@ from ..ops.contractions import dot_general
 Chooser = Callable[[str, tuple[ArrayType, ...], Params], bool]
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """The policy to keep what `tap` has given one of these names."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(NamedTuple):
     """The policy to keep at most so many bytes, at the least cost of computing the rest again."""
 
     nbytes: int
