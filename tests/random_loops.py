@@ -164,7 +164,7 @@ def _cell(b: Body, w: Any) -> Any:
     """A vector of gates, and parts of it, from all that is small."""
     n = w.shape[1]
     every = np.concatenate([x.real.reshape(-1) for x in b.values if is_inexact(x) and x.size <= n] or [np.ones(n)])
-    z = w @ np.tanh(every[-n:] if every.size >= n else np.broadcast_to(np.sum(every), (n,)))
+    z = w.real @ np.tanh(every[-n:] if every.size >= n else np.broadcast_to(np.sum(every), (n,)))
     middle = int(b.rng.integers(1, w.shape[0]))
     return [z[:middle], z[middle:]][int(b.rng.integers(2)) :]
 

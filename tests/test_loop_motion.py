@@ -73,6 +73,39 @@ def test_second_derivatives_are_those_of_the_unrolled_loop() -> None:
     assert_all_close([f(INITIAL), ft.jit(f)(INITIAL)], [g(INITIAL)] * 2, looseness=100)
 
 
+def test_branches_on_elements_run_before_an_inner_loop() -> None:
+    weights = WEIGHTS[:SIZE, :SIZE]
+
+    def total(loop: Callable[..., Any], cond: Callable[..., Any], xs: Any) -> Any:
+        def inner(h: Any, x: Any) -> Any:
+            return np.tanh(weights @ h + np.sin(cond(x[0] > 0, np.cos, lambda x: x**2, x))), (h,)
+
+        def outer(h: Any, scale: Any) -> Any:
+            h, (hs,) = loop(inner, h, xs * scale, False)
+            return h, (hs,)
+
+        h, (hs,) = loop(outer, INITIAL, np.array([1.0, 0.5]), False)
+        return np.sum(h) + np.sum(hs**2)
+
+    f = lambda xs: total(scanned, ft.cond, xs)  # noqa: E731
+    g = lambda xs: total(unrolled, lambda p, f, g, x: f(x) if p else g(x), xs)  # noqa: E731
+    for derivative in (ft.grad, ft.hessian, lambda f: ft.jacrev(ft.grad(f))):
+        assert_all_close([derivative(f)(INPUTS)], [derivative(g)(INPUTS)], looseness=100)
+
+
+def test_sums_of_shared_terms_take_time_that_is_linear_in_their_number() -> None:
+    def step(carry: Any, x: Any) -> Any:
+        h, total = carry
+        term = h
+        for _ in range(60):
+            term = (term + (-term)[::-1]) + term[::-1]
+        return (np.tanh(h + x), total + term), (h,)
+
+    (_, total), (hs,) = ft.scan(step, (INITIAL, np.zeros(SIZE)), INPUTS)
+    # Each round is the identity.
+    assert_all_close([total], [np.sum(hs, axis=0)], looseness=100)
+
+
 def bodies(program: Program) -> Iterator[tuple[Eqn, Program]]:
     """The loops of a program."""
     return ((q, q.params["program"]) for q in program.eqns if q.primitive is scan)
