@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    anomaly,
     checkpoint,
     compiled,
     dispatch,
@@ -37,6 +38,7 @@ MEASURES = {
     "while_loop": while_loop.run,
     "odeint": odeint.run,
     "progress": progress.run,
+    "anomaly": anomaly.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}
 

@@ -1,28 +1,15 @@
 """ftrans: write NumPy, get exact derivatives of any order, dense or sparse, compiled by XLA."""
 
-from . import autograd, numpy
+from . import autograd, debug, numpy, testing
 from .api.argmin import argmin
 from .api.associative_scan import associative_scan
 from .api.branches import cond, switch
 from .api.checkpoint import checkpoint, residuals
 from .api.custom_rules import custom_jvp, custom_vjp
-from .api.derivatives import (
-    grad,
-    hessian,
-    hvp,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    stop_gradient,
-    value_and_grad,
-    value_and_jacobian,
-    vjp,
-)
+from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
 from .api.implicit import fixed_point, root
+from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
 from .api.jit import jit, trace
 from .api.linear_solve import linear_solve
 from .api.loops import fori_loop, map, scan, while_loop
@@ -41,6 +28,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "fixed_point",
     "fori_loop",
     "grad",
@@ -67,6 +55,7 @@ __all__ = [
     "straight_through",
     "switch",
     "tap",
+    "testing",
     "trace",
     "value_and_grad",
     "value_and_jacobian",

@@ -194,11 +194,16 @@ def plain_while(p: Any, x: Any, at: Any) -> Any:
 
 @row("while_loop", plain_while)
 def _while(p: Any, x: Any, wrap: Wrap, unwrap: Wrap) -> Any:
+    return while_loop(p, x, wrap, unwrap)
+
+
+def while_loop(p: Any, x: Any, wrap: Wrap, unwrap: Wrap, **options: Any) -> Any:
     return unwrap(
         ft.while_loop(
             lambda z: np.sum(unwrap(z) ** 2) < 40.0,
             lambda z: wrap(unwrap(z) * 1.5 + np.sin(unwrap(z) * p) * p),
             wrap(x),
+            **options,
         )
     )
 
@@ -212,14 +217,7 @@ def plain_associative(p: Any, x: Any) -> Any:
 
 @row("while_loop, max_steps", plain_while)
 def _bounded_while(p: Any, x: Any, wrap: Wrap, unwrap: Wrap) -> Any:
-    return unwrap(
-        ft.while_loop(
-            lambda z: np.sum(unwrap(z) ** 2) < 40.0,
-            lambda z: wrap(unwrap(z) * 1.5 + np.sin(unwrap(z) * p) * p),
-            wrap(x),
-            max_steps=20,
-        )
-    )
+    return while_loop(p, x, wrap, unwrap, max_steps=20)
 
 
 @row("associative_scan", lambda p, x, at: plain_associative(p, x) * plain_associative(p, np.sin(x)))

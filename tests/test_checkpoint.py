@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import tracemalloc
 from collections.abc import Callable
@@ -336,6 +337,26 @@ def test_budgets_of_random_programs_are_met() -> None:
             assert kept.total <= budget
             close(ft.grad(g)(*args), reference)
     assert met > 12
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_vjp_holds_what_residuals_lists(policy: str) -> None:
+    for seed in range(5):
+        x, y = random_arguments(seed)
+        plain_f, g = (total_of(random_program(number)) for number in (seed, seed + 5))
+        budget = {"memory_budget": ft.residuals(plain_f)(x, y).total}
+        f = ft.checkpoint(plain_f, **(budget if policy == "budget" else POLICIES[policy]))
+        both = lambda x, y, f=f, g=g: f(np.sin(x), y) * g(x, y) + np.sum(x)  # noqa: E731
+        for h, args in ((f, (x, y)), (both, (x, y)), (lambda x, both=both, y=y: both(x, y), (x,))):
+            _, pull = ft.vjp(h, *args)
+            assert held_by(pull) == [(r.shape, r.dtype) for r in ft.residuals(h)(*args)]
+            close(pull(1.0), ft.grad(h, range(len(args)))(*args))
+
+
+def held_by(pull: Callable[..., Any]) -> list[tuple[Any, Any]]:
+    """Types of the arrays that a function holds for later."""
+    residuals = inspect.getclosurevars(pull).nonlocals["residuals"]
+    return [(np.shape(x), np.asarray(x).dtype) for x in residuals]
 
 
 def total_of(program: Program) -> Callable[..., Any]:

@@ -319,6 +319,17 @@ def test_containers_keywords_defaults_and_static_arguments() -> None:
         assert_tree_close(transform(over_lanes(f), (0, 1))(*batch), transform(over_lanes(plain), (0, 1))(*batch))
 
 
+def test_ufuncs() -> None:
+    sine = ft.custom_vjp(np.sin)
+    sine.defvjp(lambda x, **options: (np.sin(x, **options), x), lambda x, ct: (2 * ct * np.cos(x),))
+    assert_close(ft.grad(sine)(0.5), 2 * np.cos(0.5))
+    assert_close(ft.grad(ft.grad(sine))(0.5), -2 * np.sin(0.5))
+    assert_close(ft.grad(lambda x: np.sum(sine(x, dtype=np.float64)))(np.ones(2)), 2 * np.cos(np.ones(2)))
+    product = ft.custom_jvp(np.multiply, nondiff_argnums=1)
+    product.defjvp(lambda y, primals, tangents: (primals[0] * y, 3 * tangents[0] * y))
+    assert_close(ft.grad(product)(2.0, 5.0), 15.0)
+
+
 def test_arguments_without_derivative() -> None:
     @partial(ft.custom_vjp, nondiff_argnums=(0,))
     def f(g: Function, x: Any, n: Any) -> Any:

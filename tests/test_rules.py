@@ -45,7 +45,7 @@ from ftrans.core.primitive import Primitive
 from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import is_complex, is_inexact, type_of
-from ftrans.ops.elementwise import add, mul, real
+from ftrans.ops.elementwise import add, mul, real, select
 from ftrans.ops.indexing import gather, scatter_add
 from ftrans.ops.reductions import reduce_sum
 from ftrans.transforms.batch import batch
@@ -428,3 +428,18 @@ def test_second_derivatives(sample: Sample) -> None:
     assert inner(u, forward_over_reverse) == pytest.approx(inner(t, times(u)), abs=1e-11 * scale)
     expected = differences(lambda *xs: evaluate(slope, xs), args, spread(t, active))
     assert_all_close(forward_over_reverse, expected, tolerance=DIFFERENCES)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_select_with_zero_keeps_every_bit(dtype: str, zero: float) -> None:
+    x = np.random.default_rng(0).standard_normal((80, 100)).astype(dtype)
+    x.flat[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    condition = np.random.default_rng(1).random(x.shape) < 0.5
+    number = np.dtype(dtype).type(zero)
+    for strided in (lambda a: a, lambda a: a[:, ::-1], lambda a: a.T):
+        c, y = strided(condition), strided(x)
+        for operands in ((c, y, number), (c, number, y)):
+            found, expected = select.numpy(*operands), np.where(*operands)
+            assert found.dtype == expected.dtype
+            assert found.tobytes() == expected.tobytes()

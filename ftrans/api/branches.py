@@ -28,8 +28,10 @@ from .call import record_or_run, trace_flat
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
     """The result of one of two functions, chosen by a condition that may be traced.
 
-    Only the chosen function runs, except where `vmap` gives every lane its own condition: then both run on all lanes.
-    A condition that is a plain bool calls its function directly.
+    Only the chosen function runs.  Where `vmap` gives every lane its own condition, a function that some lane wants
+    runs on all lanes at once: the others get the operands of a lane that wants it, so that it meets no operands that
+    nobody meant for it.  A function that no lane wants does not run.  A condition that is a plain bool calls its
+    function directly.
 
     Args:
         pred: a bool, or a bool array of shape ().  A number counts as true unless it is zero.

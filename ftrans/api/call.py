@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import tree
+from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
+from ..core.observe import current_observer, reported
 from ..core.program import Program
 from ..core.source import at_line, line_of_error, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
@@ -16,6 +19,8 @@ from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
+from . import anomaly
+from .anomaly_search import Residuals
 from .progress import close_bars, open_bars
 
 _INTEGERS = (int, bool)
@@ -38,16 +43,41 @@ class Traced(NamedTuple):
     builder: Builder
 
 
-def run(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Run `program` where its arguments live: in the running trace, through JAX, or on the NumPy evaluator."""
+def run(
+    program: Program, args: Sequence[Any], wanted: int | None = None, residuals: Residuals | None = None
+) -> list[Any]:
+    """Run `program` where its arguments live: in the running trace, through JAX, or on the NumPy evaluator.
+
+    Args:
+        program: the program.
+        args: its arguments.
+        wanted: how many results are for the user, to be checked if anomaly detection is on; all by default.
+        residuals: what made its first arguments, if they are residuals.
+    """
+    place = _run_on_numpy
     for x in args:
         cls = x.__class__
         if cls is np.ndarray or cls is np.float64:
             continue
         if cls is Tracer:
             return inline(program, args)
-        if is_jax(x):
-            return inline(program, args) if any(y.__class__ is Tracer for y in args) else run_program(program, args)
+        if cls not in _PYTHON_NUMBERS and (isinstance(x, Eager) or is_jax(x)):
+            if any(y.__class__ is Tracer for y in args):
+                return inline(program, args)
+            eager = next((y for y in args if isinstance(y, Eager)), None)
+            if eager is not None:
+                return eager.apply_program(program, args)
+            place = run_program
+            break
+    if not anomaly.is_anomaly_enabled():
+        return place(program, args)
+    with anomaly.without_warnings():
+        results = place(program, args)
+    anomaly.check(program, args, results[:wanted], residuals)
+    return results
+
+
+def _run_on_numpy(program: Program, args: Sequence[Any]) -> list[Any]:
     count = len(open_bars)
     try:
         return evaluate(simplify(program), args)
@@ -82,7 +112,10 @@ def trace_flat(
     outer = current_builder()
     # Inside a trace that is made only once, nobody will come this way again.
     builder = Builder(types, witnesses, shared and (outer is None or outer.shared))
-    with building(builder):
+    recording: AbstractContextManager[Any] = building(builder)
+    if current_observer() is not None:
+        recording = reported(recording, "tracing", "", f)
+    with recording:
         tracers = builder.inputs()
         for index, is_weak in enumerate(weak):
             tracers[index].weak = is_weak

@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..control.checkpoint import checkpoint as checkpoint_primitive
-from ..control.subprograms import used_inputs
 from ..core import tree
 from ..core.program import Atom, Eqn, Program, Var
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from ..transforms.differentiate import pullback
+from ..transforms.differentiate import pullback, slim
 from ..transforms.recompute import POLICIES, Budget, Named, Policy
-from ..transforms.simplify import simplify
 from ..xla import is_jax
 from .call import name_of, normalize_argnums, trace_flat, type_name
 
@@ -255,11 +253,8 @@ def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[s
 
 
 def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str]) -> Residuals:
-    parts = pullback(program, active)
-    count = len(program.outputs)
-    values = simplify(parts.values)
-    used = used_inputs(simplify(parts.linear))[: parts.residual_count]
-    kept = dict.fromkeys(a for a, u in zip(values.outputs[count:], used, strict=True) if u)
+    parts = slim(pullback(program, active))
+    values, kept = parts.values, parts.values.outputs[len(program.outputs) :]
     arguments = dict(zip(values.inputs, names, strict=True))
     found = Residuals()
     for var in kept:

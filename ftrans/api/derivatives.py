@@ -1,10 +1,10 @@
-"""Derivatives of functions: grad, jvp, vjp, jacobian, hessian and their kin."""
+"""Gradients, and derivatives along a tangent or a cotangent: grad, jvp, vjp, linearize and their kin."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from ..control.subprograms import cut
 from ..core import tree
 from ..core.program import Program, literal, needed_eqns
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
-from ..core.types import ArrayType, is_complex, type_of
+from ..core.trace import Tracer, current_builder
+from ..core.types import ArrayType, type_of
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
+from .anomaly import residuals_of
 from .call import (
     Arguments,
     Traced,
@@ -32,15 +33,17 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _trace(
+def trace_at(
     f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, what: str, has_aux: bool
 ) -> tuple[Arguments, Traced, Any]:
+    """The arguments to differentiate with respect to, the traced function, and how to rebuild its auxiliary result."""
     chosen = select_arguments(f, args, kwargs, argnums, what)
     traced, rebuild_aux = trace_flat(f, chosen.types, chosen.call, chosen.leaves, chosen.weak, has_aux=has_aux)
     return chosen, traced, rebuild_aux
 
 
-def _active(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
+def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
+    """Which inputs of a traced function are differentiated: the chosen arguments, not what it captured."""
     count = len(chosen.leaves)
     return (True,) * count + (False,) * (len(traced.program.inputs) - count)
 
@@ -68,9 +71,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
     @functools.wraps(f)
     def grad_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "grad", has_aux)
+        chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "grad", has_aux)
         _require_single(traced, f, "grad")
-        program = d.gradient(traced.program, _active(chosen, traced), with_value=False)
+        program = d.gradient(traced.program, active_inputs(chosen, traced), with_value=False)
         outs = run(program, [*chosen.leaves, *traced.captured])
         gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
         return (gradients, rebuild_aux(outs[: len(outs) - len(chosen.leaves)])) if has_aux else gradients
@@ -115,11 +118,11 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, tap
 
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "value_and_grad", has_aux)
+        chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "value_and_grad", has_aux)
         _require_single(traced, f, "value_and_grad")
         if taps:
             return _with_taps(chosen, traced, rebuild_aux)
-        program = d.gradient(traced.program, _active(chosen, traced), with_value=True)
+        program = d.gradient(traced.program, active_inputs(chosen, traced), with_value=True)
         value, *outs = run(program, [*chosen.leaves, *traced.captured])
         gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
         if has_aux:
@@ -131,7 +134,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, tap
 
 def _with_taps(chosen: Arguments, traced: Traced, rebuild_aux: Any) -> Any:
     """Run the gradient of a traced function together with that of its taps."""
-    program, places = gradient_with_taps(traced.program, _active(chosen, traced))
+    program, places = gradient_with_taps(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured])
     (value, *aux), values, gradients, of_taps = cut(outs, len(traced.program.outputs), len(places), len(chosen.leaves))
     collected = collect(places, values, of_taps)
@@ -196,9 +199,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         (np.float64(0.0), np.float64(2.0))
     """
     primals = tuple(primals)
-    chosen, traced, rebuild_aux = _trace(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
+    chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
     given = _checked_like(tuple(tangents), chosen.structure, chosen.types, "tangents", "the primals")
-    program, out_active = _pushforward(traced.program, _active(chosen, traced))
+    program, out_active = _pushforward(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured, *given])
     count = traced.structure.num_leaves
     out = tree.unflatten(traced.structure, outs[:count])
@@ -237,7 +240,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
     Returns:
         `(out, vjp_fn)`, or `(out, vjp_fn, aux)`.  `vjp_fn(cotangent)`, with a cotangent like `out`, returns a tuple
-        with a cotangent for each argument.  It may be called any number of times.
+        with a cotangent for each argument.  It may be called any number of times, and holds what `residuals` lists.
 
     Raises:
         TypeError: a primal is not floating-point, or later the cotangent does not match the result.
@@ -248,10 +251,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         >>> vjp_fn(1.0)
         (np.float64(3.0), np.float64(2.0))
     """
-    chosen, traced, rebuild_aux = _trace(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
-    parts = d.pullback(traced.program, _active(chosen, traced))
-    outs = run(parts.values, [*chosen.leaves, *traced.captured])
+    chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
+    parts = _kept_short(d.pullback(traced.program, active_inputs(chosen, traced)))
+    inputs = [*chosen.leaves, *traced.captured]
     count, total = traced.structure.num_leaves, len(traced.program.outputs)
+    outs = run(parts.values, inputs, wanted=total)
+    made = residuals_of(parts.values, inputs, total)
     residuals = outs[total:]
     out_types = traced.program.out_types[:count]
 
@@ -264,12 +269,17 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             for t, a in zip(traced.program.out_types[count:], parts.out_active[count:], strict=True)
             if a
         ]
-        cts = iter(run(parts.linear, [*residuals, *wanted]))
+        cts = iter(run(parts.linear, [*residuals, *wanted], residuals=made))
         has_ct = _with_zeros(cts, parts.in_active, chosen.types)
         return tree.unflatten(chosen.structure, has_ct)
 
     out = tree.unflatten(traced.structure, outs[:count])
     return (out, vjp_fn, rebuild_aux(outs[count:total])) if has_aux else (out, vjp_fn)
+
+
+def _kept_short(parts: d.Linear) -> d.Linear:
+    """Two programs between which nothing is kept that the second does not need; what is recorded is pruned later."""
+    return d.slim(parts) if current_builder() is None else parts
 
 
 def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
@@ -292,15 +302,17 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
         >>> push(3.0)
         np.float64(3.0)
     """
-    chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linearize", False)
-    parts = d.linearize(traced.program, _active(chosen, traced))
-    outs = run(parts.values, [*chosen.leaves, *traced.captured])
+    chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linearize", False)
+    parts = _kept_short(d.linearize(traced.program, active_inputs(chosen, traced)))
+    inputs = [*chosen.leaves, *traced.captured]
     count = len(traced.program.outputs)
+    outs = run(parts.values, inputs, wanted=count)
+    made = residuals_of(parts.values, inputs, count)
     residuals = outs[count:]
 
     def push(*tangents: Any) -> Any:
         given = _checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
-        results = iter(run(parts.linear, [*residuals, *given]))
+        results = iter(run(parts.linear, [*residuals, *given], residuals=made))
         types = traced.program.out_types
         full = _with_zeros(results, parts.out_active, types)
         return tree.unflatten(traced.structure, full)
@@ -326,12 +338,13 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
         >>> ft.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
         (np.float64(6.0),)
     """
-    chosen, traced, _ = _trace(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
+    chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
     program = traced.program
-    parts = d.pullback(program, _active(chosen, traced))
+    parts = d.pullback(program, active_inputs(chosen, traced))
     _require_linear(f, program, parts, traced.captured, len(chosen.leaves))
     zeros = _zeros(chosen.types)
-    residuals = run(parts.values, [*zeros, *traced.captured])[len(program.outputs) :]
+    # What the function is at zero does not matter, so it is not checked.
+    residuals = run(parts.values, [*zeros, *traced.captured], wanted=0)[len(program.outputs) :]
 
     def transposed(cotangent: Any) -> Any:
         given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
@@ -359,191 +372,6 @@ def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Se
         f"linear_transpose is for functions that are linear in their arguments, and {name_of(f)} is not; vjp gives the "
         f"transpose of its derivative{at_line(eqn.line if eqn is not None else user_line())}"
     )
-
-
-def jacobian(
-    f: Function,
-    argnums: Argnums = 0,
-    mode: Literal["auto", "forward", "reverse"] = "auto",
-    chunk_size: int | None = None,
-    has_aux: bool = False,
-) -> Function:
-    """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
-
-    Args:
-        f: the function.
-        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
-        mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
-            result; "auto" takes the smaller number.
-        chunk_size: how many tangents or cotangents go through at once, which bounds the memory; all by default.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-
-    Returns:
-        A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
-        returns an array of shape `s + t`; containers of results hold containers of arguments.
-
-    Raises:
-        TypeError: the argument is not floating-point.
-        ValueError: the mode is unknown.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
-        array([[2., 0.],
-               [0., 4.]])
-    """
-    with_value = value_and_jacobian(f, argnums, mode, chunk_size, has_aux)
-
-    @functools.wraps(f)
-    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
-        value, blocks = with_value(*args, **kwargs)
-        return (blocks, value[1]) if has_aux else blocks
-
-    return named(jacobian_of_f, f, "jacobian")
-
-
-def value_and_jacobian(
-    f: Function,
-    argnums: Argnums = 0,
-    mode: Literal["auto", "forward", "reverse"] = "auto",
-    chunk_size: int | None = None,
-    has_aux: bool = False,
-) -> Function:
-    """The value of a function and its Jacobian, in one evaluation.
-
-    Args:
-        f: as for `jacobian`.
-        argnums: as for `jacobian`.
-        mode: as for `jacobian`.
-        chunk_size: as for `jacobian`.
-        has_aux: as for `jacobian`.
-
-    Returns:
-        A function of the same arguments that returns `(value, jacobian)`, or `((value, aux), jacobian)`.
-
-    Raises:
-        TypeError: the argument is not floating-point.
-        ValueError: the mode is unknown.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.value_and_jacobian(lambda x: 2 * x)(np.array([1.0]))
-        (array([2.]), array([[2.]]))
-    """
-    if mode not in ("auto", "forward", "reverse"):
-        raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}')
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError(f"chunk_size must be a positive number or None, not {chunk_size}")
-
-    @functools.wraps(f)
-    def value_and_jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "jacobian", has_aux)
-        count = traced.structure.num_leaves
-        program = traced.program
-        out_size = sum(t.size for t in program.out_types[:count])
-        forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
-        complex_in = any(is_complex(t.dtype) for t in chosen.types)
-        complex_out = any(is_complex(t.dtype) for t in program.out_types[:count])
-        if mode == "auto" and complex_in != complex_out:
-            forward = complex_out
-        if complex_in if forward else complex_out:
-            _refuse_complex(f, forward, both=complex_in and complex_out)
-        derived = d.jacobian(program, _active(chosen, traced), count, "forward" if forward else "reverse", chunk_size)
-        outs = run(derived, [*chosen.leaves, *traced.captured])
-        total, width = len(program.outputs), len(chosen.leaves)
-        blocks = outs[total:]
-        rows = [tree.unflatten(chosen.structure, blocks[j * width : (j + 1) * width]) for j in range(count)]
-        value = tree.unflatten(traced.structure, outs[:count])
-        if has_aux:
-            value = (value, rebuild_aux(outs[count:total]))
-        return value, tree.unflatten(traced.structure, rows)
-
-    return named(value_and_jacobian_of_f, f, "value_and_jacobian")
-
-
-def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
-    """Raise: one matrix of complex numbers does not say how complex results move with complex arguments.
-
-    Raises:
-        TypeError: always.
-    """
-    what = "forward mode with complex arguments" if forward else "reverse mode with complex results"
-    other = "reverse" if forward else "forward"
-    way = "differentiate the real and imaginary parts, or use jvp and vjp" if both else f'use mode="{other}"'
-    raise TypeError(
-        f"the jacobian of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
-    )
-
-
-def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """`jacobian` by forward mode.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.jacfwd(np.sin)(0.0)
-        np.float64(1.0)
-    """
-    return jacobian(f, argnums, "forward", chunk_size, has_aux)
-
-
-def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """`jacobian` by reverse mode.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.jacrev(np.sin)(0.0)
-        np.float64(1.0)
-    """
-    return jacobian(f, argnums, "reverse", chunk_size, has_aux)
-
-
-def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """The matrix of second derivatives of a function whose result is one real number: forward over reverse mode.
-
-    Args:
-        f: the function.
-        argnums: the position of the argument, or a sequence of positions.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-        chunk_size: how many tangents go through at once, which bounds the memory.
-
-    Returns:
-        A function of the same arguments.  For an array argument of shape `s` it returns an array of shape `s + s`;
-        for a container (or several `argnums`), a container of containers.
-
-    Raises:
-        TypeError: the argument is not floating-point, or the result is not one real number.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
-        array([[4., 2.],
-               [2., 0.]])
-    """
-    return jacobian(grad(f, argnums, has_aux), argnums, "forward", chunk_size, has_aux)
-
-
-def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
-
-    Args:
-        f: the function, whose result is one real number.
-        primals: tuple of its arguments.
-        tangents: tuple of the same structure: the vector.
-
-    Returns:
-        A tuple like the primals; without the tuple where there is one argument.
-
-    Raises:
-        TypeError: as `grad` and `jvp`.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
-        array([6., 0.])
-    """
-    primals = tuple(primals)
-    argnums: Argnums = 0 if len(primals) == 1 else _all_arguments(primals)
-    return jvp(grad(f, argnums), primals, tangents)[1]
 
 
 def stop_gradient(x: Any) -> Any:

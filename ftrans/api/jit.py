@@ -19,6 +19,7 @@ import numpy as np
 
 from ..control.call import call as call_primitive
 from ..core import tree
+from ..core.eager import Eager
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
 from ..core.source import at_line, user_line
@@ -26,6 +27,7 @@ from ..core.trace import Builder, Guard, NoWitness, Tracer, building, current_bu
 from ..core.types import type_of
 from ..transforms.simplify import simplify
 from ..xla import Compiled, is_jax, is_jax_tracer, to_numpy
+from . import anomaly
 from .call import Traced, name_of, named, trace_flat, type_name
 from .progress import close_bars, open_bars
 
@@ -77,10 +79,12 @@ class Paths:
     Attributes:
         paths: the paths.
         swaps_bytes: whether an argument has the byte order of another machine.
+        eager: the class of those arguments that are more than arrays, or None.
     """
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.swaps_bytes = any(_native(x) is not x for x in leaves)
+        self.eager = next((x.__class__ for x in leaves if isinstance(x, Eager)), None)
         self.paths: list[Path] = []
         self._has_warned = False
 
@@ -190,6 +194,8 @@ def jit(
     def new_path(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
         with _collector_paused():
             traced = _trace_guarded(function, leaves, rebuild(how))
+            if any(isinstance(x, Eager) for x in traced.captured):
+                raise _closes_over_eager(function)
             program, captured = _bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
             program = simplify(program)
         guards = traced.builder.guards
@@ -213,11 +219,15 @@ def jit(
             paths = cache[key] = Paths(leaves)
         if paths.swaps_bytes:
             leaves = [_native(x) for x in leaves]
+        if paths.eager is not None:
+            return _apply_to_eager(paths, function, leaves, lambda arrays: new_path(arrays, how, args))
         count = len(open_bars)
         try:
             outs, path = _run_paths(paths, function, leaves, lambda: new_path(leaves, how, args))
             if not path.on_device:
                 outs = [to_numpy(x) for x in outs]
+            if anomaly.is_anomaly_enabled():
+                _check(path, leaves, outs, () if how[1] is not None else (args, kwargs))
         except BaseException:
             close_bars(count)
             raise
@@ -235,6 +245,36 @@ def jit(
     compiled = named(jit_of_f, function, "jit")
     compiled.lower = lower  # type: ignore[attr-defined]
     return compiled
+
+
+def _apply_to_eager(paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[list[Any]], Path]) -> Any:
+    """The result of a compiled function on arguments some of which are more than arrays."""
+    arrays = [x.concrete() if isinstance(x, Eager) else x for x in leaves]
+    path = paths.paths[0] if paths.paths else None
+    if path is None or path.guards:
+        _, path = _run_paths(paths, f, arrays, lambda: trace(arrays))
+    assert paths.eager is not None
+    name = f.__name__ if hasattr(f, "__name__") else "function"
+    outs = paths.eager.apply_program(path.compiled.program, [*leaves, *path.constants], _run_compiled, name)
+    return tree.unflatten(path.structure, outs[: len(outs) - len(path.guards)])
+
+
+def _run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run a program compiled; results are NumPy arrays."""
+    compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+    return [to_numpy(x) for x in compiled(*args)]
+
+
+def _check(path: Path, leaves: list[Any], outs: list[Any], arguments: tuple[Any, ...]) -> None:
+    """Raise AnomalyError if results of a compiled path are not finite."""
+    if any(map(is_jax_tracer, outs)):
+        return
+
+    def names() -> list[str]:
+        paths = [path for part in arguments for path in tree.paths(part)]
+        return [path[1:].replace("]", "", 1).replace("'", "", 2 * path.startswith("['")) for path in paths]
+
+    anomaly.check(path.compiled.program, [*leaves, *path.constants], outs, names=names)
 
 
 @contextlib.contextmanager
@@ -315,8 +355,13 @@ def _leaf_key(x: Any) -> Any:
     try:
         kind = _kinds[cls]
     except KeyError:
-        is_numpy = isinstance(x, np.ndarray | np.generic)
-        kind = _kinds[cls] = "numpy" if is_numpy else "jax" if is_jax(x) else "traced" if cls is Tracer else None
+        if isinstance(x, np.ndarray | np.generic):
+            kind = "numpy"
+        elif isinstance(x, Eager):
+            kind = "eager"
+        else:
+            kind = "jax" if is_jax(x) else "traced" if cls is Tracer else None
+        _kinds[cls] = kind
     if kind == "number":
         return cls
     return None if kind is None else (kind, x.shape, x.dtype)
@@ -405,6 +450,13 @@ def _unhashable_static(f: Any, static: Any) -> TypeError:
                 f"or another immutable value{at_line(user_line())}"
             )
     return TypeError(f"a container among the arguments of jit({name_of(f)}) has keys that cannot be hashed")
+
+
+def _closes_over_eager(f: Any) -> TypeError:
+    return TypeError(
+        f"{name_of(f)} closes over a tensor, which would be a constant of the compiled program and get no gradient; "
+        f"pass it as an argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
+    )
 
 
 def _not_an_array(f: Any, index: int, leaves: list[Any], args: Any, kwargs: Any) -> TypeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -37,10 +38,11 @@ class Parameters:
 
     def __init__(self, f: Function, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.f = f
-        try:
-            self._signature: inspect.Signature | None = inspect.signature(f)
-        except (TypeError, ValueError):
-            self._signature = None
+        self._signature: inspect.Signature | None = None
+        # A ufunc refuses calls that give all of its options, be it their defaults.
+        if not isinstance(f, np.ufunc):
+            with contextlib.suppress(TypeError, ValueError):
+                self._signature = inspect.signature(f)
         parameters = list(self._signature.parameters.values()) if self._signature is not None else []
         self._names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self._takes_more = self._signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)

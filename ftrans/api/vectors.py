@@ -13,9 +13,10 @@ from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer
-from ..core.types import ArrayType, is_inexact, type_of
-from ..numpy.promotion import asarray, cast, has_tracer, is_weak
+from ..core.types import ArrayType, is_inexact
+from ..numpy.promotion import asarray, cast, is_weak
 from ..ops.shapes import concatenate, reshape, slice_
+from .bodies import Leaves
 from .call import name_of, trace_flat, type_name
 
 Function = Callable[..., Any]
@@ -59,20 +60,9 @@ class Vector(NamedTuple):
             TypeError: a leaf is not an array of numbers.
             ValueError: there is no number in it.
         """
-        leaves, structure = tree.flatten(container)
-        types = []
-        for index, x in enumerate(leaves):
-            if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
-                x = leaves[index] = asarray(x)
-            try:
-                type = type_of(x)
-            except TypeError:
-                raise TypeError(
-                    f"{what} takes arrays, numbers and containers of them, but {name}{tree.paths(container)[index]} is "
-                    f"{type_name(x)}{at_line(user_line())}"
-                ) from None
-            # A number written without a point is still a point on the real line.
-            types.append(type if is_inexact(type.dtype) else type.with_dtype(np.float64))
+        leaves, types, structure, *_ = Leaves.of(container, name, what)
+        # A number written without a point is still a point on the real line.
+        types = [t if is_inexact(t.dtype) else t.with_dtype(np.float64) for t in types]
         if not sum(t.size for t in types):
             raise ValueError(f"{what} has nothing to solve for: {name} holds no numbers{at_line(user_line())}")
         return cls(leaves, types, structure, container, name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
@@ -58,10 +59,10 @@ def vmap(
         flags = tuple(axes[i] is not None for i in traced_leaves)
         values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
         types = [ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in zip(values, flags, strict=True)]
-        unknown = NoWitness(
-            f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
-        )
-        witnesses = [unknown if b else x for x, b in zip(values, flags, strict=True)]
+        reason = f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
+        witnesses = [
+            NoWitness(reason, functools.partial(_first, x)) if b else x for x, b in zip(values, flags, strict=True)
+        ]
 
         def call(tracers: list[Tracer]) -> Any:
             new = list(leaves)
@@ -82,6 +83,14 @@ def vmap(
         return tree.unflatten(traced.structure, placed)
 
     return named(vmap_of_f, f, "vmap")
+
+
+def _first(batch: Any) -> Any:
+    """The first element of a batch, as an array; None where it is not known."""
+    values = batch.builder.example(batch) if isinstance(batch, Tracer) else batch
+    if isinstance(values, Eager):
+        values = values.concrete()
+    return values[0] if isinstance(values, np.ndarray) and len(values) else None
 
 
 def _spread(axes: Any, container: Any) -> list[int | None]:

@@ -64,7 +64,7 @@ def _put(array: Any, index: Any, value: Any) -> Any:
 
 
 def _numpy_function(program: Program) -> Callable[..., list[Any]]:
-    function = program.derive("function", lambda: function_of(program))
+    function = function_of(program)
 
     def tried(*arrays: Any) -> list[Any]:
         try:

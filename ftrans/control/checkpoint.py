@@ -45,7 +45,7 @@ class Checkpoint(Primitive):
         return list(program.out_types)
 
     def numpy(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
-        return program.derive("function", lambda: function_of(program))(*arrays)
+        return function_of(program)(*arrays)
 
     def xla(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
         from jax import jit

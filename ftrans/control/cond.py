@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.costs import program_flops
 from ..core.interpret import evaluate, inline
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Atom, Const, Eqn, Program, Var, literal
+from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import convert, eq
@@ -89,6 +90,9 @@ class Cond(Primitive):
         outs = [lower(branch, arrays) for branch in branches]
         tests = [index == i for i in range(len(branches) - 1)]
         return [jnp.select(tests, column[:-1], column[-1]) for column in zip(*outs, strict=True)]
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return max(map(program_flops, params["branches"]))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, branches: Branches) -> Any:
         index, *xs = primals

@@ -26,6 +26,7 @@ class Required(Primitive):
     """
 
     name = "required"
+    only_moves = True
     aliases = True
 
     def type_rule(

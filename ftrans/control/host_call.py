@@ -29,6 +29,7 @@ class Watch(Primitive):
     """
 
     name = "watch"
+    only_moves = True
     multiple_results = True
     aliases = True
 
@@ -63,7 +64,7 @@ class Watch(Primitive):
             see(*(w.view(dtype).reshape(shape)[()] for w, (shape, dtype) in zip(flat, types, strict=True)))
 
         def report() -> None:
-            jax.debug.callback(call, *map(_words, seen))
+            jax.debug.callback(call, *map(to_words, seen))
 
         if not sparsely:
             report()
@@ -91,7 +92,7 @@ class Watch(Primitive):
         return Eqn(self, operands, params, tuple(eqn.outputs[i] for i in kept), eqn.line)
 
 
-def _words(x: Any) -> Any:
+def to_words(x: Any) -> Any:
     """A JAX array as one of words of at most 32 bits, which bring their precision to a callback.
 
     JAX runs callbacks in a thread of its own, where 64-bit types are switched off.

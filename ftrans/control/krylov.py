@@ -25,14 +25,23 @@ def _quotient(backend: Backend, x: Any, y: Any) -> Any:
     return backend.np.where(zero, 0, x / backend.np.where(zero, 1, y))
 
 
+def _while_active(backend: Backend, step: Callable[[State], State], state: State) -> State:
+    """Steps as long as any lane is active, which the last member of the state says."""
+    return backend.loop(lambda state: backend.np.any(state[-1]), step, state)
+
+
+def _start(backend: Backend, b: Any, target: Any, maxiter: int) -> tuple[Any, Any, Any]:
+    """The norms of the right-hand sides, the steps that were taken, and which lanes are active."""
+    norms = backend.norm(b)
+    count = backend.np.zeros(norms.shape, int)
+    return norms, count, (norms > target) & (count < maxiter)
+
+
 def cg(
     backend: Backend, a: Operator, m: Operator, b: Any, target: Any, maxiter: int, restart: int
 ) -> tuple[Any, Any, Any]:
     """Conjugate gradients, for Hermitian positive definite `a` and preconditioner `m`."""
     np = backend.np
-
-    def going(state: State) -> Any:
-        return np.any(state[-1])
 
     def step(state: State) -> State:
         x, r, p, rho, count, active = state
@@ -48,10 +57,9 @@ def cg(
         return x, r, p, new, count, active
 
     z = m(b)
-    norms = backend.norm(b)
-    count = np.zeros(norms.shape, int)
-    state = (np.zeros_like(b), b, z, backend.dot(b, z), count, (norms > target) & (count < maxiter))
-    x, _, _, _, count, _ = backend.loop(going, step, state)
+    _, count, active = _start(backend, b, target, maxiter)
+    state = (np.zeros_like(b), b, z, backend.dot(b, z), count, active)
+    x, _, _, _, count, _ = _while_active(backend, step, state)
     return x, count, b - a(x)
 
 
@@ -60,9 +68,6 @@ def bicgstab(
 ) -> tuple[Any, Any, Any]:
     """Stabilised biconjugate gradients, for any `a`, preconditioned from the right."""
     np = backend.np
-
-    def going(state: State) -> Any:
-        return np.any(state[-1])
 
     def step(state: State) -> State:
         x, r, p, rho, count, active = state
@@ -82,10 +87,9 @@ def bicgstab(
         broken = (new == 0) | (omega[..., 0] == 0)
         return x, r, p, new, count, active & (backend.norm(r) > target) & ~broken & (count < maxiter)
 
-    norms = backend.norm(b)
-    count = np.zeros(norms.shape, int)
-    state = (np.zeros_like(b), b, b, backend.dot(b, b), count, (norms > target) & (count < maxiter))
-    x, _, _, _, count, _ = backend.loop(going, step, state)
+    _, count, active = _start(backend, b, target, maxiter)
+    state = (np.zeros_like(b), b, b, backend.dot(b, b), count, active)
+    x, _, _, _, count, _ = _while_active(backend, step, state)
     return x, count, b - a(x)
 
 
@@ -99,9 +103,6 @@ def gmres(
     np = backend.np
     restart = max(1, min(restart, b.shape[-1], maxiter))
 
-    def going(state: State) -> Any:
-        return np.any(state[-1])
-
     def cycle(state: State) -> State:
         x, r, norms, count, active = state
         dx, taken = _arnoldi(backend, a, m, r, norms, active, target, count, maxiter, restart)
@@ -112,10 +113,9 @@ def gmres(
         # A cycle that gains nothing will not gain anything next time.
         return x, r, new, count, active & (new > target) & (new < 0.999 * norms) & (count < maxiter)
 
-    norms = backend.norm(b)
-    count = np.zeros(norms.shape, int)
-    state = (np.zeros_like(b), b, norms, count, (norms > target) & (count < maxiter))
-    x, r, _, count, _ = backend.loop(going, cycle, state)
+    norms, count, active = _start(backend, b, target, maxiter)
+    state = (np.zeros_like(b), b, norms, count, active)
+    x, r, _, count, _ = _while_active(backend, cycle, state)
     return x, count, r
 
 

@@ -22,7 +22,7 @@ from ..transforms.transpose import transpose as transpose_program
 from . import backends, krylov
 from .backends import Backend
 from .convergence import required
-from .subprograms import chosen, cut
+from .subprograms import chosen, cut_behind_constants
 
 _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
 # A matrix is symmetric if its parts that should be equal differ by less, as a power of the rounding error.
@@ -78,7 +78,7 @@ class LinearSolve(Primitive):
     def type_rule(
         self, *types: ArrayType, matvec: Program, preconditioner: Program | None, method: LinearMethod
     ) -> list[ArrayType]:
-        of_matvec, of_preconditioner, (b,) = _cut(types, matvec, preconditioner)
+        of_matvec, of_preconditioner, (b,) = cut_behind_constants(types, matvec, preconditioner)
         if not is_inexact(b.dtype) or not b.ndim:
             raise TypeError(f"{self.name} is not defined for a right-hand side {b}")
         for program, consts in ((matvec, of_matvec), (preconditioner, of_preconditioner)):
@@ -145,7 +145,7 @@ class LinearSolve(Primitive):
         preconditioner: Program | None,
         method: LinearMethod,
     ) -> Any:
-        of_matvec, of_preconditioner, _ = _cut(batched, matvec, preconditioner)
+        of_matvec, of_preconditioner, _ = cut_behind_constants(batched, matvec, preconditioner)
         outs = self(
             *operands[:-1],
             with_batch_axis(size, operands[-1], batched[-1]),
@@ -165,11 +165,6 @@ class LinearSolve(Primitive):
 
 
 linear_solve = LinearSolve()
-
-
-def _cut(items: Sequence[Any], matvec: Program, preconditioner: Program | None) -> list[list[Any]]:
-    """The constants of `matvec`, those of `preconditioner`, and the right-hand side."""
-    return cut(items, len(matvec.inputs) - 1, 0 if preconditioner is None else len(preconditioner.inputs) - 1)
 
 
 def _info_types(b: ArrayType) -> list[ArrayType]:
@@ -204,7 +199,7 @@ def _solved(
     backend: Backend, arrays: Sequence[Any], matvec: Program, preconditioner: Program | None, method: LinearMethod
 ) -> list[Any]:
     np = backend.np
-    of_matvec, of_preconditioner, (b,) = _cut(arrays, matvec, preconditioner)
+    of_matvec, of_preconditioner, (b,) = cut_behind_constants(arrays, matvec, preconditioner)
     product = backend.function(simplify_program(matvec))
 
     def a(x: Any) -> Any:

@@ -128,6 +128,22 @@ def needed_carries(program: Program, consts: int, needed: Flags) -> tuple[Flags,
         needed = grown
 
 
+def unknown_step(program: Program, fixed: int, unknown: Flags, needed: Flags) -> tuple[list[int], Program]:
+    """The carries that the unknown half of a split loop runs, the unknown ones first, and the step of these.
+
+    Args:
+        program: the step.
+        fixed: how many inputs come before its carry.
+        unknown: which carries are unknown.
+        needed: which carries are wanted of it: the unknown ones, and those that the condition reads.
+    """
+    needed, pruned = needed_carries(program, fixed, needed)
+    order = [*(i for i, u in enumerate(unknown) if u), *(i for i, u in enumerate(unknown) if needed[i] and not u)]
+    places = [i for i, n in enumerate(needed) if n]
+    wires = [*range(fixed), *(fixed + i for i in order)]
+    return order, rewired(pruned, wires, [places.index(i) for i in order])
+
+
 def without_redundant(program: Program, consts: list[Tracer]) -> tuple[Program, list[Tracer]]:
     """The program without constants that repeat another one, are a number, or are not used."""
     known = redundant(consts)

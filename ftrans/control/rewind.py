@@ -24,6 +24,7 @@ from .loop_steps import (
     known_step,
     needed_carries,
     unknown_carries,
+    unknown_step,
     with_more_carries,
     without_redundant,
 )
@@ -381,9 +382,7 @@ def _split(unknown: Flags, *, cond: Program, body: Program, back: Program, **par
     first = len(unknown) - len(c_flags)
     known = [i for i, u in enumerate(c_flags) if not u]
     fixed = len(back_flags) + len(x_flags)
-    needed, pruned = needed_carries(back, fixed, c_flags)
-    order = [*(i for i, u in enumerate(c_flags) if u), *(i for i in known if needed[i])]
-    places = [i for i, n in enumerate(needed) if n]
+    order, back_again = unknown_step(back, fixed, c_flags, c_flags)
     fixed_known = [i for i, u in enumerate((*cond_flags, *body_flags, *back_flags, *x_flags)) if not u]
     reverse = params["max_steps"], params["checkpoints"]
     return SplitEqn(
@@ -400,12 +399,7 @@ def _split(unknown: Flags, *, cond: Program, body: Program, back: Program, **par
         ),
         known_operands=[*fixed_known, *(first + i for i in known)],
         unknown=rewind,
-        unknown_params={
-            "cond": cond,
-            "body": body,
-            "back": rewired(pruned, [*range(fixed), *(fixed + i for i in order)], [places.index(i) for i in order]),
-            **params,
-        },
+        unknown_params={"cond": cond, "body": body, "back": back_again, **params},
         unknown_operands=[*range(first), *(first + i for i in order)],
         residual_types=[],
         out_unknown=c_flags,

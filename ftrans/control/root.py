@@ -23,7 +23,7 @@ from .convergence import required
 from .jacobians import jacobian, linearized, matrix
 from .linear_solve import LinearMethod, dense_solve, linear_solve
 from .newton import Direction, damped_newton, dense_direction, is_simple, iteration
-from .subprograms import chosen, cut
+from .subprograms import chosen, cut_behind_constants
 
 _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
 # The steps that bring what another solver found to full accuracy.
@@ -92,7 +92,7 @@ class Root(Primitive):
     multiple_results = True
 
     def type_rule(self, *types: ArrayType, residual: Program, guide: Program | None, search: Search) -> list[ArrayType]:
-        of_residual, of_guide, (x,) = _cut(types, residual, guide)
+        of_residual, of_guide, (x,) = cut_behind_constants(types, residual, guide)
         if x.dtype.kind != "f" or not x.ndim:
             raise TypeError(f"{self.name} is not defined for {x}")
         if residual.in_types != (*of_residual, x) or residual.out_types != (x,):
@@ -149,7 +149,7 @@ class Root(Primitive):
         guide: Program | None,
         search: Search,
     ) -> Any:
-        of_residual, of_guide, _ = _cut(batched, residual, guide)
+        of_residual, of_guide, _ = cut_behind_constants(batched, residual, guide)
         if guide is not None:
             flags = (*of_guide, *[True] * (len(guide.inputs) - len(of_guide)))
             guide = batch_program(guide, size, flags, (True,) * len(guide.outputs)).program
@@ -166,11 +166,6 @@ class Root(Primitive):
 root = Root()
 
 
-def _cut(items: Sequence[Any], residual: Program, guide: Program | None) -> list[list[Any]]:
-    """The constants of `residual`, those of `guide`, and the start."""
-    return cut(items, len(residual.inputs) - 1, 0 if guide is None else len(guide.inputs) - 1)
-
-
 # Finding
 
 
@@ -178,7 +173,7 @@ def _found(
     backend: Backend, arrays: Sequence[Any], residual: Program, guide: Program | None, search: Search
 ) -> list[Any]:
     np = backend.np
-    consts, of_guide, (x0,) = _cut(arrays, residual, guide)
+    consts, of_guide, (x0,) = cut_behind_constants(arrays, residual, guide)
     function = backend.function(simplify_program(residual))
 
     def f(x: Any) -> Any:

@@ -73,7 +73,7 @@ class Scan(Primitive):
         fixed, carry, xs = cut(arrays, consts, carries)
         if not length:
             carry = [np.array(x)[()] for x in carry]
-        step = program.derive("function", lambda: function_of(program))
+        step = function_of(program)
         ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
         for i in reversed(range(length)) if reverse else range(length):
             outs = step(*fixed, *carry, *[x[i] for x in xs])
@@ -103,6 +103,9 @@ class Scan(Primitive):
             return loop(*arrays)
         key = ("compiled scan", length, reverse, unroll, consts, carries)
         return program.derive(key, lambda: jit(loop))(*arrays)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return params["length"] * super().flops(types, results, params)
 
     def jvp(
         self,

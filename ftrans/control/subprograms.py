@@ -45,6 +45,11 @@ def cut(items: Sequence[Item], *counts: int) -> list[list[Item]]:
     return [*groups, list(items[start:])]
 
 
+def cut_behind_constants(items: Sequence[Item], *programs: Program | None) -> list[list[Item]]:
+    """The constants of each program, which are its inputs but the last one, then the rest."""
+    return cut(items, *(0 if p is None else len(p.inputs) - 1 for p in programs))
+
+
 def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """One entry per flag: the next item where it is set, else None."""
     remaining = iter(items)

@@ -26,6 +26,7 @@ class Tap(Primitive):
     """`x`, under a name: the leaf number `leaf` of a container of a structure."""
 
     name = "tap"
+    only_moves = True
     aliases = True
 
     def type_rule(self, x: ArrayType, *, name: str, leaf: int, structure: tree.Structure) -> ArrayType:

@@ -25,6 +25,7 @@ from .loop_steps import (
     known_step,
     needed_carries,
     unknown_carries,
+    unknown_step,
     with_more_carries,
     without_redundant,
 )
@@ -75,8 +76,8 @@ class While(Primitive):
         self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
     ) -> list[Any]:
         of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
-        goes_on = cond.derive("function", lambda: function_of(cond))
-        step = body.derive("function", lambda: function_of(body))
+        goes_on = function_of(cond)
+        step = function_of(body)
         ran = False
         while goes_on(*of_cond, *carry)[0]:
             carry = step(*of_body, *carry)
@@ -266,9 +267,8 @@ def _split(
         return None
     known = [i for i, u in enumerate(flags) if not u]
     known_consts = [i for i, u in enumerate(const_flags) if not u]
-    needed, pruned = needed_carries(body, body_consts, either(flags, used_inputs(cond)[cond_consts:]))
-    order = [*(i for i, u in enumerate(flags) if u), *(i for i in known if needed[i])]
-    places = [i for i, n in enumerate(needed) if n]
+    seen = either(flags, used_inputs(cond)[cond_consts:])
+    order, body_again = unknown_step(body, body_consts, flags, seen)
     first = cond_consts + body_consts
     return SplitEqn(
         known=while_,
@@ -287,9 +287,7 @@ def _split(
         unknown=while_,
         unknown_params={
             "cond": rewired(cond, [*range(cond_consts), *(cond_consts + i for i in order)]),
-            "body": rewired(
-                pruned, [*range(body_consts), *(body_consts + i for i in order)], [places.index(i) for i in order]
-            ),
+            "body": body_again,
             "cond_consts": cond_consts,
             "body_consts": body_consts,
             **reverse,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .program import Atom, Eqn, Params, Program
+from .program import Atom, Eqn, Params, Program, programs_in
 from .source import at_line, user_line
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
@@ -37,6 +37,7 @@ class Primitive:
         aliases: whether its NumPy result may share memory with an operand.
         broadcasts: whether its NumPy form broadcasts operands by itself.
         only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
+        only_moves: whether it moves, copies or makes elements without computing with them.
     """
 
     name: str = ""
@@ -44,6 +45,7 @@ class Primitive:
     aliases = False
     broadcasts = False
     only_runs = False
+    only_moves = False
 
     def __repr__(self) -> str:
         return self.name
@@ -122,6 +124,15 @@ class Primitive:
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         """The equation without what only the results not flagged in `used` need; it assigns all that are flagged."""
         return eqn
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        """Estimated operations on numbers; by default one for each element of the result."""
+        from .costs import program_flops
+
+        if self.only_moves:
+            return 0.0
+        programs = list(programs_in(params))
+        return float(sum(map(program_flops, programs)) if programs else results[0].size if results else 0)
 
     def before_running(self, program: Program) -> Program:
         """The form in which a program with equations of this primitive runs, which nothing will transform."""

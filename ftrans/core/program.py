@@ -8,11 +8,12 @@ dies with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .observe import activity
 from .source import Line, at_line
 from .types import ArrayType
 
@@ -167,7 +168,8 @@ class Program:
     def derive(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
         """What `make` returns, computed once per program and key."""
         if key not in self.derived:
-            self.derived[key] = make()
+            with activity("transforming", str(key[0] if isinstance(key, tuple) else key), self):
+                self.derived[key] = make()
         found: Derived = self.derived[key]
         return found
 
@@ -216,14 +218,14 @@ class Program:
         return self
 
 
-def needed_eqns(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> list[Eqn]:
-    """The equations, in order, that `outputs` depend on."""
-    needed = {a for a in outputs if isinstance(a, Var)}
+def needed_eqns(eqns: Sequence[Eqn], outputs: Sequence[Atom], given: Container[Atom] = ()) -> list[Eqn]:
+    """The equations, in order, that `outputs` depend on where the variables `given` are known."""
+    needed = {a for a in outputs if isinstance(a, Var) and a not in given}
     kept: list[Eqn] = []
     for eqn in reversed(eqns):
         if not needed.isdisjoint(eqn.outputs):
             kept.append(eqn)
-            needed.update(a for a in eqn.operands if isinstance(a, Var))
+            needed.update(a for a in eqn.operands if isinstance(a, Var) and a not in given)
     kept.reverse()
     return kept
 

@@ -1,36 +1,70 @@
-"""Where an equation comes from: the user's line of code that asked for it.
+"""Where an equation comes from: the user's line of code that asked for it, and the named scope that ran it.
 
 The line is found by walking up the stack past this package and NumPy.  Equations that a transformation
-derives inherit the line of the equation they come from, through `attributed_to`.
+derives inherit the line of the equation they come from, through `attributed_to`, and with it the scope.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import linecache
 import os
 import sys
-from contextvars import ContextVar
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar, Token
 from types import CodeType, FrameType
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 _PACKAGES = tuple(os.path.dirname(os.path.abspath(p)) + os.sep for p in (os.path.dirname(__file__), np.__file__))
 _is_internal: dict[str, bool] = {}
-_lines: dict[tuple[int, int], Line] = {}
 _MOST_LINES = 100_000
+_MOST_SCOPES = 10_000
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 class Line:
-    """One place in the user's code: a code object and an instruction in it.
+    """One place in the user's code: a code object and an instruction in it, and the named scope in which it ran.
 
     The line number is looked up only when somebody asks, because that costs more than recording an equation.
+
+    Attributes:
+        derivative_of: for an equation that belongs to the derivative of what the user wrote there, the name of the
+            primitive that was differentiated.
+        order: how often it was differentiated.
+        written: the same place without `derivative_of`: what the user wrote.
+        callers: the user's places that led there when it was traced last, the outermost first; known only while
+            `keep_callers` asks for them.
     """
 
-    __slots__ = ("code", "instruction")
+    __slots__ = ("_derivatives", "callers", "code", "derivative_of", "instruction", "order", "scope", "written")
 
-    def __init__(self, code: CodeType, instruction: int) -> None:
+    def __init__(self, code: CodeType, instruction: int, scope: str = "") -> None:
         self.code = code
         self.instruction = instruction
+        self.scope = scope
+        self.derivative_of: str | None = None
+        self.order = 0
+        self.written = self
+        self.callers: tuple[Line, ...] = ()
+        self._derivatives: dict[str, Line] | None = None
+
+    def differentiated(self, primitive: str) -> Line:
+        """The same place, for equations of the derivative of an equation there; equal ones are the same object."""
+        if self._derivatives is None:
+            self._derivatives = {}
+        line = self._derivatives.get(primitive)
+        if line is None:
+            line = self._derivatives[primitive] = Line(self.code, self.instruction, self.scope)
+            line.derivative_of = self.derivative_of or primitive
+            line.order = self.order + 1
+            line.written = self.written
+        return line
 
     @property
     def filename(self) -> str:
@@ -50,6 +84,19 @@ class Line:
         """The line of code itself, or an empty string where the source is not at hand."""
         return linecache.getline(self.filename, self.number).strip()
 
+    @property
+    def expression(self) -> str:
+        """The expression that the instruction computes, or an empty string where the source is not at hand."""
+        positions = next(itertools.islice(self.code.co_positions(), self.instruction // 2, None), (None,) * 4)
+        first, last, start, end = positions
+        if first is None or last is None or start is None or end is None:
+            return ""
+        lines = [linecache.getline(self.filename, number).encode() for number in range(first, last + 1)]
+        # Columns count bytes.  The end is cut first, because both may be on the same line.
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][start:]
+        return " ".join(line.decode().strip() for line in lines)
+
     def __repr__(self) -> str:
         return f"{os.path.basename(self.filename)}:{self.number}"
 
@@ -59,7 +106,26 @@ class Line:
         return f"{self.filename}:{self.number}" + (f": {text}" if text else "")
 
 
+class _Scope(dict[tuple[int, int], "Line"]):
+    """The lines of a named scope, with the scopes inside it, so that equal ones are the same object."""
+
+    __slots__ = ("inner", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.inner: dict[str, _Scope] = {}
+
+    def enter(self, name: str) -> _Scope:
+        found = self.inner.get(name)
+        if found is None:
+            if len(self.inner) > _MOST_SCOPES:
+                self.inner.clear()
+            found = self.inner[name] = _Scope(f"{self.path}/{name}" if self.path else name)
+        return found
+
+
 _attributed: ContextVar[Line | None] = ContextVar("attributed", default=None)
+_scope: ContextVar[_Scope] = ContextVar("scope", default=_Scope(""))  # noqa: B039 - a place for lines, shared by all
 
 
 def _internal(filename: str) -> bool:
@@ -85,14 +151,44 @@ def user_line() -> Line | None:
         if not (_internal(filename) if internal is None else internal):
             code = frame.f_code
             key = (id(code), frame.f_lasti)
-            line = _lines.get(key)
+            scope = _scope.get()
+            line = scope.get(key)
             if line is None:
-                if len(_lines) > _MOST_LINES:
-                    _lines.clear()
-                line = _lines[key] = Line(code, frame.f_lasti)
+                if len(scope) > _MOST_LINES:
+                    scope.clear()
+                line = scope[key] = Line(code, frame.f_lasti, scope.path)
+            if _callers_wanted:
+                line.callers = _callers(frame)
             return line
         frame = frame.f_back
     return None
+
+
+# By how many callers are wanted now, in all threads.
+_callers_wanted = 0
+_lock = threading.Lock()
+
+
+def keep_callers(wanted: bool) -> None:
+    """Note on every line that is traced from now on who called it, until as many calls with False have followed."""
+    global _callers_wanted
+    with _lock:
+        _callers_wanted += 1 if wanted else -1
+
+
+def _callers(frame: FrameType) -> tuple[Line, ...]:
+    """The user's places above a frame, from the call that began to trace on."""
+    found: list[Line] = []
+    began = 0
+    caller = frame.f_back
+    while caller is not None:
+        filename = caller.f_code.co_filename
+        if _is_internal.get(filename, _internal(filename)):
+            began = len(found) + 1
+        else:
+            found.append(Line(caller.f_code, caller.f_lasti))
+        caller = caller.f_back
+    return tuple(reversed(found[:began]))
 
 
 class attributed_to:
@@ -108,6 +204,50 @@ class attributed_to:
 
     def __exit__(self, *_: object) -> None:
         _attributed.reset(self._token)
+
+
+class scope:
+    """Give what is traced in this block a name, under which profiles and reports list it.
+
+    A scope inside another one has a path, such as `"encoder/attention"`.  Equations that derivatives and other
+    transformations make of an equation are in its scope, too.  Entering one takes about a microsecond.
+
+    Args:
+        name: the name.
+
+    Returns:
+        A context manager, which is a decorator as well.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> def f(x):
+        ...     with ft.debug.scope("encoder"):
+        ...         return np.sin(x)
+        >>> ft.trace(f)(0.5).eqns[0].line.scope
+        'encoder'
+    """
+
+    __slots__ = ("_tokens", "name")
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"scope takes a name, such as 'encoder', not {name!r}{at_line(user_line())}")
+        self.name = name
+        self._tokens: list[Token[_Scope]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_scope.set(_scope.get().enter(self.name)))
+
+    def __exit__(self, *_: object) -> None:
+        _scope.reset(self._tokens.pop())
+
+    def __call__(self, f: Callable[P, Result]) -> Callable[P, Result]:
+        @functools.wraps(f)
+        def f_in_scope(*args: P.args, **kwargs: P.kwargs) -> Result:
+            with scope(self.name):
+                return f(*args, **kwargs)
+
+        return f_in_scope
 
 
 def line_of_error(error: BaseException) -> Line | None:

@@ -2,7 +2,7 @@
 
 Each equation becomes one statement.  A broadcast whose result only meets elementwise operations is left to
 NumPy's own broadcasting.  What NumPy raises or warns of while the code runs is reported at the user's line of the
-equation.
+equation.  While an observer looks on, the same expressions run in another form of the code, which reports each of them.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ import keyword
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from .interpret import executable
+from .observe import current_observer
 from .printer import Names
 from .program import Atom, Const, Eqn, Program, Var
-from .source import Line, attributed_line
+from .source import Line, user_line
 
 _FILENAME = "<ftrans program>"
 # Where the namespace of a program's function holds the user's lines.
 _LINES = "_lines_"
+# What reports equations, and where its namespace holds them, in the form of the code that is observed.
+_REPORT, _EQNS = "_report_", "_eqns_"
 # Below this size, holding on to a dead temporary costs less than the statement that drops it.
 _DROP_BYTES = 1 << 14
 # NumPy's default floating-point error modes, and the same with warnings sent to a function.
@@ -39,12 +43,19 @@ class StraightLine:
         name: name of the function.
         namespace: the constants and rules that the text names.
         lines: the user's line for each line of the text.
+
+    Args:
+        program: the program.
+        fresh: whether each result gets memory of its own.
+        observed: make each equation a call of `Observer.equation`, which is the function's first argument.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, fresh: bool = True, observed: bool = False) -> None:
         self.program = program
+        self._fresh = fresh
+        self._observed = observed
         self.lines: list[Line | None] = [None, None]
-        self.namespace: dict[str, Any] = {"np": np, _LINES: self.lines}
+        self.namespace: dict[str, Any] = {"np": np, _LINES: self.lines, _EQNS: program.eqns}
         self._names = Names()
         self._last_use: dict[Var, int] = {}
         for index, eqn in enumerate(program.eqns):
@@ -70,11 +81,11 @@ class StraightLine:
 
     def _write(self) -> str:
         program = self.program
-        arguments = [self._names[v] for v in program.inputs]
+        arguments = [_REPORT] * self._observed + [self._names[v] for v in program.inputs]
         aliased: set[Atom] = set(program.inputs)
         body: list[str] = []
         for index, eqn in enumerate(program.eqns):
-            statement = self._statement(eqn)
+            statement = self._statement(eqn, index)
             dead = [
                 self._names[a]
                 for a in dict.fromkeys(eqn.operands)
@@ -91,7 +102,7 @@ class StraightLine:
         seen: set[Atom] = set()
         for atom in program.outputs:
             text = self._operand(atom, False)
-            if isinstance(atom, Const) or atom in aliased or atom in seen:
+            if self._fresh and (isinstance(atom, Const) or atom in aliased or atom in seen):
                 text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
             seen.add(atom)
             returned.append(text)
@@ -104,7 +115,7 @@ class StraightLine:
         self.lines.append(None)
         return "\n".join(lines)
 
-    def _statement(self, eqn: Eqn) -> str:
+    def _statement(self, eqn: Eqn, index: int) -> str:
         # NumPy broadcasts a number to an array's shape, but numbers alone make no array.
         scalar_will_do = eqn.primitive.broadcasts and any(isinstance(a, Var) for a in eqn.operands)
         operands = [self._operand(a, scalar_will_do) for a in eqn.operands]
@@ -117,7 +128,10 @@ class StraightLine:
             rule = self._bind_name(eqn.primitive.name, eqn.primitive.numpy)
             params = [f"{k}={self._param(v)}" for k, v in eqn.params.items()]
             expression = f"{rule}({', '.join(operands + params)})"
-        if eqn.primitive.multiple_results and len(eqn.outputs) == 1:
+        if self._observed:
+            values = expression if eqn.primitive.multiple_results else f"[{expression}]"
+            expression = f"{_REPORT}({_EQNS}[{index}], [{', '.join(operands)}], lambda: {values})"
+        if len(eqn.outputs) == 1 and (eqn.primitive.multiple_results or self._observed):
             results += ","
         elif not eqn.outputs:
             return expression
@@ -170,24 +184,33 @@ def source(program: Program) -> str:
     return StraightLine(executable(program)).source
 
 
-def function_of(program: Program) -> Callable[..., list[Any]]:
-    """The bare function of a program: takes arrays, returns a list of fresh ones.
+def function_of(program: Program, fresh: bool = True) -> Callable[..., list[Any]]:
+    """The bare function of a program: takes arrays, returns a list of them, which are `fresh` unless told otherwise.
 
-    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.
+    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.  An
+    observer that looks on now is told of each equation.
     """
-    text = StraightLine(executable(program))
+    observer = current_observer()
+    if observer is None:
+        return program.derive("function" if fresh else "function, not fresh", lambda: _generated(program, fresh))
+    function = program.derive(("code for an observer", fresh), lambda: _generated(program, fresh, observed=True))
+    return partial(function, observer.equation)
+
+
+def _generated(program: Program, fresh: bool = True, observed: bool = False) -> Callable[..., list[Any]]:
+    text = StraightLine(executable(program), fresh, observed)
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
     return text.namespace[text.name]  # type: ignore[no-any-return]
 
 
 def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
     """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
-    function = program.derive("function", lambda: function_of(program))
+    function = program.derive("function", lambda: _generated(program))
 
     def run(args: Sequence[Any]) -> list[Any]:
         try:
             with warnings_at_user_line():
-                return function(*args)
+                return function(*args) if current_observer() is None else function_of(program)(*args)
         except Exception as error:
             _add_line(error)
             raise
@@ -207,7 +230,7 @@ def _warn(kind: str, flag: int) -> None:
     while frame is not None and line is None:
         line = _line_at(frame, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
-    line = line or attributed_line()
+    line = line or user_line()
     if line is None:
         warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
     else:

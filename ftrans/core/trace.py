@@ -15,12 +15,13 @@ in that way are the program's *guards*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .eager import Eager
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
 from .straightline import warnings_at_user_line
@@ -48,9 +49,15 @@ class ConcretizationError(TypeError):
 
 
 class NoWitness(NamedTuple):
-    """Stands in for the value of an input that has none, and says why."""
+    """Stands in for the value of an input that has none.
+
+    Attributes:
+        reason: why.
+        example: gives one of the values that it may have, where one is known.
+    """
 
     reason: str
+    example: Callable[[], Any] | None = None
 
 
 _TRANSFORMED = NoWitness("the program is being transformed")
@@ -267,14 +274,14 @@ class Builder:
             return self._capture(("array", id(x)), x, type)
         if x.nbytes > _COPY_BYTES:
             if ("array", id(x)) not in self._captures:
-                self._watched.append((x, _checksum(x), user_line()))
+                self._watched.append((x, checksum(x), user_line()))
             return self._capture(("array", id(x)), x, type)
         return self._capture(("copy", type, x.tobytes()), x.copy(), type)
 
     def check_captures(self) -> None:
         """Raise if a large captured array has been overwritten since it was captured."""
-        for array, checksum, line in self._watched:
-            if _checksum(array) != checksum:
+        for array, before, line in self._watched:
+            if checksum(array) != before:
                 raise ValueError(
                     f"an array of shape {array.shape} was used and then overwritten inside one traced function; "
                     "the program sees it only once, so write `a = a + b` instead of `a += b`, or pass it as an argument"
@@ -358,6 +365,29 @@ class Builder:
                 values.update(zip(eqn.outputs, results, strict=True))
         return values[var]
 
+    def example(self, tracer: Tracer) -> Any:
+        """A value that a tracer of this builder may have, as an array; None where none is known.  It records nothing."""
+        atom = self.atom(tracer)
+        if isinstance(atom, Const):
+            return atom.array()
+        given = self._witnesses
+        witnesses = [given] * len(self.root.inputs) if isinstance(given, NoWitness) else given
+        known = dict(zip((*self.root.inputs, *self.capture_vars), (*witnesses, *self.captured), strict=True))
+        needed = {atom}
+        slice_: list[Eqn] = []
+        for eqn in self.backwards():
+            if not needed.isdisjoint(eqn.outputs):
+                slice_.append(eqn)
+                needed.update(a for a in eqn.operands if isinstance(a, Var))
+        values = {v: _example(known[v]) for v in needed if v in known}
+        if any(x is None for x in values.values()):
+            return None
+        with recording_in(None), warnings_at_user_line():
+            for eqn in reversed(slice_):
+                operands = [values[a] if isinstance(a, Var) else a.array() for a in eqn.operands]
+                values.update(zip(eqn.outputs, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+        return values[atom]
+
     def backwards(self) -> Iterator[Eqn]:
         """The equations recorded so far, the latest first."""
         if not self.shared:
@@ -405,6 +435,8 @@ def _chain(builder: Builder | None) -> Iterator[Builder]:
 def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
     if isinstance(value, np.ndarray | np.generic | Tracer):
         return value
+    if isinstance(value, Eager):
+        return value.concrete()
     try:
         return np.asarray(value)
     except Exception as error:
@@ -412,6 +444,18 @@ def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
             f"{what} a traced value, but its value is not known here ({type(error).__name__}): the function runs "
             "inside another library's trace; use numpy.where or ftrans.cond" + at_line(line)
         ) from None
+
+
+def _example(value: Any) -> Any:
+    """An array for a witness, or None."""
+    if isinstance(value, NoWitness):
+        return None if value.example is None else value.example()
+    if isinstance(value, Tracer):
+        return value.builder.example(value)
+    try:
+        return _as_numpy(value, "an example of", None)
+    except ConcretizationError:
+        return None
 
 
 def _is_frozen(array: Any) -> bool:
@@ -423,7 +467,8 @@ def _is_frozen(array: Any) -> bool:
     return array is None or isinstance(array, bytes)
 
 
-def _checksum(array: np.ndarray[Any, Any]) -> int:
+def checksum(array: np.ndarray[Any, Any]) -> int:
+    """A number that tells apart what an array held at two times."""
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     words = flat[: flat.size - flat.size % 8].view(np.uint64)
     mixed = int(np.add.reduce(words)) ^ int(np.bitwise_xor.reduce(words)) << 1

@@ -46,14 +46,16 @@ class View:
         base: the tracer that it is a view of.
         access: how to get from one to the other.
         atom: what the base stood for when the view read it.
+        is_shared: whether NumPy's array is known to share memory with its base.
     """
 
-    __slots__ = ("access", "atom", "base")
+    __slots__ = ("access", "atom", "base", "is_shared")
 
     def __init__(self, base: Tracer, access: Access) -> None:
         self.base = base
         self.access = access
         self.atom = base.atom
+        self.is_shared = not isinstance(access, Reshaped)
 
     def refresh(self, tracer: Tracer) -> None:
         """Read the base again, if it has been assigned to since."""
@@ -88,7 +90,7 @@ class View:
 
     def sharing(self) -> str:
         """Whether NumPy's array would share memory with its base, be a copy, or whether one cannot tell."""
-        if not isinstance(self.access, Reshaped):
+        if self.is_shared:
             return _SHARED
         accesses: list[Access] = [self.access]
         root = self.base

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Tangent
+from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .elementwise import add, mul
@@ -55,6 +56,10 @@ class DotGeneral(Primitive):
         from jax import lax
 
         return lax.dot_general(x, y, (contract, batch), lax.Precision.HIGHEST, x.dtype)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        (x, _), (contracted, _) = types, params["contract"]
+        return 2.0 * results[0].size * math.prod(x.shape[i] for i in contracted)
 
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, contract: Dims, batch: Dims

@@ -82,6 +82,7 @@ class Gather(Primitive):
     """
 
     name = "gather"
+    only_moves = True
     aliases = True
 
     def __call__(self, x: Any, *indices: Any, axis: int = 0) -> Any:
@@ -191,6 +192,9 @@ class ScatterAdd(Scatter):
     def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0) -> Any:
         return super().__call__(x, updates, *indices, axis=axis)
 
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return float(types[1].size)
+
     def numpy(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
         out = np.array(x, order="C")
         if indices[0].ndim == 0:
@@ -241,6 +245,7 @@ class ScatterSet(Scatter):
     """
 
     name = "scatter_set"
+    only_moves = True
 
     def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0, unique: bool = False) -> Any:
         return super().__call__(x, updates, *indices, axis=axis, unique=unique)
@@ -300,6 +305,7 @@ class SetSlice(Primitive):
     """`x` with the slice that `slice_` takes (from `start` up to `limit` in steps of `strides`) set to `updates`."""
 
     name = "set_slice"
+    only_moves = True
 
     def type_rule(self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
         expected = slice_.type_rule(x, start=start, limit=limit, strides=strides)

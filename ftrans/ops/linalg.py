@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Tangent
+from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex
 from .contractions import matmul, swap_last
@@ -70,7 +71,18 @@ def _each_times(scale: Tracer, x: Tracer) -> Tracer:
 
 
 class MatrixFunction(Primitive):
-    """A primitive of one operand of square matrices, which maps over any leading axes by itself."""
+    """A primitive of one operand of square matrices, which maps over any leading axes by itself.
+
+    Attributes:
+        cubic: its number of floating-point operations, over the cube of the size of the matrices (for all but
+            `cofactors`, see Golub and Van Loan, "Matrix Computations").
+    """
+
+    cubic = 2 / 3
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        (a,) = types
+        return self.cubic * a.size * a.shape[-1]
 
     def type_rule(self, a: ArrayType) -> Any:
         _check_square(self.name, a)
@@ -126,6 +138,10 @@ class TriangularSolve(MatrixEquation):
     """
 
     name = "triangular_solve"
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        a, b = types
+        return float(b.size * a.shape[-1])
 
     def numpy(self, a: Any, b: Any, *, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
         if transpose_a:
@@ -185,6 +201,10 @@ class Solve(MatrixEquation):
     def __call__(self, a: Any, b: Any, *, transpose_a: bool = False) -> Any:
         return super().__call__(a, b, transpose_a=transpose_a)
 
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        a, b = types
+        return 2 / 3 * a.size * a.shape[-1] + 2.0 * b.size * a.shape[-1]
+
     def numpy(self, a: Any, b: Any, *, transpose_a: bool) -> Any:
         return np.linalg.solve(np.swapaxes(a, -1, -2) if transpose_a else a, b)
 
@@ -215,6 +235,7 @@ class Inv(MatrixFunction):
     """The inverses of the matrices `a`."""
 
     name = "inv"
+    cubic = 2.0
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.inv(a)
@@ -248,6 +269,7 @@ class Cofactors(MatrixFunction):
     """
 
     name = "cofactors"
+    cubic = 25.0
 
     def numpy(self, a: Any) -> Any:
         return self._from_factors(np, *np.linalg.svd(a))
@@ -370,6 +392,7 @@ class Cholesky(MatrixFunction):
     """The lower triangular factors `l` with `l @ l.H = a`; reads the lower triangles of the Hermitian matrices `a`."""
 
     name = "cholesky"
+    cubic = 1 / 3
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.cholesky(a)
@@ -399,6 +422,7 @@ class Eigh(MatrixFunction):
     """
 
     name = "eigh"
+    cubic = 9.0
     multiple_results = True
 
     def type_rule(self, a: ArrayType) -> list[ArrayType]:

@@ -17,6 +17,7 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
 from .elementwise import add, convert, div, eq, exp, isfinite, mul, select, sub
+from .elementwise.family import is_real
 from .shapes import (
     broadcast,
     concatenate,
@@ -36,10 +37,6 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 def _is_bool(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "b"
-
-
-def _is_real(dtype: np.dtype[Any]) -> bool:
-    return is_inexact(dtype) and not is_complex(dtype)
 
 
 def _everything(_: np.dtype[Any]) -> bool:
@@ -90,6 +87,9 @@ class Reduction(Primitive):
         from jax import lax
 
         return getattr(lax, self.name)(x, axes)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return float(types[0].size)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axes: Shape) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -221,6 +221,9 @@ class ArgExtremum(Primitive):
         from jax import lax
 
         return getattr(lax, self.name)(x, axis, np.int64)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return float(types[0].size)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         return self(primals[0], axis=axis), None
@@ -365,6 +368,9 @@ class LinearRecurrence(Primitive):
             raise TypeError(f"{self.name} along axis {axis} is not defined for {a} and {b}")
         return b
 
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return 2.0 * results[0].size
+
     def numpy(self, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
         a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
         out = self._halve(a[::-1], b[::-1])[::-1] if reverse else self._halve(a, b)
@@ -472,7 +478,7 @@ class CumLogSumExp(Cumulative):
     """Logarithm of the cumulative sum of `exp(x)` along `axis`; neither it nor its derivatives overflow."""
 
     def __init__(self) -> None:
-        super().__init__("cumlogsumexp", np.logaddexp, "logaddexp", -math.inf, _is_real)
+        super().__init__("cumlogsumexp", np.logaddexp, "logaddexp", -math.inf, is_real)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         # A mean of tangents with weights exp(x[j] - out[i]): each step mixes a new one in, by weights that add to 1.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,9 @@ class Argsort(Primitive):
         places = lax.broadcasted_iota(np.int64, x.shape, axis)
         return lax.sort((x, places), dimension=axis, is_stable=stable, num_keys=1)[1]
 
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return types[0].size * math.log2(max(types[0].shape[params["axis"]], 1))
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return argsort(*primals, **params), None
 
@@ -76,6 +80,9 @@ class Sort(Primitive):
         from jax import lax
 
         return lax.sort(x, dimension=axis, is_stable=False)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return types[0].size * math.log2(max(types[0].shape[params["axis"]], 1))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -126,6 +133,10 @@ class Searchsorted(Primitive):
         for _ in table.shape[:-1]:
             search = jax.vmap(search)
         return search(table, values)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        table, values = types
+        return values.size * math.log2(max(table.shape[-1], 1))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, side: str) -> tuple[Any, Any]:
         return searchsorted(*primals, side=side), None

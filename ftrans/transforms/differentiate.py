@@ -2,7 +2,8 @@
 
 `linearize` divides a jvp program into its values and a linear program; `pullback` transposes the linear part.
 `gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.  None of them
-simplifies: that is done once, when the whole program is known and about to run.
+simplifies: that is done once, when the whole program is known and about to run.  Only `slim` does, for the two parts
+that run one by one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.program import Program
+from ..core.program import Atom, Const, Eqn, Program, Var
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, convert, eq
@@ -21,6 +22,7 @@ from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
 from .jvp import jvp
+from .simplify import simplify
 from .split import split
 from .transpose import transpose
 
@@ -79,6 +81,40 @@ def _pullback(program: Program, active: Flags) -> Linear:
     linear = (False,) * parts.residual_count + (True,) * active.count(True)
     turned = transpose(parts.linear, linear)
     return parts._replace(linear=turned.program, in_active=turned.in_active)
+
+
+def slim(parts: Linear) -> Linear:
+    """`parts`, simplified, with the residuals that the simplified linear program needs, each of them once.
+
+    A simplified part needs less: of a checkpoint that something known is left out of, say.
+    """
+    return parts.linear.derive(("slim", parts.values), lambda: _slim(parts))
+
+
+def _slim(parts: Linear) -> Linear:
+    values, linear = simplify(parts.values), simplify(parts.linear)
+    total = parts.residual_count
+    outputs, found = values.outputs[: -total or None], values.outputs[len(values.outputs) - total :]
+    used = {a for e in linear.eqns for a in e.operands} | set(linear.outputs)
+    kept: dict[Atom, Var] = {}
+    known: dict[Atom, Atom] = {
+        residual: x if isinstance(x, Const) else kept.setdefault(x, residual)
+        for x, residual in zip(found, linear.inputs[:total], strict=True)
+        if residual in used
+    }
+    if len(kept) == total:
+        return parts._replace(values=values, linear=linear)
+    eqns = [
+        Eqn(e.primitive, tuple(known.get(a, a) for a in e.operands), e.params, e.outputs, e.line) for e in linear.eqns
+    ]
+    inputs = [*kept.values(), *linear.inputs[total:]]
+    return slim(
+        parts._replace(
+            values=Program(values.name, values.inputs, values.eqns, [*outputs, *kept]),
+            linear=Program(linear.name, inputs, eqns, [known.get(a, a) for a in linear.outputs]),
+            residual_count=len(kept),
+        )
+    )
 
 
 def gradient(program: Program, active: Flags, with_value: bool) -> Program:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program, ProgramError, literal
-from ..core.source import at_line, attributed_to
-from ..core.trace import Builder, Tracer, building, repeat
+from ..core.source import Line, at_line, attributed_to
+from ..core.trace import Builder, Tracer, building, definition, repeat
 
 Flags = tuple[bool, ...]
 Dual = tuple[Tracer, Tracer | None]
@@ -58,6 +58,14 @@ def _jvp(program: Program, active: Flags, wanted: Flags) -> Jvp:
         return Jvp(builder.finish(results, f"jvp({program.name})"), out_active)
 
 
+def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
+    """Say that what computes the values is what the user wrote, unlike what computes their tangents."""
+    for y in outs:
+        made = definition(y)
+        if made is not None and made.line is derived:
+            made.line = line
+
+
 def _tracer(builder: Builder, const: Const) -> Tracer:
     return Tracer(builder, const)
 
@@ -67,8 +75,10 @@ def _apply(eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
     tangents = [t for _, t in operands]
     if not any([t is not None for t in tangents]):
         return [(y, None) for y in repeat(eqn, primals)]
-    with attributed_to(eqn.line):
+    line = eqn.line and eqn.line.differentiated(eqn.primitive.name)
+    with attributed_to(line):
         outs, out_tangents = eqn.primitive.jvp(primals, tangents, **eqn.params)
+    _attribute_values(outs if eqn.primitive.multiple_results else [outs], line, eqn.line)
     duals: list[Dual] = (
         list(zip(outs, out_tangents, strict=True)) if eqn.primitive.multiple_results else [(outs, out_tangents)]
     )

@@ -15,6 +15,7 @@ from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program, Var, literal
 from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
+from ..core.types import is_inexact
 
 # Results of constant expressions up to this many elements are computed once and for all.
 _FOLDED_SIZE = 256
@@ -111,7 +112,9 @@ def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
     values = [c.value if splats else c.array() for c in consts]
     try:
         with np.errstate(all="ignore"):
-            return literal(eqn.primitive.numpy(*values, **eqn.params), type)
+            result = eqn.primitive.numpy(*values, **eqn.params)
     except (ArithmeticError, ValueError, IndexError):
         # What cannot be computed is reported when the program runs, at the user's line.
         return None
+    # So is what is not finite.
+    return literal(result, type) if not is_inexact(type.dtype) or np.isfinite(result).all() else None

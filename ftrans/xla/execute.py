@@ -7,16 +7,21 @@ types are enabled in a scope around each trace and call.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
 from ..core.interpret import executable, interpret
+from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
+from ..core.source import Line
 from ..core.trace import Builder, building
 from ..core.types import type_of
+
+_names: ContextVar[dict[Line, str] | None] = ContextVar("names of lines", default=None)
 
 
 def is_jax(x: Any) -> bool:
@@ -31,12 +36,35 @@ def is_jax_tracer(x: Any) -> bool:
     return jax is not None and isinstance(x, jax.core.Tracer)
 
 
-def lower(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Apply `program` to JAX arrays or tracers, equation by equation."""
-    import jax.numpy
+class naming_lines:
+    """Within this block, XLA's operations bear names that say for which of the user's lines they are.
+
+    Entering it gives a dictionary from lines to names, which lowering fills.
+    """
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> dict[Line, str]:
+        names: dict[Line, str] = {}
+        self._token = _names.set(names)
+        return names
+
+    def __exit__(self, *_: object) -> None:
+        _names.reset(self._token)
+
+
+def names_lines() -> bool:
+    """Whether lowering names operations after the user's lines, so that nothing lowered before may be used again."""
+    return _names.get() is not None
+
+
+def lower(program: Program, args: Sequence[Any], observer: Observer | None = None) -> list[Any]:
+    """Apply `program` to JAX arrays or tracers, equation by equation; `observer` is told of each."""
+    import jax
     from jax import lax
 
     arrays: dict[int, Any] = {}
+    names = _names.get()
 
     def array(x: Any) -> Any:
         if not isinstance(x, Const):
@@ -47,17 +75,26 @@ def lower(program: Program, args: Sequence[Any]) -> list[Any]:
             arrays[id(x)] = found
         return found
 
-    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
-        # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
-        scalar_will_do = eqn.primitive.broadcasts and not all(isinstance(x, Const) for x in operands)
-        values = [x.value if scalar_will_do and isinstance(x, Const) and x.is_splat else array(x) for x in operands]
+    def run(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
         try:
-            result = eqn.primitive.xla(*values, **eqn.params)
+            if names is None or eqn.line is None:
+                result = eqn.primitive.xla(*values, **eqn.params)
+            else:
+                with jax.named_scope(names.setdefault(eqn.line, f"user-line-{len(names)}")):
+                    result = eqn.primitive.xla(*values, **eqn.params)
         except Exception as error:
             if eqn.line is not None:
                 error.add_note(f"  at {eqn.line.describe()}")
             raise
         return result if eqn.primitive.multiple_results else (result,)  # type: ignore[no-any-return]
+
+    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
+        # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
+        scalar_will_do = eqn.primitive.broadcasts and not all(isinstance(x, Const) for x in operands)
+        values = [x.value if scalar_will_do and isinstance(x, Const) and x.is_splat else array(x) for x in operands]
+        if observer is None:
+            return run(eqn, values)
+        return observer.equation(eqn, values, lambda: jax.block_until_ready(run(eqn, values)))
 
     return [array(x) for x in interpret(executable(program), args, apply, lambda const: const)]
 
@@ -68,7 +105,7 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
 
     with jax.enable_x64(True):
         arrays = [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in args]
-        return lower(program, arrays)
+        return lower(program, arrays, current_observer())
 
 
 def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -92,7 +129,12 @@ class Compiled:
     Args:
         program: what to compile.
         donated: which inputs XLA may overwrite.
+
+    Attributes:
+        totals: XLA's cost analysis, once an observer has looked on.
     """
+
+    totals: Mapping[str, float] | None = None
 
     def __init__(self, program: Program, donated: tuple[int, ...] = ()) -> None:
         import jax
@@ -108,7 +150,24 @@ class Compiled:
     def __call__(self, *args: Any) -> Any:
         """Run on NumPy or JAX arrays; results are JAX arrays."""
         with self._enable_x64(True):
-            return self.function(*args)
+            if current_observer() is None or any(map(is_jax_tracer, args)):
+                return self.function(*args)
+            return self._observed(args)
+
+    def _observed(self, args: Sequence[Any]) -> Any:
+        import jax
+
+        if self.totals is None:
+            # Where it has been compiled already, this is a look-up.
+            with activity("compiling", "tracing by JAX", self):
+                traced = self.function.trace(*args)
+            with activity("compiling", "lowering", self):
+                lowered = traced.lower()
+            with activity("compiling", "XLA", self):
+                compiled = lowered.compile()
+            self.totals = compiled.cost_analysis() or {}
+        with activity("compiled call", "", self):
+            return jax.block_until_ready(self.function(*args))
 
     def lower(self, *args: Any) -> Any:
         """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""

@@ -1,0 +1,199 @@
+"""What kind of trouble makes a NaN or an infinity, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ops.elementwise import Elementwise
+from .anomaly_eqns import NAN, badness, is_array, is_bad
+from .anomaly_search import Step
+
+# Where the derivatives of functions are infinite.
+_POLES = {
+    "sqrt": "0", "cbrt": "0", "log": "0", "log2": "0", "log10": "0", "reciprocal": "0", "log1p": "-1", "arcsin": "±1",
+    "arccos": "±1", "arccosh": "1", "arctanh": "±1",
+}  # fmt: skip
+
+_OVERFLOW = "overflow"
+_MASKED = (
+    "np.where computes both branches, and the derivative of the one not taken is 0 times infinity. Choose the operand "
+    "first, then the result: safe = np.where(ok, x, 1.0); y = np.where(ok, f(safe), other)"
+)
+_ADVICE = {
+    "sqrt": "Keep 0 out of sqrt: np.hypot(x, y) has a derivative at 0 for the length of (x, y); add a small number "
+    "inside; or choose first: safe = np.where(x > 0, x, 1.0); y = np.where(x > 0, np.sqrt(safe), 0.0)",
+    "negative": "For real numbers sqrt ends at 0: np.sqrt(np.maximum(x, 0.0)) where only rounding makes x negative, or "
+    "complex numbers where it is meant",
+    "logarithm": "Keep the argument above 0: np.log1p(x) for log(1 + x), np.logaddexp(a, b) for log(exp(a) + exp(b)), "
+    "log(x + small number), or choose first: safe = np.where(x > 0, x, 1.0)",
+    "power": "An exponent that is a Python integer is right for every base; for others, and for the derivative by the "
+    "exponent, keep the base above 0, for instance by safe = np.where(x > 0, x, 1.0)",
+    "exponential": "Subtract the largest exponent first (np.logaddexp does), or work with logarithms throughout",
+    "domain": "The argument is outside of the domain, perhaps by rounding only: np.clip it, a little inside of the "
+    "ends where the derivative is infinite there",
+    "division": "Keep the divisor off 0: add a small number, or choose first: safe = np.where(d != 0, d, 1.0); "
+    "y = np.where(d != 0, n / safe, 0.0)",
+    "difference": "Both operands are infinite: they overflowed, or all entries are masked by infinities. Use a large "
+    "finite number for the mask, or leave out what has no entry",
+    "size": "The result is larger than the dtype can hold: scale the numbers, work with logarithms, or use a wider "
+    "dtype",
+}
+
+_Numbers = Sequence[Any]
+
+
+def _logarithm(shift: float) -> Callable[[_Numbers], str]:
+    def kind(xs: _Numbers) -> str:
+        return "logarithm of zero" if xs[0] + shift == 0 else "logarithm of a negative number"
+
+    return kind
+
+
+def _product(xs: _Numbers) -> str:
+    return "0 * inf" if any(x == 0 for x in xs) else _OVERFLOW
+
+
+def _quotient(xs: _Numbers) -> str:
+    x, y = xs
+    if y == 0:
+        return "0 / 0" if x == 0 else "division by zero"
+    return "inf / inf" if np.isinf(x) and np.isinf(y) else _OVERFLOW
+
+
+def _sum(xs: _Numbers) -> str:
+    return "inf - inf" if all(np.isinf(x) for x in xs) else _OVERFLOW
+
+
+def _power(xs: _Numbers) -> str:
+    x, y = xs
+    if x == 0:
+        return "zero to a negative power"
+    return "negative number to a fractional power" if x < 0 and y != np.rint(y) else _OVERFLOW
+
+
+def _outside(name: str, limit: float) -> Callable[[_Numbers], str]:
+    def kind(xs: _Numbers) -> str:
+        return f"{name} of ±1" if abs(xs[0]) == limit else f"{name} outside of its domain"
+
+    return kind
+
+
+# Kinds of elementwise primitives, from the numbers that they took.
+_KINDS: dict[str, Callable[[_Numbers], str]] = {
+    "log": _logarithm(0),
+    "log2": _logarithm(0),
+    "log10": _logarithm(0),
+    "log1p": _logarithm(1),
+    "sqrt": lambda xs: "square root of a negative number",
+    "mul": _product,
+    "div": _quotient,
+    "add": _sum,
+    "sub": _sum,
+    "power": _power,
+    "integer_pow": lambda xs: "zero to a negative power" if xs[0] == 0 else _OVERFLOW,
+    "reciprocal": lambda xs: "division by zero" if xs[0] == 0 else _OVERFLOW,
+    "arcsin": _outside("arcsin", np.inf),
+    "arccos": _outside("arccos", np.inf),
+    "arccosh": _outside("arccosh", np.inf),
+    "arctanh": _outside("arctanh", 1.0),
+    "remainder": lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
+    "fmod": lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
+    "floor_divide": _quotient,
+    "sin": lambda xs: "sin of infinity",
+    "cos": lambda xs: "cos of infinity",
+    "tan": lambda xs: "tan of infinity",
+}
+
+
+def kind_of(step: Step) -> str:
+    """What made the bad number of an equation, in a few words."""
+    if step.error is not None:
+        return f"{type(step.error).__name__}: {re.split('[:.]', str(step.error), maxsplit=1)[0]}"
+    plain = _plain_kind(step)
+    line = step.eqn.line
+    if line is None or line.derivative_of is None:
+        return plain
+    name, primes = line.derivative_of, "'" * line.order
+    if name in ("arcsin", "arccos", "arccosh") and plain.startswith("square root"):
+        return f"{name} outside of its domain"
+    return f"{name}{primes}({_POLES[name]})" if name in _POLES and plain in ("division by zero", "0 / 0") else plain
+
+
+def _plain_kind(step: Step) -> str:
+    name, xs = step.eqn.primitive.name, step.operands
+    if isinstance(step.eqn.primitive, Elementwise):
+        if any(badness(x) == NAN for x in xs):
+            return "NaN"
+        if any(map(np.iscomplexobj, xs)) and not any(x == 0 for x in xs):
+            return "complex arithmetic"
+        if name in _KINDS:
+            return _KINDS[name](xs)
+        return _OVERFLOW if np.isinf(step.result) else f"{name} is not defined there"
+    if any(map(is_bad, xs)):
+        # A sum, perhaps of products, of what is infinite.
+        return "inf - inf, or 0 * inf" if name == "dot_general" else "inf - inf"
+    return _OVERFLOW if name in _SUMS else f"{name} is not defined there"
+
+
+_SUMS = frozenset(("reduce_sum", "reduce_prod", "dot_general", "cumsum", "cumprod", "linear_recurrence", "scatter_add"))
+
+
+def advice_on(kind: str, first: Step, is_masked: bool) -> str:
+    """What to write instead."""
+    line = first.eqn.line
+    name = line.derivative_of if line is not None else None
+    if is_masked:
+        return _MASKED
+    if kind.startswith("square root"):
+        return _ADVICE["negative"]
+    if name in ("sqrt", "cbrt"):
+        return _ADVICE["sqrt"]
+    if "power" in kind or name == "power":
+        return _ADVICE["power"]
+    if kind.startswith("log"):
+        return _ADVICE["logarithm"]
+    if "domain" in kind or kind.startswith("arc"):
+        return _ADVICE["domain"]
+    if kind == _OVERFLOW:
+        exponential = first.eqn.primitive.name in ("exp", "exp2", "expm1", "sinh", "cosh")
+        return _ADVICE["exponential" if exponential else "size"]
+    if kind == "inf - inf":
+        return _ADVICE["difference"]
+    return _ADVICE["division"] if "0 / 0" in kind or "division" in kind or "reciprocal" in kind else ""
+
+
+def arithmetic(step: Step) -> str:
+    """What an equation computed, with its numbers: `0.5 / 0.0 = inf`."""
+    eqn = step.eqn
+    if step.error is not None:
+        return f"{eqn.primitive.name} of {', '.join(map(_summary, step.operands))}, which fails"
+    if isinstance(eqn.primitive, Elementwise):
+        texts = [_number(x) for x in step.operands]
+        text = eqn.primitive.python(texts, eqn.params)
+        if text is not None and not text.startswith("np."):
+            text = eqn.primitive.python([f"({t})" if t.startswith("-") else t for t in texts], eqn.params)
+        if text is not None:
+            return f"{text} = {_number(step.result)}"
+    return f"{eqn.primitive.name}({', '.join(map(_summary, step.operands))}) = {_number(step.result)}"
+
+
+def _number(x: Any) -> str:
+    return str(np.asarray(x)[()])
+
+
+def _summary(x: Any) -> str:
+    """A short text for an operand: its numbers, or its least and largest ones."""
+    if not is_array(x):
+        return "..."
+    if np.ndim(x) == 0:
+        return _number(x)
+    if np.size(x) <= 6:
+        return np.array2string(np.asarray(x), separator=", ").replace("\n", "")
+    kind = f"{x.dtype.name}{list(x.shape)}"
+    if np.iscomplexobj(x) or x.dtype.kind not in "fiu":
+        return f"<{kind}>"
+    return f"<{kind} from {_number(np.min(x))} to {_number(np.max(x))}>"

@@ -1,0 +1,201 @@
+"""All first or second derivatives at once: jacobian, hessian and their kin, and products with the Hessian."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ..core import tree
+from ..core.source import at_line, user_line
+from ..core.types import is_complex
+from ..transforms import differentiate as d
+from .call import name_of, named, run
+from .derivatives import Argnums, Function, active_inputs, grad, jvp, trace_at
+
+
+def jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
+
+    Args:
+        f: the function.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
+            result; "auto" takes the smaller number.
+        chunk_size: how many tangents or cotangents go through at once, which bounds the memory; all by default.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+
+    Returns:
+        A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
+        returns an array of shape `s + t`; containers of results hold containers of arguments.
+
+    Raises:
+        TypeError: the argument is not floating-point.
+        ValueError: the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    with_value = value_and_jacobian(f, argnums, mode, chunk_size, has_aux)
+
+    @functools.wraps(f)
+    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        value, blocks = with_value(*args, **kwargs)
+        return (blocks, value[1]) if has_aux else blocks
+
+    return named(jacobian_of_f, f, "jacobian")
+
+
+def value_and_jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The value of a function and its Jacobian, in one evaluation.
+
+    Args:
+        f: as for `jacobian`.
+        argnums: as for `jacobian`.
+        mode: as for `jacobian`.
+        chunk_size: as for `jacobian`.
+        has_aux: as for `jacobian`.
+
+    Returns:
+        A function of the same arguments that returns `(value, jacobian)`, or `((value, aux), jacobian)`.
+
+    Raises:
+        TypeError: the argument is not floating-point.
+        ValueError: the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.value_and_jacobian(lambda x: 2 * x)(np.array([1.0]))
+        (array([2.]), array([[2.]]))
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}')
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"chunk_size must be a positive number or None, not {chunk_size}")
+
+    @functools.wraps(f)
+    def value_and_jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "jacobian", has_aux)
+        count = traced.structure.num_leaves
+        program = traced.program
+        out_size = sum(t.size for t in program.out_types[:count])
+        forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
+        complex_in = any(is_complex(t.dtype) for t in chosen.types)
+        complex_out = any(is_complex(t.dtype) for t in program.out_types[:count])
+        if mode == "auto" and complex_in != complex_out:
+            forward = complex_out
+        if complex_in if forward else complex_out:
+            _refuse_complex(f, forward, both=complex_in and complex_out)
+        derived = d.jacobian(
+            program, active_inputs(chosen, traced), count, "forward" if forward else "reverse", chunk_size
+        )
+        outs = run(derived, [*chosen.leaves, *traced.captured])
+        total, width = len(program.outputs), len(chosen.leaves)
+        blocks = outs[total:]
+        rows = [tree.unflatten(chosen.structure, blocks[j * width : (j + 1) * width]) for j in range(count)]
+        value = tree.unflatten(traced.structure, outs[:count])
+        if has_aux:
+            value = (value, rebuild_aux(outs[count:total]))
+        return value, tree.unflatten(traced.structure, rows)
+
+    return named(value_and_jacobian_of_f, f, "value_and_jacobian")
+
+
+def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
+    """Raise: one matrix of complex numbers does not say how complex results move with complex arguments.
+
+    Raises:
+        TypeError: always.
+    """
+    what = "forward mode with complex arguments" if forward else "reverse mode with complex results"
+    other = "reverse" if forward else "forward"
+    way = "differentiate the real and imaginary parts, or use jvp and vjp" if both else f'use mode="{other}"'
+    raise TypeError(
+        f"the jacobian of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
+    )
+
+
+def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """`jacobian` by forward mode.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacfwd(np.sin)(0.0)
+        np.float64(1.0)
+    """
+    return jacobian(f, argnums, "forward", chunk_size, has_aux)
+
+
+def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """`jacobian` by reverse mode.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.jacrev(np.sin)(0.0)
+        np.float64(1.0)
+    """
+    return jacobian(f, argnums, "reverse", chunk_size, has_aux)
+
+
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The matrix of second derivatives of a function whose result is one real number: forward over reverse mode.
+
+    Args:
+        f: the function.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether `f` returns a pair of which only the first is differentiated.
+        chunk_size: how many tangents go through at once, which bounds the memory.
+
+    Returns:
+        A function of the same arguments.  For an array argument of shape `s` it returns an array of shape `s + s`;
+        for a container (or several `argnums`), a container of containers.
+
+    Raises:
+        TypeError: the argument is not floating-point, or the result is not one real number.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+        array([[4., 2.],
+               [2., 0.]])
+    """
+    return jacobian(grad(f, argnums, has_aux), argnums, "forward", chunk_size, has_aux)
+
+
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
+
+    Args:
+        f: the function, whose result is one real number.
+        primals: tuple of its arguments.
+        tangents: tuple of the same structure: the vector.
+
+    Returns:
+        A tuple like the primals; without the tuple where there is one argument.
+
+    Raises:
+        TypeError: as `grad` and `jvp`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+        array([6., 0.])
+    """
+    primals = tuple(primals)
+    argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(f, argnums), primals, tangents)[1]

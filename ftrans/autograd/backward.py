@@ -1,0 +1,324 @@
+"""Backward: cotangents travel from results to leaves, through each node once.
+
+A node is older than those that use it.  So taking the youngest of the nodes that wait, again and again, meets each of
+them after all the cotangents of its results have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from ..core.source import at_line, attributed_to, user_line
+from ..core.straightline import warnings_at_user_line
+from ..core.types import is_complex
+from .graph import Edge, Node
+from .modes import set_grad_enabled
+from .tensor import Tensor, as_tensor
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+class _Sum:
+    """The sum of the cotangents that have arrived somewhere.
+
+    Attributes:
+        total: an array, or a tensor where the way back is recorded.
+        is_fresh: whether nobody else holds the array.
+    """
+
+    __slots__ = ("is_fresh", "total")
+
+    def __init__(self, total: Any, is_fresh: bool) -> None:
+        self.total = total
+        self.is_fresh = is_fresh
+
+    def add(self, ct: Any) -> None:
+        """Add one more."""
+        if self.is_fresh and self.total.__class__ is np.ndarray and self.total.ndim:
+            self.total += ct
+        else:
+            self.total, self.is_fresh = self.total + ct, True
+
+
+class _Sweep:
+    """One way back through a graph.
+
+    Attributes:
+        leaves: the leaves that were reached, by `id`, each with the sum of what arrived.
+        inner: the same for other tensors that a gradient is asked for, by node and result.
+    """
+
+    def __init__(self, create_graph: bool, retain_graph: bool, inputs: Sequence[Tensor] | None) -> None:
+        self._create_graph = create_graph
+        self._retain_graph = retain_graph
+        self._inputs = inputs
+        self._heap: list[tuple[int, Node]] = []
+        self._waiting: dict[Node, dict[int, _Sum]] = {}
+        self.leaves: dict[int, tuple[Tensor, _Sum]] = {}
+        self.inner: dict[tuple[Node, int], Any] = {}
+
+    def run(self, roots: Sequence[tuple[Edge, Any]]) -> None:
+        """Carry cotangents back from the places of the results."""
+        wanted = None
+        if self._inputs is not None:
+            wanted = _leading_to(self._inputs, [edge.target for edge, _ in roots])
+            self.inner = {(x.node, x.output): None for x in self._inputs if x.node is not None}
+        for edge, ct in roots:
+            self._arrive(edge, ct, False, wanted)
+        root_nodes = {edge.target for edge, _ in roots}
+        while self._heap:
+            _, node = heappop(self._heap)
+            cts = self._cotangents(node, self._waiting.pop(node))
+            with attributed_to(node.line):
+                outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
+            if not self._retain_graph:
+                node.release(node in root_nodes)
+            del cts
+            for index, (edge, ct) in enumerate(zip(node.edges, outs, strict=True)):
+                if ct is not None:
+                    self._arrive(edge, ct, fresh is not None and fresh[index], wanted)
+
+    def _arrive(self, edge: Edge, ct: Any, is_fresh: bool, wanted: set[int] | None) -> None:
+        target, index = edge
+        if wanted is not None and id(target) not in wanted:
+            return
+        if isinstance(target, Tensor):
+            before = self.leaves.get(id(target))
+            if before is None:
+                self.leaves[id(target)] = target, _Sum(ct, is_fresh)
+            else:
+                before[1].add(ct)
+            return
+        sums = self._waiting.get(target)
+        if sums is None:
+            self._waiting[target] = {index: _Sum(ct, is_fresh)}
+            heappush(self._heap, (-target.order, target))
+        elif index in sums:
+            sums[index].add(ct)
+        else:
+            sums[index] = _Sum(ct, is_fresh)
+
+    def _cotangents(self, node: Node, sums: dict[int, _Sum]) -> list[Any]:
+        """What arrived at the results of a node, after its hooks."""
+        cts: list[Any] = [None] * node.result_count
+        for index, arrived in sums.items():
+            cts[index] = arrived.total
+        if node.hooks is not None:
+            for index, ct in enumerate(cts):
+                if ct is not None:
+                    cts[index] = node.hooks.run(index, ct)
+        for place in self.inner:
+            if place[0] is node and cts[place[1]] is not None:
+                self.inner[place] = cts[place[1]]
+        return cts
+
+    def gradient(self, x: Tensor) -> Tensor | None:
+        """What arrived at a tensor, as a tensor of its own."""
+        if x.node is not None:
+            total, is_fresh = self.inner.get((x.node, x.output)), False
+        else:
+            arrived = self.leaves.get(id(x))
+            if arrived is None:
+                return None
+            total, is_fresh = arrived[1].total, arrived[1].is_fresh
+            if x.hooks is not None:
+                total, is_fresh = x.hooks.run(0, total), False
+        if total is None or isinstance(total, Tensor):
+            return total
+        return Tensor.of(total.copy() if isinstance(total, np.ndarray) and not is_fresh else total)
+
+
+def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:
+    """The nodes and leaves, by `id`, through which a cotangent gets to one of the inputs; the inputs among them."""
+    wanted = {id(x) if x.node is None else id(x.node) for x in inputs}
+    nodes: dict[Node, None] = {}
+    pending = [x for x in roots if isinstance(x, Node)]
+    while pending:
+        node = pending.pop()
+        if node not in nodes:
+            nodes[node] = None
+            pending += [e.target for e in node.edges if isinstance(e.target, Node)]
+    for node in sorted(nodes, key=lambda n: n.order):
+        if any(id(e.target) in wanted for e in node.edges):
+            wanted.add(id(node))
+    return wanted
+
+
+def _swept(
+    tensors: Sequence[Tensor],
+    cotangents: Sequence[Any],
+    inputs: Sequence[Tensor] | None,
+    create_graph: bool,
+    retain_graph: bool | None,
+) -> _Sweep:
+    sweep = _Sweep(create_graph, create_graph if retain_graph is None else retain_graph, inputs)
+    roots: list[tuple[Edge, Any]] = []
+    for x, ct in zip(tensors, cotangents, strict=True):
+        seed = _seed(x, ct)
+        edge = Edge(x, 0) if x.node is None else Edge(x.node, x.output)
+        roots.append((edge, seed if create_graph else seed.array))
+    with set_grad_enabled(create_graph), warnings_at_user_line():
+        sweep.run(roots)
+    return sweep
+
+
+def _seed(x: Tensor, given: Any) -> Tensor:
+    """The cotangent to start with."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"backward starts from tensors, not from {type(x).__name__}{at_line(user_line())}")
+    if not x.requires_grad:
+        raise RuntimeError(
+            f"this tensor ({x.array_type}) does not require a gradient and was not computed from one that does; make "
+            f"the leaf by tensor(..., requires_grad=True), and compute outside of no_grad(){at_line(user_line())}"
+        )
+    if given is None:
+        if x.size != 1:
+            raise RuntimeError(
+                f"backward of a tensor that is not one number ({x.array_type}) needs the gradient of what you want "
+                "with respect to it: write y.backward(gradient) with an array of the same shape, or reduce it first, "
+                f"say by y.sum().backward(){at_line(user_line())}"
+            )
+        if is_complex(x.dtype):
+            raise RuntimeError(
+                f"backward starts from a real number, not from {x.array_type}; take .real, .imag or abs() of it"
+                + at_line(user_line())
+            )
+        return Tensor.of(np.ones(x.shape, x.dtype)[()])
+    ct = as_tensor(given)
+    if ct.shape != x.shape:
+        raise RuntimeError(
+            f"the gradient of a tensor has its shape: {x.shape}, but one of shape {ct.shape} was given"
+            + at_line(user_line())
+        )
+    if is_complex(ct.dtype) and not is_complex(x.dtype):
+        raise RuntimeError(f"the gradient of a real tensor is real, not {ct.array_type}{at_line(user_line())}")
+    return ct if ct.dtype == x.dtype else ct.astype(x.dtype)  # type: ignore[attr-defined,no-any-return]
+
+
+def _as_list(x: Any) -> list[Any]:
+    return [x] if isinstance(x, Tensor) or not isinstance(x, list | tuple) else list(x)
+
+
+def _paired(tensors: Any, cotangents: Any, what: str) -> list[Any]:
+    """A cotangent, or None, for each tensor."""
+    count = len(_as_list(tensors))
+    if cotangents is None:
+        return [None] * count
+    # One tensor may come with its gradient, or with a sequence of one gradient.
+    is_sequence = isinstance(cotangents, tuple | list)
+    if isinstance(tensors, Tensor) and not (is_sequence and np.shape(cotangents[0]) == tensors.shape):
+        return [cotangents]
+    given = list(cotangents) if is_sequence else [cotangents]
+    if len(given) != count:
+        raise RuntimeError(f"{count} tensors need as many {what}, not {len(given)}{at_line(user_line())}")
+    return given
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradient of tensors with respect to the leaves of their graph to the `grad` of these.
+
+    Args:
+        tensors: one tensor, or several, whose gradients are added.
+        grad_tensors: for each, the gradient of what is wanted with respect to it, of its shape; may be left out, or
+            None, for a tensor of one element.
+        retain_graph: keep the graph for another time; by default only where `create_graph`.
+        create_graph: record the way back, so that the gradients can be differentiated.
+        inputs: the tensors whose `grad` is wanted; all leaves by default.
+
+    Raises:
+        RuntimeError: a tensor requires no gradient, or has several elements and no gradient is given; the graph has
+            been freed, or a value that it needs has been changed in place.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0], requires_grad=True)
+        >>> ft.autograd.backward((x * x).sum())
+        >>> x.grad
+        tensor([2., 4.])
+    """
+    targets = None if inputs is None else _checked_inputs(_as_list(inputs))
+    roots = _as_list(tensors)
+    sweep = _swept(roots, _paired(tensors, grad_tensors, "grad_tensors"), targets, create_graph, retain_graph)
+    reached = [x for x, _ in sweep.leaves.values()] if targets is None else targets
+    with set_grad_enabled(create_graph):
+        for x in reached:
+            gradient = sweep.gradient(x)
+            if gradient is not None:
+                before = x.grad
+                x.grad = gradient if before is None else as_tensor(np.add(before, gradient))
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of tensors with respect to others, without touching any `grad`.
+
+    Args:
+        outputs: one tensor, or several, whose gradients are added.
+        inputs: the tensors to differentiate with respect to: leaves, or tensors on the way.
+        grad_outputs: for each output, the gradient of what is wanted with respect to it, of its shape; may be left out,
+            or None, for a tensor of one element.
+        retain_graph: keep the graph for another time; by default only where `create_graph`.
+        create_graph: record the way back, so that the gradients can be differentiated.
+        allow_unused: give None for an input that the outputs do not depend on, in place of an error.
+        materialize_grads: give zeros for such an input.
+
+    Returns:
+        A tuple with one gradient for each input.
+
+    Raises:
+        RuntimeError: as `backward`; or an input is not used.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor(3.0, requires_grad=True)
+        >>> (first,) = ft.autograd.grad(x**3, x, create_graph=True)
+        >>> ft.autograd.grad(first, x)
+        (tensor(18.),)
+    """
+    targets = _checked_inputs(_as_list(inputs))
+    roots = _as_list(outputs)
+    sweep = _swept(roots, _paired(outputs, grad_outputs, "grad_outputs"), targets, create_graph, retain_graph)
+    gradients: list[Tensor | None] = []
+    with set_grad_enabled(create_graph):
+        for index, x in enumerate(targets):
+            gradient = sweep.gradient(x)
+            if gradient is None and materialize_grads:
+                gradient = Tensor.of(np.zeros(x.shape, x.dtype))
+            if gradient is None and not allow_unused:
+                raise RuntimeError(
+                    f"the outputs do not depend on input {index} ({x.array_type}); leave it out, or write "
+                    f"allow_unused=True to get None for it{at_line(user_line())}"
+                )
+            gradients.append(gradient)
+    return tuple(gradients)
+
+
+def _checked_inputs(inputs: Sequence[Any]) -> list[Tensor]:
+    if not inputs:
+        raise RuntimeError(f"inputs is empty: there is nothing to differentiate with respect to{at_line(user_line())}")
+    for index, x in enumerate(inputs):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"input {index} is no tensor but of type {type(x).__name__}{at_line(user_line())}")
+        if not x.requires_grad:
+            raise RuntimeError(
+                f"input {index} ({x.array_type}) does not require a gradient; write requires_grad=True when it is made"
+                + at_line(user_line())
+            )
+    return list(inputs)

@@ -1,0 +1,243 @@
+"""How cotangents go back through one operation, derived from its program by the reverse transformation of the core.
+
+That transformation gives two programs: one computes the values and residuals, the other is linear and takes residuals
+and cotangents.  There are two ways to have the residuals when they are needed:
+
+* Of an operation of NumPy, arguments and results are kept, as far as they are needed, and the residuals computed from
+  these again.  Most of them are alive anyway, so a graph holds little of its own.
+* A whole program, such as a loop, is run in the form that returns its residuals beside its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.interpret import inline
+from ..core.program import Atom, Const, Program, Var, literal, needed_eqns
+from ..core.straightline import function_of
+from ..core.trace import Builder, Tracer, building
+from ..core.types import is_inexact
+from ..transforms.differentiate import linearize
+from ..transforms.simplify import simplify
+from ..transforms.transpose import transpose
+
+Flags = tuple[bool, ...]
+Function = Callable[..., list[Any]]
+Run = Callable[[Program, Sequence[Any]], list[Any]]
+
+
+class Pull:
+    """The way back through an operation from the cotangents of some of its results.
+
+    Attributes:
+        program: some of what is kept, then cotangents -> cotangents of the active arguments that get one.
+        takes: which of the kept values the program takes, by their numbers; then by where they stand.
+        in_active: which of the active arguments get a cotangent.
+        is_fresh: for each cotangent that comes out, whether it is an array of its own.
+    """
+
+    __slots__ = ("_function", "in_active", "is_fresh", "program", "takes")
+
+    def __init__(self, program: Program, takes: Sequence[int], in_active: Flags, run: Run | None = None) -> None:
+        self.program = program
+        self.takes = tuple(takes)
+        self.in_active = in_active
+        self._function: Function | None = None if run is None else lambda *args: run(program, args)
+        fresh = {v for q in program.eqns if not q.primitive.aliases for v in q.outputs}
+        self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """Run on NumPy arrays; results may share memory with what is given."""
+        function = self._function
+        if function is None:
+            function = self._function = function_of(self.program, fresh=False)
+        return function(*args)
+
+
+class Derivative:
+    """What an operation does with cotangents, where a gradient is asked for with respect to its active arguments.
+
+    What is kept is numbered: arguments first, then results, then what else there is.
+
+    Attributes:
+        program: the operation.
+        active: which arguments are active.
+        out_active: which results depend on an active argument.
+        inputs: which arguments are kept.
+        outputs: which results are kept.
+        extras: what computes what else is kept; None where that is nothing.
+
+    Args:
+        program: the operation.
+        active: which arguments are active.
+        run: what runs programs on arrays; the NumPy evaluator by default.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    extras: Function | None
+
+    def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
+        self.program = program
+        self._run = run
+        self.active = active
+        self._parts = linearize(program, active)
+        self.out_active = self._parts.out_active
+        self._pulls: dict[Flags, Pull] = {}
+        self._recorded: dict[Flags, Pull] = {}
+
+    def pull(self, present: Flags) -> Pull:
+        """The way back from the cotangents of the results flagged in `present`, which are among the active ones."""
+        found = self._pulls.get(present)
+        if found is None:
+            found = self._pulls[present] = self._pull(present)
+            found.takes = self._positions(found.takes)
+        return found
+
+    def _positions(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Where values that are kept stand among these."""
+        count, end = len(self.program.inputs), len(self.program.inputs) + len(self.program.outputs)
+        kept = [*self.inputs, *(count + j for j in self.outputs)]
+        return tuple(kept.index(i) if i < end else len(kept) + i - end for i in numbers)
+
+    def _pull(self, present: Flags) -> Pull:
+        raise NotImplementedError
+
+    def from_arguments(self, present: Flags) -> Pull:
+        """The way back from arguments and results alone, so that it can itself be differentiated."""
+        found = self._recorded.get(present)
+        if found is None:
+            program, in_active = self._composed(present)
+            found = _restricted(program, len(program.inputs) - present.count(True), in_active)
+            found.takes = self._positions(found.takes)
+            self._recorded[present] = found
+        return found
+
+    def _transposed(self, present: Flags) -> tuple[Program, Flags]:
+        """The linear program backwards: residuals, then cotangents -> cotangents."""
+        parts = self._parts
+        linear = (False,) * parts.residual_count + (True,) * self.active.count(True)
+        turned = transpose(parts.linear, linear, tuple(p for p, a in zip(present, self.out_active, strict=True) if a))
+        return simplify(turned.program), turned.in_active
+
+    def _composed(self, present: Flags) -> tuple[Program, Flags]:
+        """Arguments, results, then cotangents -> cotangents: residuals are computed from what is given."""
+        linear, in_active = self._transposed(present)
+        values, types = self._parts.values, self.program.out_types
+        count, given = len(types), len(self.program.inputs) + len(types)
+        builder = Builder([*self.program.in_types, *types, *(t for t, p in zip(types, present, strict=True) if p)])
+        with building(builder):
+            inputs = builder.inputs()
+            known: dict[Atom, Tracer] = dict(zip(values.inputs, inputs, strict=False))
+            for atom, y in zip(values.outputs[:count], inputs[len(known) : given], strict=True):
+                known.setdefault(atom, y)
+            uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
+            residuals = values.outputs[count:]
+            wanted = [a for a, v in zip(residuals, linear.inputs, strict=False) if v in uses and a not in known]
+            for eqn in needed_eqns(values.eqns, wanted, known):
+                operands = [Tracer(builder, a) if isinstance(a, Const) else known[a] for a in eqn.operands]
+                for var, result in zip(eqn.outputs, builder.repeat(eqn, operands), strict=True):
+                    known.setdefault(var, result)
+            for atom in residuals:
+                # What the linear program does not use is not computed either.
+                known.setdefault(atom, Tracer(builder, atom if isinstance(atom, Const) else literal(0, atom.type)))
+            cotangents = inline(linear, [*(known[a] for a in residuals), *inputs[given:]])
+            return simplify(builder.finish(cotangents, f"pull({self.program.name})")), in_active
+
+
+class OfCall(Derivative):
+    """The derivative of one call of NumPy: arguments and results are kept, and masks in place of larger arguments."""
+
+    def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
+        super().__init__(program, active, run)
+        self._full, self._in_active = self._composed(self.out_active)
+        count = len(program.inputs)
+        given = self._full.inputs[: count + len(program.outputs)]
+        masks = _masks(self._full, given) if self.out_active.count(True) == 1 else []
+        self._masks = masks
+        self.extras = (
+            function_of(Program("masks", given, needed_eqns(self._full.eqns, masks), masks)) if masks else None
+        )
+        used = _used(self._full, given, masks)
+        self.inputs = tuple(i for i in range(count) if given[i] in used)
+        self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
+
+    def _pull(self, present: Flags) -> Pull:
+        count = len(self.program.inputs) + len(self.program.outputs)
+        if present == self.out_active:
+            program, in_active = self._full, self._in_active
+        else:
+            program, in_active = self._composed(present)
+        cotangents = program.inputs[count:]
+        inputs = [*program.inputs[:count], *self._masks]
+        eqns = needed_eqns(program.eqns, program.outputs, {*inputs, *cotangents})
+        return _restricted(Program(program.name, [*inputs, *cotangents], eqns, program.outputs), len(inputs), in_active)
+
+
+class OfProgram(Derivative):
+    """The derivative of a whole program, which is run in the form `forward` that returns residuals behind the results.
+
+    Attributes:
+        forward: arguments -> results, then residuals.
+    """
+
+    def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
+        super().__init__(program, active, run)
+        linear, self._in_active = self._transposed(self.out_active)
+        count = len(program.outputs)
+        uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
+        self._is_used = [v in uses for v in linear.inputs[: self._parts.residual_count]]
+        values = self._parts.values
+        residuals = [a for a, u in zip(values.outputs[count:], self._is_used, strict=True) if u]
+        self.forward = simplify(
+            Program(program.name, values.inputs, values.eqns, [*values.outputs[:count], *residuals])
+        )
+        # Arguments are kept for derivatives of the derivative only, which start from them.
+        self.inputs = tuple(range(len(program.inputs)))
+        self.outputs = tuple(range(count))
+        self.extras = None
+
+    def _pull(self, present: Flags) -> Pull:
+        linear, in_active = self._transposed(present)
+        count = self._parts.residual_count
+        kept = [v for v, u in zip(linear.inputs[:count], self._is_used, strict=True) if u]
+        start = len(self.program.inputs) + len(self.program.outputs)
+        program = Program(f"pull({self.program.name})", [*kept, *linear.inputs[count:]], linear.eqns, linear.outputs)
+        pull = _restricted(program, len(kept), in_active)
+        return Pull(pull.program, [start + i for i in pull.takes], in_active, self._run)
+
+
+def _restricted(program: Program, count: int, in_active: Flags) -> Pull:
+    """The way back by a program of which only those of the first `count` inputs stay that it uses."""
+    used = {a for q in program.eqns for a in q.operands} | set(program.outputs)
+    takes = [i for i, v in enumerate(program.inputs[:count]) if v in used]
+    inputs = [*(program.inputs[i] for i in takes), *program.inputs[count:]]
+    return Pull(Program(program.name, inputs, program.eqns, program.outputs), takes, in_active)
+
+
+def _used(program: Program, given: Sequence[Var], masks: Sequence[Var]) -> set[Var]:
+    """Which of the variables `given` are needed where `masks` are kept."""
+    eqns = needed_eqns(program.eqns, program.outputs, {*program.inputs, *masks})
+    used = {a for q in eqns for a in q.operands} | set(program.outputs)
+    return {v for v in (*given, *masks) if v in used}
+
+
+def _masks(program: Program, given: Sequence[Var]) -> list[Var]:
+    """Booleans to be kept because they take less memory than the arguments from which they are computed.
+
+    Arguments and results count half, since something else may keep them alive.
+    """
+
+    def price(masks: list[Var]) -> float:
+        return sum(v.type.nbytes * (1.0 if v in masks else 0.5) for v in _used(program, given, masks))
+
+    masks: list[Var] = []
+    candidates = [v for q in program.eqns for v in q.outputs if not is_inexact(v.type.dtype) and v.type.nbytes]
+    while candidates:
+        best = min(candidates, key=lambda v: price([*masks, v]))
+        if price([*masks, best]) >= price(masks):
+            break
+        masks.append(best)
+        candidates.remove(best)
+    return masks

@@ -1,0 +1,483 @@
+"""What a tensor can do by itself: Python's operators, the methods of a NumPy array, and names known from elsewhere."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..numpy.dispatch import TABLE
+from ..numpy.promotion import is_number
+from .backward import backward
+from .operations import PLACE, Call, Static, node_name
+from .recording import apply, change
+from .tensor import Tensor
+from .windows import Path, Step
+
+_BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+_COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+_UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
+_METHODS = (
+    "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
+    "round", "conj", "conjugate", "repeat", "take", "squeeze", "swapaxes", "diagonal", "trace", "dot", "argsort",
+    "argpartition", "searchsorted", "nonzero", "ravel", "choose", "compress", "reshape", "transpose", "flatten",
+    "astype",
+)  # fmt: skip
+_IN_PLACE_METHODS = ("fill", "sort", "put")
+_ATTRIBUTES = ("T", "mT", "real", "imag")
+# Functions of one array, or of one array and another operand, that are methods as well; with an underscore behind
+# their names, they work in place.
+_UFUNC_METHODS = {
+    name: getattr(np, name)
+    for name in (
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "reciprocal", "sin", "cos", "tan",
+        "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "floor", "ceil", "trunc",
+        "sign", "add", "subtract", "multiply", "divide", "negative", "absolute", "power", "maximum", "minimum",
+        "remainder", "arctan2", "hypot", "logaddexp", "heaviside", "fmod", "copysign", "isfinite", "isnan", "isinf",
+        "logical_and", "logical_or", "logical_xor", "logical_not", "equal", "not_equal", "less", "less_equal",
+        "greater", "greater_equal", "matmul",
+    )
+} | {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "atan2": np.arctan2, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mm": np.matmul,
+    "bmm": np.matmul, "neg": np.negative, "abs": np.absolute, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "mv": np.matmul,
+}  # fmt: skip
+# Other names of arguments.
+_RENAMED = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
+    name = node_name(ufunc.__name__)
+
+    def call(*operands: Any, **options: Any) -> Any:
+        for x in operands:
+            if not _is_operand(x):
+                return NotImplemented
+        return apply(ufunc, operands, options, name)
+
+    call.__name__ = ufunc.__name__
+    call.__doc__ = f"`numpy.{ufunc.__name__}`."
+    return call
+
+
+def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: call(other, self)
+
+
+def _power(self: Any, other: Any) -> Any:
+    """`self ** other`, for which NumPy has shorter ways than `numpy.power`."""
+    if not (_is_operand(self) and _is_operand(other)):
+        return NotImplemented
+    return apply(operator.pow, (self, other), {}, "Pow")
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
+    """An in-place operator."""
+    name = node_name(ufunc.__name__)
+
+    def assign(self: Tensor, *others: Any) -> Tensor:
+        change(ufunc, self, (PLACE, *others), {"out": PLACE}, name)
+        return self
+
+    assign.__doc__ = f"`numpy.{ufunc.__name__}` in place."
+    return assign
+
+
+def _getitem(self: Tensor, index: Any) -> Any:
+    return apply(operator.getitem, (self, _plain_index(index)), {}, "Index")
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    index = _plain_index(index)
+    if isinstance(value, Tensor) and value.window is not None and _is_at(value, self, index):
+        # `x[i] += v` has changed x through the view x[i] already, and then assigns the view to x[i].
+        return
+    change(operator.setitem, self, (PLACE, index, value), {}, "IndexPut")
+
+
+def _plain_index(index: Any) -> Any:
+    """An index in which a list is an array, as NumPy takes it."""
+    if isinstance(index, tuple):
+        return tuple(_plain_index(i) if isinstance(i, list) else i for i in index)
+    if isinstance(index, list) and not _holds_tensor(index):
+        return np.asarray(index) if index else np.zeros(0, np.intp)
+    return index
+
+
+def _holds_tensor(items: list[Any]) -> bool:
+    return any(isinstance(i, Tensor) or (isinstance(i, list) and _holds_tensor(i)) for i in items)
+
+
+def _is_at(view: Tensor, base: Tensor, index: Any) -> bool:
+    window = view.window
+    assert window is not None
+    call = Call(operator.getitem, (base, index), {})
+    if window.path is None or call.key is None or len(call.leaves) != 1:
+        return False
+    step = Step(call, None)
+    if base.window is None:
+        return window.base is base and window.path == Path(step)
+    return (
+        window.base is base.window.base and base.window.path is not None and window.path == base.window.path.then(step)
+    )
+
+
+def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """`__array_ufunc__`: a NumPy ufunc was called with a tensor among its operands."""
+    if any(x.__class__ is Tracer for x in inputs):
+        return NotImplemented
+    if method == "__call__":
+        return apply(ufunc, inputs, kwargs, node_name(ufunc.__name__))
+    name = f"{node_name(ufunc.__name__)}{method.capitalize()}"
+    function = getattr(ufunc, method)
+    if method == "at":
+        return change(function, inputs[0], (PLACE, *inputs[1:]), kwargs, name)
+    return apply(function, inputs, kwargs, name)
+
+
+def _array_function(self: Tensor, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+    """`__array_function__`: a NumPy function was called with a tensor among its arguments."""
+    if any(issubclass(t, Tracer) for t in types):
+        return NotImplemented
+    return apply(function, args, kwargs, node_name(function.__name__))
+
+
+class _Method(Static):
+    """A method of arrays, by its name, as a function."""
+
+    __slots__ = ("__name__",)
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, self.__name__)(*args, **kwargs)
+
+
+class _Setting(_Method):
+    """Assignment to an attribute of arrays, by its name, as a function."""
+
+    __slots__ = ()
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        setattr(x, self.__name__, *args)
+
+
+class _Attribute(_Method):
+    """An attribute of arrays, by its name, as a function."""
+
+    __slots__ = ()
+
+    def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, self.__name__)
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, Tensor | np.ndarray | list | tuple) or is_number(x)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function, node = _Method(name), node_name(name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_RENAMED.get(k, k): v for k, v in kwargs.items()}
+        return apply(function, (self, *args), kwargs, node)
+
+    method.__doc__ = f"`numpy.ndarray.{name}`."
+    return method
+
+
+def _changing_method(name: str) -> Callable[..., Any]:
+    function, node = _Method(name), node_name(name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> None:
+        change(function, self, (PLACE, *args), kwargs, node)
+
+    method.__doc__ = f"`numpy.ndarray.{name}`, in place."
+    return method
+
+
+def _attribute(name: str) -> property:
+    function, node = _Attribute(name), node_name(name)
+    setting = _Setting(name)
+
+    def assign(self: Tensor, value: Any) -> None:
+        change(setting, self, (PLACE, value), {}, "IndexPut")
+
+    return property(
+        lambda self: apply(function, (self,), {}, node),
+        assign if name in ("real", "imag") else None,
+        doc=f"`numpy.ndarray.{name}`.",
+    )
+
+
+# Python's numbers and containers
+
+
+def _only(self: Tensor, what: str) -> Any:
+    if self.size != 1:
+        raise ValueError(
+            f"only a tensor of one element has {what}, not {self.array_type}; use .any(), .all() or .tolist()"
+            + at_line(user_line())
+        )
+    return self.item()
+
+
+def _len(self: Tensor) -> int:
+    if not self.ndim:
+        raise TypeError(f"len() of a tensor without axes{at_line(user_line())}")
+    return self.shape[0]
+
+
+def _iter(self: Tensor) -> Iterator[Any]:
+    if not self.ndim:
+        raise TypeError(f"iteration over a tensor without axes{at_line(user_line())}")
+    return (_getitem(self, i) for i in range(self.shape[0]))
+
+
+def _repr(self: Tensor) -> str:
+    text = np.array2string(np.asarray(self.array), separator=", ", prefix="tensor(")
+    if self.dtype not in (np.float64, np.int64, np.bool_, np.complex128):
+        text += f", dtype={self.dtype}"
+    if self.requires_grad:
+        text += f", grad_fn={self.node!r}" if self.node is not None else ", requires_grad=True"
+    return f"tensor({text})"
+
+
+def _format(self: Tensor, spec: str) -> str:
+    return format(self.item(), spec) if spec and self.size == 1 else repr(self)
+
+
+def _copy(self: Tensor) -> Any:
+    """A copy with memory of its own, through which gradients flow."""
+    return apply(_Method("copy"), (self,), {}, "Clone")
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self.node is not None and self.requires_grad:
+        raise RuntimeError(
+            "only a leaf can be copied with what it is part of; write x.clone() or x.detach().clone()"
+            + at_line(user_line())
+        )
+    found = memo[id(self)] = _unpickled(self.array.copy(), bool(self.asked))
+    if self.grad is not None:
+        found.grad = _deepcopy(self.grad, memo)
+    return found
+
+
+def _reduce(self: Tensor) -> Any:
+    if self.node is not None and self.requires_grad:
+        raise RuntimeError(f"only a leaf can be pickled; write x.detach(){at_line(user_line())}")
+    return _unpickled, (np.asarray(self.array), bool(self.asked))
+
+
+def _unpickled(array: Any, requires_grad: bool) -> Tensor:
+    found = Tensor.of(array)
+    return found.requires_grad_() if requires_grad else found
+
+
+def _backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor with respect to the leaves of its graph to their `grad`.
+
+    Args:
+        gradient: the gradient of what is wanted with respect to this tensor, of its shape; may be left out if that has
+            one element.
+        retain_graph: keep the graph for another time; by default only where `create_graph`.
+        create_graph: record the way back, so that the gradients can be differentiated.
+        inputs: the tensors whose `grad` is wanted; all leaves by default.
+
+    Raises:
+        RuntimeError: as `ftrans.autograd.backward`.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).backward([1.0, 10.0])
+        >>> x.grad
+        tensor([ 2., 40.])
+    """
+    backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+
+# Names known from elsewhere
+
+
+def _norm(self: Tensor, p: Any = None, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """`numpy.linalg.norm`; by default the root of the sum of squares of all elements."""
+    kwargs = {"ord": p, "axis": dim, "keepdims": keepdim} | kwargs
+    whole = self.reshape(-1) if kwargs["axis"] is None and kwargs["ord"] is None else self  # type: ignore[attr-defined]
+    return np.linalg.norm(whole, **kwargs)
+
+
+def _to(self: Tensor, dtype: Any) -> Any:
+    """The tensor in another dtype, or itself where it has this dtype."""
+    return self if np.dtype(dtype) == self.dtype else self.astype(dtype)  # type: ignore[attr-defined]
+
+
+def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Any:
+    """`numpy.clip`."""
+    return np.clip(self, min, max)
+
+
+def _relu(x: Any) -> Any:
+    """`x` where it is positive, else 0; at 0 the derivative is 0.  NaN stays NaN."""
+    zero = x.dtype.type(0)
+    # The values are equal, but the faster form has the mean of both sides as its derivative at 0.
+    return TABLE[np.where](x <= zero, zero, x) if x.__class__ is Tracer else np.maximum(x, zero)
+
+
+def _zero(self: Tensor) -> Tensor:
+    """Set all elements to zero, in place."""
+    return _filled(self, 0)
+
+
+def _filled(self: Tensor, value: Any) -> Tensor:
+    """Set all elements, in place."""
+    self.fill(value)  # type: ignore[attr-defined]
+    return self
+
+
+def _copied(self: Tensor, source: Any) -> Tensor:
+    """Take over the values of another tensor or array, in place."""
+    change(operator.setitem, self, (PLACE, Ellipsis, source), {}, "Copy")
+    return self
+
+
+def _view(self: Tensor, *shape: Any) -> Any:
+    """The same elements in another shape."""
+    return self.reshape(*shape)  # type: ignore[attr-defined]
+
+
+def _flat_item(x: Any, index: Any) -> Any:
+    return x.flat[index]
+
+
+def _set_flat_item(x: Any, index: Any, value: Any) -> None:
+    x.flat[index] = value
+
+
+class _Flat:
+    """`x.flat`: the elements in row-major order, to be read and assigned to by index."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._x = x
+
+    def __len__(self) -> int:
+        return self._x.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._x.reshape(-1))  # type: ignore[attr-defined]
+
+    def __getitem__(self, index: Any) -> Any:
+        return apply(_flat_item, (self._x, _plain_index(index)), {}, "Index")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        change(_set_flat_item, self._x, (PLACE, _plain_index(index), value), {}, "IndexPut")
+
+
+def _set_flat(self: Tensor, value: Any) -> None:
+    self.flat[:] = value  # type: ignore[attr-defined]
+
+
+def _astype(dtype: Any) -> Callable[[Tensor], Any]:
+    return lambda self: _to(self, dtype)
+
+
+def install() -> None:
+    """Give `Tensor` its operators and methods."""
+    divided = _elementwise(np.divmod)
+    methods: dict[str, Any] = {
+        "__array_ufunc__": _array_ufunc,
+        "__array_function__": _array_function,
+        "__array_priority__": 50.0,
+        "__bool__": lambda self: bool(_only(self, "a truth value")),
+        "__int__": lambda self: int(_only(self, "an integer")),
+        "__index__": lambda self: operator.index(_only(self, "an index")),
+        "__float__": lambda self: float(_only(self, "a value as a float")),
+        "__complex__": lambda self: complex(_only(self, "a value as a complex number")),
+        "__len__": _len,
+        "__iter__": _iter,
+        "__contains__": lambda self, value: bool((self == value).any()),
+        "__hash__": object.__hash__,
+        "__repr__": _repr,
+        "__format__": _format,
+        "__getitem__": _getitem,
+        "__setitem__": _setitem,
+        "__copy__": _copy,
+        "__deepcopy__": _deepcopy,
+        "__reduce__": _reduce,
+        "__round__": lambda self, digits=None: self.round(digits) if digits is not None else self.round().long(),
+        "__divmod__": divided,
+        "__rdivmod__": _reflected(divided),
+        "backward": _backward,
+        "clone": _copy,
+        "copy": _copy,
+        "norm": _norm,
+        "to": _to,
+        "type": _to,
+        "float": _astype(np.float32),
+        "double": _astype(np.float64),
+        "int": _astype(np.int32),
+        "long": _astype(np.int64),
+        "bool": _astype(np.bool_),
+        "clamp": _clamp,
+        "zero_": _zero,
+        "fill_": _filled,
+        "copy_": _copied,
+        "view": _view,
+        "dim": lambda self: self.ndim,
+        "numel": lambda self: self.size,
+        "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of one element."),
+        "nbytes": property(lambda self: self.array_type.nbytes, doc="Bytes of all elements."),
+        "flat": property(_Flat, _set_flat, doc="`numpy.ndarray.flat`."),
+        "t": lambda self: self.T,
+        "contiguous": lambda self: self,
+        "cpu": lambda self: self,
+        "permute": lambda self, *axes: self.transpose(*axes),
+        "unsqueeze": lambda self, dim: np.expand_dims(self, dim),
+        "expand": lambda self, *shape: np.broadcast_to(self, shape[0] if isinstance(shape[0], tuple) else shape),
+        "sigmoid": lambda self: 1 / (1 + np.exp(-self)),
+        "relu": lambda self: apply(_relu, (self,), {}, "Relu"),
+    }
+    for name, ufunc in _BINARY.items():
+        methods[f"__{name}__"] = _power if ufunc is np.power else _elementwise(ufunc)
+        methods[f"__r{name}__"] = _reflected(methods[f"__{name}__"])
+        methods[f"__i{name}__"] = _in_place(ufunc)
+    methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (_COMPARISONS | _UNARY).items()}
+    for name, ufunc in _UFUNC_METHODS.items():
+        methods[name] = _elementwise(ufunc)
+        if ufunc.types[0][-1] != "?" and ufunc is not np.matmul:
+            methods[f"{name}_"] = _in_place(ufunc)
+    methods |= {name: _method(name) for name in _METHODS}
+    methods |= {name: _changing_method(name) for name in _IN_PLACE_METHODS}
+    methods |= {name: _attribute(name) for name in _ATTRIBUTES}
+    for name, method in methods.items():
+        setattr(Tensor, name, method)

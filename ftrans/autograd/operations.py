@@ -1,0 +1,295 @@
+"""Operations: calls of NumPy as programs, found again by what is called and by the types of what it is given.
+
+A call on tensors runs NumPy itself, at once.  Where it has to be recorded, its program is wanted as well.  So the
+function is traced once for each kind of call: tensors and arrays are inputs of the program, and what else is given
+(axes, flags, slices, numbers) belongs to the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api.call import trace_flat
+from ..core import tree
+from ..core.eager import Eager
+from ..core.program import Eqn, Program
+from ..core.trace import Tracer
+from ..core.types import ArrayType, type_of
+from ..numpy.promotion import asarray
+from .derivation import Derivative, Flags, OfCall, OfProgram, Run
+
+# Numbers of Python belong to the kind of call until a call has been seen with so many of them.
+_MOST_NUMBERS = 4
+_MOST_OPERATIONS = 10_000
+_NUMBERS = (float, int, complex)
+_NODE_NAMES = {
+    "multiply": "Mul", "subtract": "Sub", "divide": "Div", "power": "Pow", "negative": "Neg", "absolute": "Abs",
+    "getitem": "Index", "setitem": "IndexPut",
+}  # fmt: skip
+
+
+class Operation:
+    """One kind of operation: its program, and what follows from it.
+
+    Attributes:
+        name: what nodes of it are called in print.
+        program: what varies from call to call -> results; of a call that changes arguments, their new values instead.
+        mutated: which of the arguments it changes in place.
+        takes_numbers: whether the numbers among the arguments are inputs, behind the arrays.
+        constants: values of the program's further inputs.
+    """
+
+    __slots__ = ("_derivatives", "_make", "_run", "constants", "mutated", "name", "program", "takes_numbers")
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        make: type[Derivative] = OfCall,
+        mutated: tuple[int, ...] = (),
+        takes_numbers: bool = False,
+        constants: Sequence[Any] = (),
+        run: Run | None = None,
+    ) -> None:
+        self.name = name
+        self.program = program
+        self.mutated = mutated
+        self.takes_numbers = takes_numbers
+        self.constants = tuple(constants)
+        self._make = make
+        self._run = run
+        self._derivatives: dict[Flags, Derivative] = {}
+
+    def derivative(self, active: Flags) -> Derivative:
+        """How cotangents go back to the arguments flagged as active."""
+        found = self._derivatives.get(active)
+        if found is None:
+            found = self._derivatives[active] = self._make(self.program, active, self._run)
+        return found
+
+    def numbers(self, call: Call) -> list[Any]:
+        """The numbers of a call that are among the arguments of the program."""
+        return [cls(x) for cls, x in call.numbers] if self.takes_numbers else []
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether its arguments are those of the call, and its result is one array with memory of its own."""
+        outputs = self.program.outputs
+        if self.takes_numbers or self.constants or self.mutated or len(outputs) != 1:
+            return False
+        return any(outputs[0] in q.outputs and not q.primitive.aliases for q in self.program.eqns)
+
+
+def operation_of(program: Program, run: Run | None) -> Operation:
+    """A whole program as an operation, whose programs `run` runs; the NumPy evaluator by default."""
+    return program.derive(("operation", run), lambda: Operation(node_name(program.name), program, OfProgram, run=run))
+
+
+def node_name(name: str) -> str:
+    """The name of nodes for a function or program: `Mul` for multiply."""
+    if name in _NODE_NAMES:
+        return _NODE_NAMES[name]
+    words = "".join(c if c.isalnum() else "_" for c in name).split("_")
+    return "".join(word[:1].upper() + word[1:] for word in words) or "Program"
+
+
+class Call:
+    """A call of a function, taken apart.
+
+    Attributes:
+        leaves: the tensors and arrays among the arguments, of which only the types belong to the kind.
+        numbers: the numbers of Python among them, each with its class.
+        key: the rest; None where it cannot be hashed or may hide more, as functions do.
+    """
+
+    __slots__ = ("args", "function", "key", "kwargs", "leaves", "numbers")
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.leaves: list[Any] = []
+        self.numbers: list[Any] = []
+        key: list[Any] = [function]
+        is_plain = all([self._enter(x, key) for x in args])
+        for name, x in kwargs.items():
+            key.append(name)
+            is_plain = self._enter(x, key) and is_plain
+        self.key = tuple(key) if is_plain else None
+
+    def _enter(self, x: Any, key: list[Any]) -> bool:
+        """Add an argument to the key; return whether that says all of it."""
+        cls = x.__class__
+        if is_array(x):
+            self.leaves.append(x)
+            key.append(x.array_type if isinstance(x, Eager) else type_of(x))  # type: ignore[attr-defined]
+        elif cls in _NUMBERS:
+            # Zeros differ in sign, which equality does not see.
+            self.numbers.append((cls, x or str(x)))
+            key.append(cls)
+        elif x is None or cls is str or cls is bool:
+            key.append((cls, x))
+        elif cls is tuple or cls is list:
+            key.append((cls, len(x)))
+            return all([self._enter(y, key) for y in x])
+        elif cls is slice:
+            key.append(cls)
+            return all([self._enter(y, key) for y in (x.start, x.stop, x.step)])
+        elif cls is dict:
+            key.append((cls, *x))
+            return all([self._enter(y, key) for y in x.values()])
+        elif isinstance(x, Static):
+            key.append(x)
+        elif callable(x) and not isinstance(x, type | np.ufunc):
+            return False
+        else:
+            try:
+                hash(x)
+            except TypeError:
+                return False
+            key.append((cls, x))
+        return True
+
+    def emptied(self) -> tuple[Any, ...]:
+        """Positional and keyword arguments with `PLACE` for each tensor and array, to be kept."""
+        return mapped((self.args, self.kwargs), lambda x: PLACE if is_array(x) else x)  # type: ignore[no-any-return]
+
+    def with_arrays(self, arrays: Sequence[Any], numbers: Sequence[Any] | None = None) -> Any:
+        """The result of the same call with other arrays, and perhaps other numbers."""
+        left, left_numbers = iter(arrays), iter(numbers or ())
+
+        def replaced(x: Any) -> Any:
+            if is_array(x):
+                return next(left)
+            return next(left_numbers) if numbers is not None and x.__class__ in _NUMBERS else x
+
+        args, kwargs = mapped((self.args, self.kwargs), replaced)
+        return self.function(*args, **kwargs)
+
+
+class Static:
+    """Base class of arguments that are part of the kind of call: they are equal if they do the same."""
+
+    __slots__ = ()
+
+
+PLACE = Static()
+
+
+def filled(arguments: Any, x: Any) -> Any:
+    """Arguments with `x` at each `PLACE`."""
+    return mapped(arguments, lambda y: x if y is PLACE else y)
+
+
+def is_array(x: Any) -> bool:
+    """Whether an argument is a tensor or an array."""
+    return isinstance(x, Eager | np.generic) or (isinstance(x, np.ndarray) and x.dtype != object)
+
+
+def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
+    """`x` with `f` applied to what lies in its tuples, lists, slices and dicts."""
+    cls = x.__class__
+    if cls is tuple or cls is list:
+        return cls([mapped(y, f) for y in x])
+    if cls is slice:
+        return slice(mapped(x.start, f), mapped(x.stop, f), mapped(x.step, f))
+    if cls is dict:
+        return {name: mapped(y, f) for name, y in x.items()}
+    return f(x)
+
+
+class _Kind:
+    """Calls that differ in numbers only.
+
+    Attributes:
+        exact: their operations, by these numbers.
+        general: an operation that takes the numbers as arguments; None if it was not needed yet, False if it cannot be.
+    """
+
+    __slots__ = ("exact", "general")
+
+    def __init__(self) -> None:
+        self.exact: dict[Any, Operation] = {}
+        self.general: Operation | bool | None = None
+
+
+class _Cache:
+    """The operations that are known, thrown away together when there are too many."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[Any, _Kind] = {}
+        self.count = 0
+
+    def kind(self, key: Any) -> _Kind:
+        """The kind for a key."""
+        if self.count > _MOST_OPERATIONS:
+            self.kinds, self.count = {}, 0
+        found = self.kinds.get(key)
+        if found is None:
+            found = self.kinds[key] = _Kind()
+        return found
+
+
+_cache = _Cache()
+
+
+def operation_for(call: Call, name: str) -> Operation:
+    """The operation that a call is."""
+    if call.key is None:
+        return _traced(call, name, False)[0]
+    kind = _cache.kind(call.key)
+    numbers = tuple(call.numbers)
+    found = kind.exact.get(numbers)
+    if found is not None:
+        return found
+    if numbers and len(kind.exact) >= _MOST_NUMBERS and kind.general is not False:
+        if kind.general is None:
+            kind.general = _general(call, name)
+        if isinstance(kind.general, Operation):
+            return kind.general
+    operation, is_for_all = _traced(call, name, False)
+    if is_for_all:
+        kind.exact[numbers] = operation
+        _cache.count += 1
+    return operation
+
+
+def _general(call: Call, name: str) -> Operation | bool:
+    """The operation that takes the numbers of a call as arguments, or False where they decide what it is."""
+    try:
+        operation, is_for_all = _traced(call, name, True)
+    except (TypeError, ValueError, IndexError):
+        return False
+    return operation if is_for_all else False
+
+
+def _traced(call: Call, name: str, takes_numbers: bool) -> tuple[Operation, bool]:
+    """Trace a call; return also whether its operation is that of all calls of its kind."""
+    count = len(call.leaves)
+    numbers = [cls(x) for cls, x in call.numbers] if takes_numbers else []
+    witnesses = [*(x.concrete() if isinstance(x, Eager) else x for x in call.leaves), *numbers]
+    types: list[ArrayType] = [type_of(x) for x in witnesses]
+    mutated: list[int] = []
+
+    def rebuild(tracers: list[Tracer]) -> Any:
+        before = [x.atom for x in tracers]
+        out = call.with_arrays(tracers[:count], tracers[count:] if takes_numbers else None)
+        after = [asarray(x) for x in tracers]
+        mutated.extend(i for i, x in enumerate(after) if x.atom is not before[i])
+        return [after[i] for i in mutated] if mutated else tree.flatten(out)[0]
+
+    weak = [i >= count for i in range(len(types))]
+    traced, _ = trace_flat(call.function, types, rebuild, witnesses, weak, shared=False)
+    # What was captured beside the arguments, and a branch on a value, hold for this call only.
+    is_for_all = not traced.builder.guards and not any(isinstance(x, Eager) for x in traced.captured)
+    program = _without_lines(traced.program)
+    return Operation(name, program, OfCall, tuple(mutated), takes_numbers, traced.captured), is_for_all
+
+
+def _without_lines(program: Program) -> Program:
+    """`program`, whose equations are of no line: each node that uses it has a line of its own."""
+    eqns = [Eqn(q.primitive, q.operands, q.params, q.outputs, None) for q in program.eqns]
+    return Program(program.name, program.inputs, eqns, program.outputs)

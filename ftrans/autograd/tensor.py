@@ -1,0 +1,340 @@
+"""Tensor: a concrete array, and its place in the graph of the operations that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.eager import Eager
+from ..core.program import Program
+from ..core.source import Line, at_line, user_line
+from ..core.types import ArrayType, is_inexact, type_of
+from .graph import Memory, Node
+from .hooks import Handle, Hooks
+from .modes import current_mode, note_departure
+from .windows import Window
+
+
+class Tensor(Eager):
+    """A NumPy array that remembers how it was computed, so that `backward` can differentiate it.
+
+    `tensor(data, requires_grad=True)` makes one.  Operators, methods and functions of NumPy compute with it, and
+    `backward()` of the result leaves gradients in the `grad` of such leaves.
+
+    Attributes:
+        array: the NumPy array itself.
+        array_type: its shape and dtype, as programs know them.
+        node: the node that made it; None for a leaf.
+        output: which result of the node it is.
+        asked: for a leaf, whether a gradient was asked for: the user's line that did, or True where it is unknown.
+        memory: the memory that it shares with other tensors; None as long as nobody needed to know.
+        window: what it is a view of, or None.
+        hooks: of a leaf, what is called with its gradient.
+        is_inferred: whether it was made in `inference_mode`.
+    """
+
+    __slots__ = (
+        "__weakref__", "_grad", "array", "array_type", "asked", "hooks", "is_inferred", "memory", "node", "output",
+        "window",
+    )  # fmt: skip
+
+    def __init__(self, array: Any, array_type: ArrayType) -> None:
+        self.array = array
+        self.array_type = array_type
+        self.node: Node | None = None
+        self.output = 0
+        self.asked: Line | bool = False
+        self.memory: Memory | None = None
+        self.window: Window | None = None
+        self.hooks: Hooks | None = None
+        self._grad: Tensor | None = None
+        self.is_inferred = False
+
+    @classmethod
+    def of(cls, array: Any) -> Tensor:
+        """A tensor of an array that it may keep, and which requires no gradient."""
+        return cls(array, type_of(array))
+
+    @classmethod
+    def at(cls, array: Any, target: Node | Tensor, index: int) -> Tensor:
+        """The tensor of a known place in a graph: a result of a node, or a leaf, which is returned as it is."""
+        if isinstance(target, Tensor):
+            return target
+        found = cls.of(array)
+        found.node, found.output = target, index
+        return found
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.array_type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return self.array_type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.array_type.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.array_type.size
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on it are recorded; for a leaf it can be set."""
+        if self.window is not None:
+            from .recording import settle
+
+            settle(self)
+        return self.node is not None or self.asked is not False
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for a gradient of this leaf, or no more.
+
+        Args:
+            requires_grad: whether `backward` is to leave a gradient in `grad`.
+
+        Returns:
+            The tensor itself.
+
+        Raises:
+            RuntimeError: it is no leaf, holds no floating-point numbers, or was made in `inference_mode`.
+        """
+        if self.node is not None:
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                f"only a leaf can stop asking for a gradient, but this tensor is the result of {self.node!r}; "
+                f"x.detach() gives one without gradient{at_line(user_line())}"
+            )
+        if requires_grad and not is_inexact(self.dtype):
+            raise RuntimeError(
+                f"only tensors of floating-point or complex numbers have a gradient, not {self.array_type}; "
+                f"give dtype=float{at_line(user_line())}"
+            )
+        if requires_grad and self.is_inferred:
+            raise inference_error()
+        self.asked = requires_grad and (user_line() or True)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it: it was made by the user, or requires no gradient."""
+        return not self.requires_grad or self.node is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that made it; None for a leaf."""
+        return self.node if self.requires_grad else None
+
+    def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`, so that it can never be recorded."""
+        return self.is_inferred
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What `backward` has added up for this leaf; None before the first time."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            value = as_tensor(value)
+            if value.array_type is not self.array_type:
+                raise RuntimeError(
+                    f"a gradient is of the type of its tensor: {self.array_type}, not {value.array_type}"
+                    + at_line(user_line())
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def zero_grad(self) -> None:
+        """Forget the gradient."""
+        self._grad = None
+
+    def retain_grad(self) -> None:
+        """Leave the gradient in `grad`, though this is no leaf.
+
+        Raises:
+            RuntimeError: it requires no gradient.
+        """
+        self._hooks("retain_grad").retain(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> Handle:
+        """Call a function with the gradient of this tensor, each time it is computed.
+
+        Args:
+            hook: takes the gradient, a tensor; what it returns, unless None, takes the place of the gradient.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away.
+
+        Raises:
+            RuntimeError: the tensor requires no gradient.
+
+        Example:
+            >>> import ftrans as ft
+            >>> x = ft.autograd.tensor(2.0, requires_grad=True)
+            >>> handle = x.register_hook(lambda gradient: 10 * gradient)
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(40.)
+        """
+        return self._hooks("register_hook").add(self, hook)
+
+    def _hooks(self, what: str) -> Hooks:
+        if not self.requires_grad:
+            raise RuntimeError(
+                f"{what} is for tensors that require a gradient; this one ({self.array_type}) does not"
+                + at_line(user_line())
+            )
+        owner: Any = self if self.node is None else self.node
+        if owner.hooks is None:
+            owner.hooks = Hooks()
+        found: Hooks = owner.hooks
+        return found
+
+    # The array
+
+    def concrete(self) -> Any:
+        return self.array
+
+    def is_active(self) -> bool:
+        return current_mode().records and self.requires_grad
+
+    @classmethod
+    def apply_program(
+        cls, program: Program, args: Sequence[Any], compiled: Callable[..., Any] | None = None, name: str | None = None
+    ) -> list[Any]:
+        from .recording import apply_program
+
+        return apply_program(program, args, compiled, name)
+
+    def shared_memory(self) -> Memory:
+        """The memory that it shares with its views and with what it was detached from."""
+        memory = self.memory
+        if memory is None:
+            memory = self.memory = Memory()
+        return memory
+
+    def owned_array(self) -> Any:
+        """The array, as one that can be written to."""
+        if not isinstance(self.array, np.ndarray):
+            self.array = np.array(self.array)
+        return self.array
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor of the same memory that requires no gradient; assigning replaces what this one holds."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        new = as_tensor(value)
+        if self.requires_grad and new.array_type is not self.array_type:
+            raise RuntimeError(
+                f"what a tensor with a gradient holds keeps its type: {self.array_type}, not {new.array_type}"
+                + at_line(user_line())
+            )
+        self.array, self.array_type = new.array, new.array_type
+        if self.memory is not None:
+            # What was kept of the old memory stays as it was.
+            self.memory = new.memory
+        self.window = None
+
+    def detach(self) -> Tensor:
+        """A tensor of the same memory that requires no gradient and is no part of the graph."""
+        found = type(self).of(self.owned_array())
+        found.memory = self.shared_memory()
+        found.window = Window(self if self.window is None else self.window.base, None, found.memory.version, True)
+        found.is_inferred = self.is_inferred
+        return found
+
+    def detach_(self) -> Tensor:
+        """Make this tensor a leaf without gradient."""
+        self.node, self.output, self.asked = None, 0, False
+        return self
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The array itself: what is written into it is written into the tensor.
+
+        Args:
+            force: give a copy where the tensor requires a gradient.
+
+        Raises:
+            RuntimeError: it requires a gradient, which the array would lose.
+        """
+        if self.requires_grad:
+            if force:
+                return np.array(self.array)
+            raise _no_array_error(self)
+        note_departure()
+        array: np.ndarray[Any, Any] = self.owned_array()
+        self.shared_memory().lend(array)
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.requires_grad:
+            raise _no_array_error(self)
+        if copy is False:
+            return np.array(self.numpy(), dtype, copy=False)
+        note_departure()
+        return np.array(self.array, dtype)
+
+    def item(self, *index: int) -> Any:
+        """The value as a number of Python; of one element, or of the element at `index`."""
+        note_departure()
+        return np.asarray(self.array).item(*index)
+
+    def tolist(self) -> Any:
+        """The values as nested lists of numbers."""
+        note_departure()
+        return np.asarray(self.array).tolist()
+
+
+def inference_error() -> RuntimeError:
+    """The error for a tensor of `inference_mode` that would have to be recorded."""
+    return RuntimeError(
+        "a tensor made in inference_mode cannot take part in what is recorded for backward; make it under no_grad "
+        f"instead, or compute with a copy: x.clone(){at_line(user_line())}"
+    )
+
+
+def _no_array_error(x: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"a tensor that requires a gradient ({x.array_type}) would lose it as a NumPy array; write "
+        "x.detach().numpy() if that is meant, np.stack([x, y]) in place of np.array([x, y]), and keep it as it is "
+        f"otherwise{at_line(user_line())}"
+    )
+
+
+def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+    """Data as a tensor, of the same memory where possible.
+
+    Args:
+        data: a tensor, which is returned as it is where its dtype fits; an array, a number, or nested lists.
+        dtype: dtype of the tensor; that of the data by default.
+    """
+    if isinstance(data, Tensor):
+        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined,no-any-return]
+    array = np.asarray(data, dtype)
+    found = Tensor.of(array)
+    if array is data:
+        found.shared_memory().lend(array)
+    return found

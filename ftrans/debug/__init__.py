@@ -1,0 +1,20 @@
+"""Tools to find out what programs do: what they look like, where the time goes, and where a NaN comes from."""
+
+from ..api.anomaly import AnomalyError, detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from ..core.source import scope
+from .cost import CostReport, cost
+from .draw import draw
+from .profile import Profile, profile
+
+__all__ = [
+    "AnomalyError",
+    "CostReport",
+    "Profile",
+    "cost",
+    "detect_anomaly",
+    "draw",
+    "is_anomaly_enabled",
+    "profile",
+    "scope",
+    "set_detect_anomaly",
+]

@@ -1,0 +1,155 @@
+"""Values in another form: other dtypes, complex numbers and their parts, and what derivatives take for constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import Tangent
+from ...core.program import Params
+from ...core.trace import Tracer
+from ...core.types import ArrayType, is_complex, is_inexact
+from ..shapes import full_like
+from .family import Elementwise, is_real, mul, neg, of_jnp
+
+
+def to_real(dtype: np.dtype[Any]) -> Any:
+    """The dtype of the real part."""
+    return np.empty(0, dtype).real.dtype if is_complex(dtype) else dtype
+
+
+def _to_complex(dtype: np.dtype[Any]) -> Any:
+    return np.complex64 if dtype == np.float32 else np.complex128
+
+
+# Dtypes
+
+
+class Convert(Elementwise):
+    """`x` in another dtype, as `numpy.ndarray.astype` does it."""
+
+    aliases = False
+    only_moves = True
+
+    def __init__(self) -> None:
+        super().__init__("convert", np.asarray, "convert_element_type")
+
+    def type_rule(self, *types: ArrayType, dtype: Any = None) -> ArrayType:
+        return types[0].with_dtype(dtype)
+
+    def numpy(self, *arrays: Any, dtype: Any = None) -> Any:
+        # A Python number may have come this far: comparisons of them are no arrays.
+        x = np.asarray(arrays[0])
+        return (x.real if _drops_imaginary(x.dtype, dtype) else x).astype(dtype)[()]
+
+    def python(self, operands: Sequence[str], params: Params) -> None:
+        return None
+
+    def xla(self, *arrays: Any, dtype: Any = None) -> Any:
+        from jax import lax
+
+        (x,) = arrays
+        if is_complex(x.dtype) and np.dtype(dtype).kind == "b":
+            return lax.ne(x, lax.full_like(x, 0))
+        return lax.convert_element_type(lax.real(x) if _drops_imaginary(x.dtype, dtype) else x, dtype)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        (x,), (t,), dtype = primals, tangents, params["dtype"]
+        return convert(x, dtype=dtype), convert(t, dtype=dtype) if is_inexact(np.dtype(dtype)) else None
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
+        return [convert(ct, dtype=operands[0].dtype)]
+
+    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
+        (x,) = operands
+        return x if x.dtype == params["dtype"] else None
+
+
+def _drops_imaginary(source: np.dtype[Any], target: Any) -> bool:
+    return is_complex(source) and not is_complex(np.dtype(target)) and np.dtype(target).kind != "b"
+
+
+convert = Convert()
+
+# Complex numbers.  The transposes are those of the convention that holds for the whole library: the gradient of a
+# real function of z = x + iy is df/dx - i df/dy.
+
+conj = Elementwise(
+    "conj",
+    np.conj,
+    of_jnp("conj"),
+    lambda y, x: [lambda t: conj(t)],
+    transposed=lambda ct, x: [lambda: conj(ct)],
+)
+real = Elementwise(
+    "real",
+    np.real,
+    "real",
+    lambda y, x: [lambda t: real(t)],
+    transposed=lambda ct, x: [lambda: convert(ct, dtype=x.dtype)],
+    result=to_real,
+    python="{}.real",
+    accepts=is_complex,
+)
+imag = Elementwise(
+    "imag",
+    np.imag,
+    "imag",
+    lambda y, x: [lambda t: imag(t)],
+    transposed=lambda ct, x: [lambda: mul(convert(ct, dtype=x.dtype), full_like(x, -1j))],
+    result=to_real,
+    python="{}.imag",
+    accepts=is_complex,
+)
+real.aliases = imag.aliases = conj.aliases = True
+complex_ = Elementwise(
+    "complex",
+    lambda x, y: x + 1j * y,
+    "complex",
+    lambda z, x, y: [lambda t: complex_(t, full_like(t, 0)), lambda t: complex_(full_like(t, 0), t)],
+    transposed=lambda ct, x, y: [lambda: real(ct), lambda: neg(imag(ct))],
+    result=_to_complex,
+    accepts=is_real,
+)
+
+
+# Values that derivatives see in another way
+
+
+class StopGradient(Elementwise):
+    """`x` itself, as a constant to every derivative."""
+
+    aliases = True
+    only_moves = True
+
+    def __init__(self) -> None:
+        super().__init__("stop_gradient", lambda x: x, lambda x: x, python="{}")
+
+
+stop_gradient = StopGradient()
+
+
+class StandIn(Elementwise):
+    """`x` in the place of a value that nothing reads in the end, so that its derivative does not matter either.
+
+    It is linear, so that it may be a part of linear programs.  Reverse mode takes its derivative for zero: no infinite
+    one reaches `x` on the way.
+    """
+
+    aliases = True
+    only_moves = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "stand_in",
+            lambda x: x,
+            lambda x: x,
+            lambda out, x: [lambda t: stand_in(t)],
+            transposed=lambda ct, x: [None],
+            python="{}",
+        )
+
+
+stand_in = StandIn()

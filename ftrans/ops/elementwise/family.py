@@ -1,0 +1,270 @@
+"""The family of primitives that act on each element by itself, and arithmetic, which all derivatives are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import Primitive, Tangent
+from ...core.program import Params
+from ...core.trace import Tracer, definition
+from ...core.types import ArrayType, is_complex, is_inexact
+from ..shapes import full_like, splat, with_batch_axis
+
+Partial = Callable[[Tracer], Tangent] | None
+
+
+class Elementwise(Primitive):
+    """A function of the elements of operands of one type.
+
+    Args:
+        name: name in print.
+        numpy: function on NumPy arrays.
+        xla: name of a function of `jax.lax`, or a function that is called with the operands.
+        partials: takes the result and the operands (as tracers), returns for each operand a function that multiplies
+            a tangent by the partial derivative, or None where the derivative is zero everywhere.  None if the result
+            has no derivative at all.
+        transposed: for a linear primitive, takes the cotangent and the operands, and returns for each operand
+            a function without arguments that computes its cotangent, or None.
+        result: dtype of the result, from the dtype of the operands; the same by default.
+        python: template of a Python expression.
+        accepts: dtypes that the operands may have.
+        simplify: see `Primitive.simplify`.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        name: str,
+        numpy: Callable[..., Any],
+        xla: str | Callable[..., Any],
+        partials: Callable[..., Sequence[Partial]] | None = None,
+        *,
+        transposed: Callable[..., Sequence[Callable[[], Tangent] | None]] | None = None,
+        result: Callable[[np.dtype[Any]], Any] | None = None,
+        python: str | None = None,
+        accepts: Callable[[np.dtype[Any]], bool] | None = None,
+        simplify: Callable[..., Tracer | None] | None = None,
+    ) -> None:
+        self.name = name
+        self._numpy = numpy
+        self._xla: Any = xla
+        self._partials = partials
+        self._transposed = transposed
+        self._result = result
+        self._accepts = accepts
+        self._simplify = simplify
+        self._is_plain = result is None and type(self) is Elementwise and (accepts is None or accepts(np.dtype(float)))
+        if python is None and isinstance(numpy, np.ufunc):
+            python = f"np.{numpy.__name__}({', '.join(['{}'] * numpy.nin)})"
+        self._python = python
+
+    def type_rule(self, *types: ArrayType) -> ArrayType:
+        first = types[0]
+        for t in types:
+            if t is not first:
+                raise TypeError(f"operands of {self.name} differ in type: {', '.join(map(str, types))}")
+        if self._accepts is not None and not self._accepts(first.dtype):
+            raise TypeError(f"{self.name} is not defined for {first}")
+        return first if self._result is None else first.with_dtype(self._result(first.dtype))
+
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        # Types are interned, so for most equations two comparisons of addresses tell all.
+        first = types[0]
+        if self._is_plain and first.dtype.kind == "f" and all([t is first for t in types]):
+            return (first,)
+        return super().output_types(types, params)
+
+    def numpy(self, *arrays: Any) -> Any:
+        return self._numpy(*arrays)
+
+    def python(self, operands: Sequence[str], params: Params) -> str | None:
+        return None if self._python is None else self._python.format(*operands)
+
+    def xla(self, *arrays: Any) -> Any:
+        if isinstance(self._xla, str):
+            from jax import lax
+
+            self._xla = getattr(lax, self._xla)
+        return self._xla(*arrays)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        out = self(*primals, **params)
+        if self._partials is None:
+            return out, None
+        total: Tangent = None
+        for partial, t in zip(self._partials(out, *primals, **params), tangents, strict=True):
+            if partial is not None and t is not None:
+                term = partial(t)
+                total = term if total is None else add(total, term)
+        return out, total
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
+        if self._transposed is None:
+            self._missing("transpose")
+        rules = self._transposed(ct, *operands, **params)
+        return [
+            rule() if rule is not None and isinstance(x, ArrayType) else None
+            for rule, x in zip(rules, operands, strict=True)
+        ]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
+        xs = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
+        return self(*xs, **params), True
+
+    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
+        return None if self._simplify is None else self._simplify(*operands, **params)
+
+
+def of_jnp(name: str) -> Callable[..., Any]:
+    """A function of `jax.numpy` that is looked up when it is called."""
+
+    def call(*arrays: Any) -> Any:
+        import jax.numpy
+
+        return getattr(jax.numpy, name)(*arrays)
+
+    return call
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Whether this is a dtype of real floating-point numbers."""
+    return is_inexact(dtype) and not is_complex(dtype)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether this is a dtype of integers."""
+    return dtype.kind in "iu"
+
+
+def unary(name: str, numpy: Any, xla: Any, partial: Callable[..., Any], **more: Any) -> Elementwise:
+    """A differentiable function of one floating-point operand; `partial(y, x, t)` is its tangent."""
+    return Elementwise(
+        name, numpy, xla, lambda y, x: [lambda t: partial(y, x, t)], accepts=more.pop("accepts", is_inexact), **more
+    )
+
+
+def piecewise_constant(name: str, numpy: Any, xla: Any, **more: Any) -> Elementwise:
+    """A piecewise constant function: its derivative is zero everywhere."""
+    return Elementwise(name, numpy, xla, None, **more)
+
+
+# Arithmetic
+
+
+def _is_zero(x: Tracer, sign: float) -> bool:
+    """Whether `x` is a constant zero of this sign; zeros of integers have none."""
+    value = splat(x)
+    if value is None or value != 0:
+        return False
+    return x.dtype.kind in "biu" or (x.dtype.kind == "f" and math.copysign(1.0, value) == sign)
+
+
+def _simplify_add(x: Tracer, y: Tracer) -> Tracer | None:
+    # Adding 0.0 turns -0.0 into 0.0; adding -0.0 changes nothing.
+    return y if _is_zero(x, -1.0) else x if _is_zero(y, -1.0) else None
+
+
+def _simplify_sub(x: Tracer, y: Tracer) -> Tracer | None:
+    return neg(y) if _is_zero(x, -1.0) and x.dtype.kind == "f" else x if _is_zero(y, 1.0) else None
+
+
+def _simplify_neg(x: Tracer) -> Tracer | None:
+    inner = definition(x)
+    return Tracer(x.builder, inner.operands[0]) if inner is not None and inner.primitive is neg else None
+
+
+def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
+    for a, b in ((x, y), (y, x)):
+        value = splat(a)
+        if value is not None and value == 1:
+            return b
+        if value is not None and value == -1 and b.dtype.kind != "b":
+            return neg(b)
+        if value is not None and x.dtype.kind == "f":
+            inner = definition(b)
+            if inner is not None and inner.primitive is mul:
+                for i in (0, 1):
+                    factor = splat(Tracer(x.builder, inner.operands[i]))
+                    if factor is not None and _multiply_exactly(value, factor):
+                        return _scaled(Tracer(x.builder, inner.operands[1 - i]), value * factor)
+    return None
+
+
+def _scaled(x: Tracer, factor: Any) -> Tracer:
+    return x if factor == 1 else mul(full_like(x, factor), x)
+
+
+def _multiply_exactly(a: Any, b: Any) -> bool:
+    """Whether two factors may be joined: one is a power of two, and the product is neither too large nor too small."""
+    if not (math.isfinite(a) and math.isfinite(b) and 0.5 in (abs(math.frexp(a)[0]), abs(math.frexp(b)[0]))):
+        return False
+    limits = np.finfo(a.dtype)
+    return bool(limits.tiny <= abs(float(a) * float(b)) <= limits.max)
+
+
+def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
+    """A function of `jax.lax` for numbers, and what it means for booleans, where NumPy takes both."""
+
+    functions: list[Any] = []
+
+    def call(x: Any, y: Any) -> Any:
+        if not functions:
+            from jax import lax
+
+            functions.extend((getattr(lax, of_numbers), getattr(lax, of_booleans)))
+        return functions[x.dtype.kind == "b"](x, y)
+
+    return call
+
+
+add = Elementwise(
+    "add",
+    np.add,
+    _either("add", "bitwise_or"),
+    lambda z, x, y: [lambda t: t, lambda t: t],
+    transposed=lambda ct, x, y: [lambda: ct, lambda: ct],
+    python="{} + {}",
+    simplify=_simplify_add,
+)
+sub = Elementwise(
+    "sub",
+    np.subtract,
+    "sub",
+    lambda z, x, y: [lambda t: t, lambda t: neg(t)],
+    transposed=lambda ct, x, y: [lambda: ct, lambda: neg(ct)],
+    python="{} - {}",
+    simplify=_simplify_sub,
+)
+mul = Elementwise(
+    "mul",
+    np.multiply,
+    _either("mul", "bitwise_and"),
+    lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(x, t)],
+    transposed=lambda ct, x, y: [lambda: mul(ct, y), lambda: mul(x, ct)],
+    python="{} * {}",
+    simplify=_simplify_mul,
+)
+div = Elementwise(
+    "div",
+    np.divide,
+    "div",
+    lambda z, x, y: [lambda t: div(t, y), lambda t: neg(mul(t, div(z, y)))],
+    transposed=lambda ct, x, y: [lambda: div(ct, y), None],
+    python="{} / {}",
+    accepts=is_inexact,
+    simplify=lambda x, y: x if splat(y) == 1 else None,
+)
+neg = Elementwise(
+    "neg",
+    np.negative,
+    "neg",
+    lambda y, x: [lambda t: neg(t)],
+    transposed=lambda ct, x: [lambda: neg(ct)],
+    python="-{}",
+    simplify=_simplify_neg,
+)

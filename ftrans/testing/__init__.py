@@ -1,0 +1,6 @@
+"""Testing derivatives: `check_grads`, for every function that can be differentiated."""
+
+from .checking import check_grads
+from .failures import GradientError
+
+__all__ = ["GradientError", "check_grads"]
