@@ -13,6 +13,7 @@ from typing import Any
 
 from . import (
     anomaly,
+    backward,
     checkpoint,
     compiled,
     dispatch,
@@ -33,6 +34,7 @@ MEASURES = {
     "script": script.run,
     "rosenbrock": rosenbrock.run,
     "dispatch": dispatch.run,
+    "backward": backward.run,
     "lowering": lowering.run,
     "implicit": implicit.run,
     "while_loop": while_loop.run,

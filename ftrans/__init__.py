@@ -1,6 +1,9 @@
 """ftrans: write NumPy, get exact derivatives of any order, dense or sparse, compiled by XLA."""
 
-from . import autograd, debug, numpy, testing
+import importlib as _importlib
+import typing as _typing
+
+from . import numpy
 from .api.argmin import argmin
 from .api.associative_scan import associative_scan
 from .api.branches import cond, switch
@@ -17,6 +20,9 @@ from .api.odeint import odeint
 from .api.taps import tap
 from .api.vmap import vmap
 from .control.convergence import ConvergenceError
+
+if _typing.TYPE_CHECKING:
+    from . import autograd, debug, testing
 
 __all__ = [
     "ConvergenceError",
@@ -63,3 +69,12 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
+
+# What a script that takes gradients of functions can do without is imported when somebody asks for it.
+_LATER = ("autograd", "debug", "testing")
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _LATER:
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,7 @@ from sampling import (
     uniform,
 )
 
+from ftrans.control.black_box import Batch, Code, black_box, final
 from ftrans.control.call import call
 from ftrans.control.checkpoint import checkpoint
 from ftrans.control.cond import cond
@@ -247,6 +248,27 @@ sample(watch, normal((3,)), integers(0, 9, ()), normal(()), see=unseeing, passed
 sample(watch, normal((3,)), integers(0, 999, ()), see=unseeing, passed=1, sparsely=True)
 misfit(watch, V, S, error=TypeError, see=unseeing, passed=1, sparsely=True)
 misfit(watch, V, error=TypeError, see=unseeing, passed=1, sparsely=True)
+
+
+def sums(x: Any, n: Any) -> list[Any]:
+    return [np.sin(x) * n, np.sum(x), n]
+
+
+SUMS = Code("sums", sums, [V, S, N], "it is a sample")
+sample(black_box, normal((3,)), integers(0, 9, ()), code=SUMS, batches=(), outs=(0, 1, 2), smooth=False)
+sample(black_box, normal((3,)), integers(0, 9, ()), code=SUMS, batches=(), outs=(2, 0), smooth=False)
+sample(
+    black_box,
+    normal((4, 2, 3)),
+    integers(0, 9, (2,)),
+    code=SUMS,
+    batches=(Batch(4, (True, False)), Batch(2, (True, True))),
+    outs=(0, 1),
+    smooth=False,
+)
+failure(black_box, np.ones(2), 1, code=SUMS, batches=(), outs=(0,), error=TypeError)
+
+sample(final, normal((3,)), of="f", smooth=False)
 
 sample(tap, normal((3,)), name="x", leaf=0, structure=tree.LEAF)
 sample(tap, integers(0, 9, (3,)), name="n", leaf=1, structure=tree.LEAF)

@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[Any, Any, str, bool, str, str]] = {
     "log1p": (value(total(lambda x: np.log1p(x - 1))), X, "np.log1p(x - 1)", False, "log1p", "logarithm of zero"),
     "sqrt": (grad(total(lambda x: np.sqrt(x))), X, "np.sqrt(x)", True, "div", "sqrt'(0)"),
     "cbrt": (grad(total(lambda x: np.cbrt(x))), X, "np.cbrt(x)", True, "div", "cbrt'(0)"),
-    "sqrt''": (grad(grad(lambda x: np.sqrt(x))), 0.0, "np.sqrt(x)", True, "div", "sqrt''(0)"),
+    "sqrt''": (grad(grad(lambda x: np.sqrt(x))), 0.0, "np.sqrt(x)", True, "div", "sqrt'(0)"),
     "sqrt -1": (grad(total(lambda x: np.sqrt(x - 2))), X, "np.sqrt(x - 2)", False, "sqrt",
                 "square root of a negative number"),
     "norm": (grad(lambda x: np.sqrt(x @ x)), np.zeros(2), "np.sqrt(x @ x)", True, "div", "sqrt'(0)"),
@@ -322,6 +322,53 @@ def test_callbacks_run_once() -> None:
 
     assert error_of(grad(f), 2.0).kind == "log'(0)"
     assert seen == [2.0, 1.0]
+
+
+# Random programs
+
+
+UNARY: list[Callable[[Any], Any]] = [
+    np.log, np.sqrt, np.exp, np.arcsin, np.sin, np.cumsum, np.sort, np.log1p, np.cumprod,
+    lambda x: 1 / x,
+    lambda x: x**1.5,
+    lambda x: x * 1e200,
+    lambda x: x[::-1],
+    lambda x: np.concatenate([x[1:], x[:1]]),
+    lambda x: np.where(x > 0, np.sqrt(x), 1.0),
+    lambda x: x / np.sum(x),
+    lambda x: np.outer(x, x) @ x,
+    lambda x: np.prod(x) * x,
+    lambda x: ft.scan(lambda c, a: (c * a, np.log(c + a)), x[0], x)[1],
+    lambda x: ft.cond(x[0] > 0, lambda y: np.sqrt(y), lambda y: y * y, x),
+    lambda x: ft.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, np.sqrt(s[1] - 0.1)), (0, x))[1],
+    lambda x: ft.checkpoint(lambda y: np.log(y * y))(x),
+]  # fmt: skip
+BINARY = [np.add, np.subtract, np.multiply, np.divide, np.hypot, np.logaddexp, np.power, np.arctan2, np.minimum]
+
+
+@pytest.mark.parametrize("derivative", [ft.value_and_grad, ft.hessian, ft.jacfwd], ids=["grad", "hessian", "jacfwd"])
+def test_culprits_of_random_programs_made_it_themselves(derivative: Any) -> None:
+    errors: list[AnomalyError] = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        steps = [(*rng.random(4),) for _ in range(rng.integers(2, 7))]
+
+        def f(x: Any, steps: Any = steps) -> Any:
+            values = [x]
+            for which, name, first, second in steps:
+                a, b = (values[int(place * len(values))] for place in (first, second))
+                unary, binary = UNARY[int(name * len(UNARY))], BINARY[int(name * len(BINARY))]
+                values.append(unary(a) if which < 0.6 else binary(a, b))
+            return np.sum(values[-1])
+
+        try:
+            with detect_anomaly():
+                derivative(f)(rng.choice([0.0, 1.0, -1.0, 0.5, 2.0], 4))
+        except AnomalyError as error:
+            errors.append(error)
+    assert len(errors) > 15
+    assert all(error.kind not in (None, "NaN") and error.argument is None for error in errors)
+    assert all(np.isfinite(x).all() for error in errors for x in error.operands)
 
 
 # Compiled functions

@@ -87,7 +87,6 @@ def test_rounding_is_no_error(dtype: Any) -> None:
         (lambda x: np.logaddexp(x, -x), (40 * X,)),
         (lambda a, b: np.linalg.solve(a, b), (rng.normal(size=(3, 3)) + 3 * np.eye(3), X)),
     ],
-    ids=str,
 )
 def test_unusual_functions_pass(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     with warnings.catch_warnings():
@@ -378,7 +377,6 @@ def test_derivative_that_forgets_a_dependence() -> None:
         (np.abs, 0.0, 1, "kink"),
         (lambda x: np.sum(np.abs(x)), np.array([0.5, 0.0]), 2, "kink"),
     ],
-    ids=str,
 )
 def test_points_without_derivative(f: Callable[..., Any], x: Any, order: int, words: str) -> None:
     error = error_of(f, x, order=order)

@@ -366,10 +366,20 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_other_objects_say_what_their_program_is() -> None:
     class Model:
-        def __ftrans_program__(self) -> Program:
-            return program_of("step")
+        def __ftrans_program__(self) -> tuple[Program, list[int]]:
+            return program_of("step"), [0]
 
     assert len(ft.debug.draw(Model()).program.eqns) == len(program_of("step").eqns)
+
+
+def test_tensors_are_drawn_with_the_way_back_to_their_leaves() -> None:
+    x = ft.autograd.tensor([1.0, 2.0], requires_grad=True)
+    y = (np.tanh(x * np.array([3.0, 4.0])) ** 2).sum()
+    program = ft.debug.draw(y, backward=True).program
+    value, gradient = program(*[x.detach().numpy(), np.array([3.0, 4.0]), 1.0][: len(program.inputs)])
+    y.backward()
+    np.testing.assert_allclose(gradient, x.grad.numpy())
+    np.testing.assert_allclose(value, y.item())
 
 
 def test_errors() -> None:

@@ -20,3 +20,10 @@ def test_nist_regression() -> None:
         for digits in (parameters, standard_errors, residuals):
             assert float(digits) >= 9, f"{problem}: {digits} digits"
     assert "grad(rss)(" in ran.stdout
+
+
+def test_custom_functions() -> None:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / "custom_functions.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(ran.stdout.splitlines()) == 10

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from checks import assert_all_close
 
+import ftrans
 import ftrans.numpy
 from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import Builder, building
@@ -511,3 +512,20 @@ def test_numpy_functions_have_their_traced_form_in_the_namespace() -> None:
     for function in TABLE:
         module = ftrans.numpy.linalg if getattr(np.linalg, function.__name__, None) is function else ftrans.numpy
         assert hasattr(module, function.__name__), function.__name__
+
+
+def test_bfloat16_is_promoted_as_arithmetic_promotes_it() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1.0, 2.0, 4.0], ml_dtypes.bfloat16)
+    for f in (
+        lambda x: 3.006 * x,
+        lambda x: x + 3,
+        lambda x: x * np.float32(2),
+        lambda x: x - np.ones(3),
+        lambda x: np.maximum(x, 1.5),
+        lambda x: np.var(x),
+        lambda x: np.std(x),
+    ):
+        (traced,), plain = ftrans.trace(f)(x)(x), f(x)
+        assert traced.dtype == np.asarray(plain).dtype
+        np.testing.assert_allclose(np.float64(traced), np.float64(plain), rtol=1e-2)

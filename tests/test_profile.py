@@ -20,7 +20,7 @@ import ftrans as ft
 from ftrans.core.costs import flops, nbytes, program_flops
 from ftrans.core.interpret import evaluate
 from ftrans.core.observe import Observer, current_observer, observing
-from ftrans.debug.profile import Place
+from ftrans.debug.events import Place
 from ftrans.debug.report import amount, seconds
 from ftrans.xla.costs import _Module
 
@@ -277,6 +277,22 @@ def test_an_observer_sees_operands_and_results() -> None:
         with observing(None):
             ft.trace(product)(*matrices())(*matrices())
     assert seen == [("dot_general", [(M, K), (K, N)], [(M, N)]), ("reduce_sum", [(M, N)], [()])]
+
+
+def test_operations_that_run_at_once_are_reported_as_a_whole() -> None:
+    x, w = matrices()
+    program = ft.trace(product)(x, w)
+    line = program.eqns[0].line
+    with ft.debug.profile() as outer, ft.debug.profile() as inner:
+        observer = current_observer()
+        assert observer is not None
+        assert observer.operation("product", program, [x, w], lambda: program(x, w), line) == program(x, w)
+    for prof in (outer, inner):
+        assert row(prof, "product").calls == 1
+        assert row(prof, "product").flops == program_flops(program)
+        assert [e.line for e in prof.events if e.name == "product"] == [repr(line)]
+        # The other call of the program runs by equations.
+        assert row(prof, "dot_general").calls == 1
 
 
 def test_operations_on_jax_arrays_are_seen() -> None:

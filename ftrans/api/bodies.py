@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer
+from ..core.trace import NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype
 from ..xla import is_jax_tracer
@@ -182,10 +183,17 @@ def _trace_step(
         ]
         return [*fitted, *more]
 
-    reason = NoWitness(f"the body of {what} runs once for every step, so a branch inside it has no single value")
-    traced, _ = trace_flat(f, types, rebuild, reason, weak)
+    reason = f"the body of {what} runs once for every step, so a branch inside it has no single value"
+    starts = [NoWitness(reason, functools.partial(_start, x, t)) for x, t in zip(first.leaves, types, strict=False)]
+    traced, _ = trace_flat(f, types, rebuild, [*starts, *[NoWitness(reason)] * (len(types) - count)], weak)
     returned, more = found
     return Body(traced.program, traced.captured, [], [], more), returned
+
+
+def _start(x: Any, t: ArrayType) -> Any:
+    """What a carry starts as, as an array of the type that it has in the loop; None where it is not known."""
+    value = example_of(x)
+    return None if value is None else np.broadcast_to(np.asarray(value, t.dtype), t.shape)[()]
 
 
 def _joined(x: Any, t: ArrayType, y: Tracer) -> ArrayType:

@@ -6,6 +6,7 @@ reach it.  Outside of a trace the chosen sub-program runs at once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer
+from ..core.trace import NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
@@ -128,8 +129,9 @@ def _trace_branch(what: str, f: Function, given: Leaves, dtypes: Sequence[Any] |
         returned.extend((out, structure, leaves))
         return leaves if dtypes is None else [cast(y, d) for y, d in zip(leaves, dtypes, strict=True)]
 
-    reason = NoWitness(f"a branch of {what} is traced for every value that its operands may have")
-    traced, _ = trace_flat(f, given.types, rebuild, reason, [is_weak(x) for x in given.leaves])
+    reason = f"a branch of {what} is traced for every value that its operands may have"
+    witnesses = [NoWitness(reason, functools.partial(example_of, x)) for x in given.leaves]
+    traced, _ = trace_flat(f, given.types, rebuild, witnesses, [is_weak(x) for x in given.leaves])
     return _Branch(traced.program, traced.captured, *returned)
 
 

@@ -20,7 +20,7 @@ from ..numpy.promotion import asarray, cast, has_tracer
 from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
 from . import anomaly
-from .anomaly_search import Residuals
+from .anomaly import Residuals
 from .progress import close_bars, open_bars
 
 _INTEGERS = (int, bool)
@@ -96,6 +96,28 @@ def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], ope
     with building(builder):
         program = builder.finish(record(builder.inputs()), what)
     return run(program, arrays)
+
+
+def has_active(container: Any) -> bool:
+    """Whether a container holds an eager value whose operations are recorded."""
+    return any(isinstance(x, Eager) and x.is_active() for x in tree.flatten(container)[0])
+
+
+def call_on_eager(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function that says something to traces only, with eager values: it is traced, and the program applied."""
+    leaves, structure = tree.flatten((args, kwargs))
+    places = [i for i, x in enumerate(leaves) if isinstance(x, Eager)]
+    values = [leaves[i] for i in places]
+
+    def call(tracers: list[Tracer]) -> Any:
+        given = list(leaves)
+        for i, x in zip(places, tracers, strict=True):
+            given[i] = x
+        new_args, new_kwargs = tree.unflatten(structure, given)
+        return f(*new_args, **new_kwargs)
+
+    traced, _ = trace_flat(f, [type_of(x) for x in values], call, values)
+    return tree.unflatten(traced.structure, run(traced.program, [*values, *traced.captured]))
 
 
 def trace_flat(

@@ -20,7 +20,7 @@ from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..transforms.differentiate import pullback, slim
 from ..transforms.recompute import POLICIES, Budget, Named, Policy
 from ..xla import is_jax
-from .call import name_of, normalize_argnums, trace_flat, type_name
+from .call import call_on_eager, has_active, name_of, normalize_argnums, trace_flat, type_name
 
 Function = Callable[..., Any]
 GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[str, Any]], bool]
@@ -75,6 +75,8 @@ def checkpoint(
     @functools.wraps(function)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None:
+            if has_active((args, kwargs)):
+                return call_on_eager(checkpointed, args, kwargs)
             return function(*args, **kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if has_tracer(x)]

@@ -17,7 +17,7 @@ from ..control.linear_call import Name
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
-from .call import name_of, type_name
+from .call import call_on_eager, has_active, name_of, type_name
 from .rule_arguments import Call, Parameters
 from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, trace_fwd, trace_jvp
 
@@ -56,7 +56,7 @@ def custom_vjp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function like `f`.  Outside of a trace it calls `f`.
+        A function like `f`.  Outside of a trace it calls `f`, except on tensors that require a gradient.
 
     Raises:
         ValueError: there is no such argument.
@@ -97,7 +97,7 @@ def custom_jvp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function like `f`.  Outside of a trace it calls `f`.
+        A function like `f`.  Outside of a trace it calls `f`, except on tensors that require a gradient.
 
     Raises:
         ValueError: there is no such argument.
@@ -195,6 +195,8 @@ class CustomRule:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; inside a trace, as one equation with the rule."""
         if current_builder() is None:
+            if has_active((args, kwargs)):
+                return call_on_eager(self, args, kwargs)
             return self._f(*args, **kwargs)
         call = Call.of(self._parameters, args, kwargs)
         if not call.is_differentiated:

@@ -20,6 +20,8 @@ from .anomaly import residuals_of
 from .call import (
     Arguments,
     Traced,
+    call_on_eager,
+    has_active,
     name_of,
     named,
     require_scalar,
@@ -390,4 +392,6 @@ def stop_gradient(x: Any) -> Any:
     """
     from ..ops.elementwise import stop_gradient as primitive
 
+    if current_builder() is None and has_active(x):
+        return call_on_eager(stop_gradient, (x,), {})
     return tree.map_leaves(lambda y: primitive(y) if isinstance(y, Tracer) else y, x)

@@ -272,7 +272,8 @@ def _check(path: Path, leaves: list[Any], outs: list[Any], arguments: tuple[Any,
 
     def names() -> list[str]:
         paths = [path for part in arguments for path in tree.paths(part)]
-        return [path[1:].replace("]", "", 1).replace("'", "", 2 * path.startswith("['")) for path in paths]
+        named = [path[1:].replace("]", "", 1).replace("'", "", 2 * path.startswith("['")) for path in paths]
+        return [f"argument {name}" for name in named]
 
     anomaly.check(path.compiled.program, [*leaves, *path.constants], outs, names=names)
 

@@ -14,7 +14,7 @@ from ..core import tree
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from .call import name_of
+from .call import has_active, name_of
 from .rule_checks import here
 
 Function = Callable[..., Any]
@@ -144,8 +144,11 @@ class Call(NamedTuple):
 
     @property
     def is_differentiated(self) -> bool:
-        """Whether any argument with a derivative is a traced value."""
-        return any(d and x.__class__ is Tracer for x, d in zip(self.values, self.differentiable, strict=True))
+        """Whether any argument with a derivative is a traced value, or an eager one whose operations are recorded."""
+        return any(
+            d and (x.__class__ is Tracer or has_active(x))
+            for x, d in zip(self.values, self.differentiable, strict=True)
+        )
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments that have a derivative, with other arrays in them."""

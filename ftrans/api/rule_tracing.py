@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -242,7 +243,9 @@ def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals:
     types = [*(x.type for x in residuals.tracers), *_chosen(result.types, is_active)]
     weak = [*(x.weak for x in residuals.tracers), *_chosen(result.weak, is_active)]
     reason = f"the backward rule of {name_of(f)} is traced before its residuals and cotangents are known"
-    traced, _ = trace_flat(bwd, types, rebuild, NoWitness(reason), weak)
+    examples = [functools.partial(x.builder.example, x) for x in residuals.tracers]
+    examples += [functools.partial(np.ones, t.shape, t.dtype) for t in types[count:]]
+    traced, _ = trace_flat(bwd, types, rebuild, [NoWitness(reason, x) for x in examples], weak)
     return Part(traced.program, traced.captured)
 
 

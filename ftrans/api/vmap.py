@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.eager import Eager
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer
+from ..core.trace import NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
@@ -87,10 +86,8 @@ def vmap(
 
 def _first(batch: Any) -> Any:
     """The first element of a batch, as an array; None where it is not known."""
-    values = batch.builder.example(batch) if isinstance(batch, Tracer) else batch
-    if isinstance(values, Eager):
-        values = values.concrete()
-    return values[0] if isinstance(values, np.ndarray) and len(values) else None
+    values = example_of(batch)
+    return None if values is None or not len(values) else values[0]
 
 
 def _spread(axes: Any, container: Any) -> list[int | None]:

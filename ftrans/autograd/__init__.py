@@ -1,6 +1,10 @@
 """Define-by-run differentiation: tensors that remember how they were computed, and functions with a context object."""
 
+from ..api.anomaly import detect_anomaly, set_detect_anomaly
+from ..api.anomaly.report import AnomalyError
+from . import functional
 from .backward import backward, grad
+from .context import Context
 from .creation import (
     arange,
     default_generator,
@@ -24,7 +28,8 @@ from .creation import (
     zeros,
     zeros_like,
 )
-from .function import Context, Function
+from .function import Function, once_differentiable
+from .gradcheck import gradcheck, gradgradcheck
 from .graph import Node
 from .hooks import Handle
 from .methods import install
@@ -37,10 +42,13 @@ from .modes import (
     set_grad_enabled,
 )
 from .tensor import Tensor, as_tensor
+from .traced_methods import install_on_traced_values
 
 install()
+install_on_traced_values()
 
 __all__ = [
+    "AnomalyError",
     "Context",
     "Function",
     "Handle",
@@ -50,6 +58,7 @@ __all__ = [
     "as_tensor",
     "backward",
     "default_generator",
+    "detect_anomaly",
     "empty",
     "empty_like",
     "enable_grad",
@@ -57,13 +66,17 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "linspace",
     "manual_seed",
     "no_grad",
+    "once_differentiable",
     "ones",
     "ones_like",
     "rand",
@@ -72,6 +85,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "tensor",
     "zeros",

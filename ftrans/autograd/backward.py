@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..api import anomaly
 from ..core.source import at_line, attributed_to, user_line
 from ..core.straightline import warnings_at_user_line
 from ..core.types import is_complex
+from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
-from .modes import set_grad_enabled
+from .modes import note_departure, set_grad_enabled
 from .tensor import Tensor, as_tensor
 
 Tensors = Tensor | Sequence[Tensor]
@@ -75,6 +77,8 @@ class _Sweep:
             cts = self._cotangents(node, self._waiting.pop(node))
             with attributed_to(node.line):
                 outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
+            if anomaly.is_anomaly_enabled():
+                check_rule(node, cts, outs)
             if not self._retain_graph:
                 node.release(node in root_nodes)
             del cts
@@ -155,14 +159,20 @@ def _swept(
     create_graph: bool,
     retain_graph: bool | None,
 ) -> _Sweep:
+    if not create_graph:
+        note_departure()
     sweep = _Sweep(create_graph, create_graph if retain_graph is None else retain_graph, inputs)
     roots: list[tuple[Edge, Any]] = []
     for x, ct in zip(tensors, cotangents, strict=True):
         seed = _seed(x, ct)
         edge = Edge(x, 0) if x.node is None else Edge(x.node, x.output)
         roots.append((edge, seed if create_graph else seed.array))
-    with set_grad_enabled(create_graph), warnings_at_user_line():
+    checks = anomaly.is_anomaly_enabled()
+    with set_grad_enabled(create_graph), anomaly.without_warnings() if checks else warnings_at_user_line():
         sweep.run(roots)
+    if checks:
+        found = [sweep.gradient(x) for x, _ in sweep.leaves.values()]
+        check_gradients(tensors, [ct for _, ct in roots], [x.array for x in found if x is not None])
     return sweep
 
 

@@ -85,7 +85,6 @@ class Derivative:
         self._parts = linearize(program, active)
         self.out_active = self._parts.out_active
         self._pulls: dict[Flags, Pull] = {}
-        self._recorded: dict[Flags, Pull] = {}
 
     def pull(self, present: Flags) -> Pull:
         """The way back from the cotangents of the results flagged in `present`, which are among the active ones."""
@@ -104,15 +103,9 @@ class Derivative:
     def _pull(self, present: Flags) -> Pull:
         raise NotImplementedError
 
-    def from_arguments(self, present: Flags) -> Pull:
-        """The way back from arguments and results alone, so that it can itself be differentiated."""
-        found = self._recorded.get(present)
-        if found is None:
-            program, in_active = self._composed(present)
-            found = _restricted(program, len(program.inputs) - present.count(True), in_active)
-            found.takes = self._positions(found.takes)
-            self._recorded[present] = found
-        return found
+    def recorded_pull(self, present: Flags) -> Pull:
+        """A way back that starts from arguments, results and masks alone, so that it can itself be differentiated."""
+        return self.pull(present)
 
     def _transposed(self, present: Flags) -> tuple[Program, Flags]:
         """The linear program backwards: residuals, then cotangents -> cotangents."""
@@ -163,6 +156,10 @@ class OfCall(Derivative):
         self.inputs = tuple(i for i in range(count) if given[i] in used)
         self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
 
+    def from_arguments(self, present: Flags) -> Pull:
+        # Masks are constants to derivatives.
+        return self.pull(present)
+
     def _pull(self, present: Flags) -> Pull:
         count = len(self.program.inputs) + len(self.program.outputs)
         if present == self.out_active:
@@ -197,6 +194,7 @@ class OfProgram(Derivative):
         self.inputs = tuple(range(len(program.inputs)))
         self.outputs = tuple(range(count))
         self.extras = None
+        self._recorded: dict[Flags, Pull] = {}
 
     def _pull(self, present: Flags) -> Pull:
         linear, in_active = self._transposed(present)
@@ -206,6 +204,15 @@ class OfProgram(Derivative):
         program = Program(f"pull({self.program.name})", [*kept, *linear.inputs[count:]], linear.eqns, linear.outputs)
         pull = _restricted(program, len(kept), in_active)
         return Pull(pull.program, [start + i for i in pull.takes], in_active, self._run)
+
+    def recorded_pull(self, present: Flags) -> Pull:
+        found = self._recorded.get(present)
+        if found is None:
+            program, in_active = self._composed(present)
+            found = _restricted(program, len(program.inputs) - present.count(True), in_active)
+            found.takes = self._positions(found.takes)
+            self._recorded[present] = found
+        return found
 
 
 def _restricted(program: Program, count: int, in_active: Flags) -> Pull:

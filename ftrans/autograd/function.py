@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..api.custom_rules import CustomRule
 from ..core import tree
+from ..core.eager import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
-
-
-class Context:
-    """What `forward` leaves for `backward` and `jvp`: saved arrays, and whatever is set on it as an attribute.
-
-    Attributes:
-        needs_input_grad: for each argument of `apply`, whether a gradient with respect to it may be asked for.
-        saved_tensors: what `save_for_backward` was given, as a tuple.
-    """
-
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs_input_grad
-        self.saved_tensors: tuple[Any, ...] = ()
-        self._marked: tuple[Any, ...] = ()
-        self._materializes = True
-
-    def save_for_backward(self, *arrays: Any) -> None:
-        """Keep arrays (or None) for `backward`."""
-        self.saved_tensors = arrays
-
-    def save_for_forward(self, *arrays: Any) -> None:
-        """Keep arrays (or None) for `jvp`, and for `backward`."""
-        self.saved_tensors = arrays
-
-    def mark_non_differentiable(self, *results: Any) -> None:
-        """Say which of the results of `forward` have no derivative."""
-        self._marked = results
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros for results that have no derivative, as it does by default, or None."""
-        self._materializes = bool(value)
+from .context import Context
+from .function_node import apply_to_constants, apply_to_tensors
+from .function_rule import rule_of
+from .tracing import functions_are_programs
 
 
 class Function:
@@ -52,6 +25,21 @@ class Function:
     argument, None for zero.  `forward(*args)` without context goes with `setup_context(ctx, inputs, output)`.
     A static method `jvp(ctx, *tangents)`, which returns a tangent for each result, states forward mode; without it,
     forward mode is the transpose of `backward`, as in `ftrans.custom_vjp`, whose rules hold here too.
+
+    On tensors, `forward` runs at once, and nothing in it is recorded; `backward` is called on the way back.  The graph
+    keeps what is saved.  A second derivative calls `backward` with tensors that are recorded, if `forward` left only
+    arguments and results on its context; else it traces the Function.
+
+    Inside a transformation (`ftrans.grad`, `jacobian`, `vmap`, `jit`, ...) both are traced.  Code that cannot be
+    traced, because it needs arrays or numbers (SciPy, `x.numpy()`, `float(x)`, a branch on a value that differs between
+    the lanes of `vmap`), is run as it is whenever the program runs: un-jitted, compiled, and for each lane of `vmap` by
+    itself.  It gets tensors without gradient, must be pure, and always return the same shapes and dtypes; these are
+    found by running `forward` once on the values at hand.  What it leaves on its context are arrays and numbers.  The
+    derivative of such code is known once, in reverse mode.
+
+    Attributes:
+        trial_value: a number that `forward` can be tried on where it cannot be traced and no values are at hand, as of
+            the elements of a `scan`.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -65,9 +53,15 @@ class Function:
         ...     def backward(ctx, ct):
         ...         (y,) = ctx.saved_tensors
         ...         return ct * y
+        >>> x = ft.autograd.tensor(0.0, requires_grad=True)
+        >>> Exp.apply(x).backward()
+        >>> x.grad
+        tensor(1.)
         >>> ft.grad(ft.grad(Exp.apply))(0.0)
         np.float64(1.0)
     """
+
+    trial_value: float | None = None
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -81,12 +75,12 @@ class Function:
     @staticmethod
     def backward(ctx: Context, *cotangents: Any) -> Any:
         """Cotangents of the arguments."""
-        raise NotImplementedError
+        raise NotImplementedError("a Function needs a static method backward(ctx, *cotangents) to be differentiated")
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> Any:
         """Tangents of the results."""
-        raise NotImplementedError
+        raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) for forward mode")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -96,12 +90,22 @@ class Function:
             args: arguments of `forward`, without the context.
 
         Returns:
-            What `forward` returns.
+            What `forward` returns.  If an argument is a tensor, so are the arrays and floats in it; they share no
+            memory with the arguments.
+
+        Raises:
+            RuntimeError: `forward` changes in place what it is given; or later `backward` does, or returns gradients
+                that do not fit the arguments.
         """
-        needs = tuple(any(map(_is_traced, tree.flatten(x)[0])) for x in args)
-        if current_builder() is None:
-            return cls._forward(Context(needs), args)
-        return cls._with_rule()(needs, *args)
+        if current_builder() is None and not functions_are_programs():
+            return apply_to_tensors(cls, args)
+        leaves = [tree.flatten(x)[0] for x in args]
+        if not any(isinstance(x, Tracer) or _is_active(x) for part in leaves for x in part):
+            return apply_to_constants(cls, args)
+        if "_rule" not in cls.__dict__:
+            states = (cls.backward is not Function.backward, cls.jvp is not Function.jvp)
+            cls._rule = rule_of(cls, *states)
+        return cls._rule(tuple([any(map(_is_differentiated, part)) for part in leaves]), *args)
 
     @classmethod
     def _forward(cls, ctx: Context, args: tuple[Any, ...]) -> Any:
@@ -111,83 +115,47 @@ class Function:
         cls.setup_context(ctx, args, out)
         return out
 
-    @classmethod
-    def _with_rule(cls) -> CustomRule:
-        """The operation as a function with a rule; its first argument is `needs_input_grad`."""
-
-        def value(needs: tuple[bool, ...], *args: Any) -> Any:
-            return cls._forward(Context(needs), args)
-
-        def fwd(needs: tuple[bool, ...], *args: Any) -> tuple[Any, Any]:
-            ctx = Context(needs)
-            out = cls._forward(ctx, args)
-            return out, (vars(ctx), _Absent.of(out, ctx))
-
-        def bwd(needs: tuple[bool, ...], residuals: Any, cotangent: Any) -> tuple[Any, ...]:
-            kept, absent = residuals
-            ctx = Context(needs)
-            vars(ctx).update(kept)
-            found = cls.backward(ctx, *absent.replaced(_as_tuple(cotangent)))
-            found = _as_tuple(found)
-            return found[: len(needs)] if all(x is None for x in found[len(needs) :]) else found
-
-        def push(needs: tuple[bool, ...], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-            ctx = Context(needs)
-            out = cls._forward(ctx, primals)
-            tangent = cls.jvp(ctx, *tangents)
-            if not isinstance(out, tuple | list):
-                return out, tangent
-            ctx.set_materialize_grads(False)
-            return out, type(out)(_Absent.of(out, ctx).replaced(_as_tuple(tangent)))
-
-        if "_rule" not in cls.__dict__:
-            value.__name__ = cls.__name__
-            # Messages name the lines of the methods.
-            for rule_of_method, method in ((fwd, cls.forward), (bwd, cls.backward), (push, cls.jvp)):
-                vars(rule_of_method)["__wrapped__"] = method
-            backward, forward = (f"a static method {name} of {{}}" for name in ("backward", "jvp"))
-            rule = CustomRule(value, 0, reverse=backward, forward=forward)
-            if cls.backward is not Function.backward:
-                rule.defvjp(fwd, bwd)
-            if cls.jvp is not Function.jvp:
-                rule.defjvp(push)
-            cls._rule = rule
-        return cls._rule
-
     _rule: CustomRule
 
 
-class _Absent:
-    """Which results have no derivative, and what takes the place of their cotangents.
+def _is_active(x: Any) -> bool:
+    return isinstance(x, Eager) and x.is_active()
 
-    Attributes:
-        substitutes: for each result, the substitute, behind whether there is one.
+
+def _is_differentiated(x: Any) -> bool:
+    return (isinstance(x, Tracer) and is_inexact(x.dtype)) or _is_active(x)
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `backward` whose own derivative is not known: a second derivative is an error instead of a wrong number.
+
+    It is for a `backward` that calls code which cannot be followed, or that holds for first derivatives only.
+
+    Args:
+        backward: the static method of a `Function`, decorated below `@staticmethod`.
+
+    Returns:
+        The marked function.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> class Square(ft.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     @ft.autograd.once_differentiable
+        ...     def backward(ctx, ct):
+        ...         return 2 * ct * ctx.saved_tensors[0]
+        >>> ft.grad(Square.apply)(3.0)
+        np.float64(6.0)
     """
+    function = backward.__func__ if isinstance(backward, staticmethod) else backward
 
-    def __init__(self, substitutes: Sequence[tuple[bool, Any]]) -> None:
-        self.substitutes = substitutes
+    @functools.wraps(function)
+    def marked(ctx: Context, *cotangents: Any) -> Any:
+        return function(ctx, *cotangents)
 
-    @classmethod
-    def of(cls, out: Any, ctx: Context) -> _Absent:
-        """From the result of `forward` and what it said of it."""
-        substitutes: list[tuple[bool, Any]] = []
-        for x in _as_tuple(out):
-            is_array = hasattr(x, "dtype")
-            is_absent = is_array and (not is_inexact(x.dtype) or any(x is y for y in ctx._marked))
-            zero = np.zeros(x.shape, x.dtype) if is_absent and ctx._materializes else None
-            substitutes.append((is_absent, zero))
-        return cls(substitutes)
-
-    def replaced(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Cotangents or tangents of the results, with substitutes where they are absent."""
-        if len(items) != len(self.substitutes):
-            return items
-        return tuple(s if is_absent else x for x, (is_absent, s) in zip(items, self.substitutes, strict=True))
-
-
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, tuple | list) else (x,)
-
-
-def _is_traced(x: Any) -> bool:
-    return isinstance(x, Tracer) and is_inexact(x.dtype)
+    marked.is_final = True  # type: ignore[attr-defined]
+    return marked

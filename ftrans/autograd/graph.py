@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.observe import current_observer
 from ..core.source import Line, at_line, user_line
 from ..core.trace import checksum
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .hooks import Hooks
     from .tensor import Tensor
 
-_next_order = count().__next__
+next_order = count().__next__
 
 # A plain array up to this size is copied when it is kept; a larger one is watched by a checksum.
 _COPY_BYTES = 1 << 12
@@ -120,7 +121,7 @@ class Node:
         self.name = name
         self.edges = edges
         self.line = line
-        self.order = _next_order()
+        self.order = next_order()
         self.result_count = result_count
         self.hooks: Hooks | None = None
 
@@ -175,70 +176,18 @@ class AccumulateGrad:
         return id(self.variable)
 
 
-class OperationNode(Node):
-    """An operation whose derivative follows from its program.
+class KeepingNode(Node):
+    """An operation that keeps values for its way back.
 
     Attributes:
-        derivative: how cotangents go back.
-        kept: the values that this needs, in the order in which the derivative lists them.
+        kept: the values; None when they have been let go of.
         watched: memories of kept values, and the versions that they were kept in.
     """
 
-    __slots__ = ("derivative", "kept", "watched")
+    __slots__ = ("kept", "watched")
 
-    def __init__(
-        self,
-        name: str,
-        edges: Sequence[Edge],
-        line: Line | None,
-        derivative: Derivative,
-        kept: Sequence[Any],
-        watched: Sequence[tuple[Memory | Watched, int]],
-    ) -> None:
-        super().__init__(name, edges, line, len(derivative.out_active))
-        self.derivative = derivative
-        self.kept: Sequence[Any] | None = kept
-        self.watched = watched
-
-    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
-        kept = self.checked()
-        pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
-        outs = pull(*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None])
-        if len(outs) == len(self.edges):
-            return outs, pull.is_fresh
-        found = iter(zip(outs, pull.is_fresh, strict=True))
-        rows = [next(found) if a else (None, True) for a in pull.in_active]
-        return [x for x, _ in rows], [f for _, f in rows]
-
-    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
-        from .tensor import Tensor
-
-        self.checked()
-        derivative = self.derivative
-        pull = derivative.from_arguments(tuple([ct is not None for ct in cotangents]))
-        given = [self._kept_tensor(i) for i in pull.takes]
-        given += [ct for ct in cotangents if ct is not None]
-        outs = iter(Tensor.apply_program(pull.program, given, name=f"{self.name}Backward"))
-        return [next(outs) if a else None for a in pull.in_active]
-
-    def _kept_tensor(self, position: int) -> Any:
-        """What is kept, as a tensor with its place in the graph."""
-        from .tensor import Tensor
-
-        assert self.kept is not None
-        derivative = self.derivative
-        value = self.kept[position]
-        if position < len(derivative.inputs):
-            number = derivative.inputs[position]
-            if not derivative.active[number]:
-                return value
-            target, index = self.edges[derivative.active[:number].count(True)]
-        else:
-            index = derivative.outputs[position - len(derivative.inputs)]
-            if not derivative.out_active[index]:
-                return value
-            target = self
-        return Tensor.at(value, target, index)
+    kept: Sequence[Any] | None
+    watched: Sequence[tuple[Memory | Watched, int]]
 
     def checked(self) -> Sequence[Any]:
         """What is kept.
@@ -269,3 +218,75 @@ class OperationNode(Node):
     def release(self, is_root: bool) -> None:
         if self.kept or is_root:
             self.kept, self.watched = None, ()
+
+
+class OperationNode(KeepingNode):
+    """An operation whose derivative follows from its program.
+
+    Attributes:
+        derivative: how cotangents go back.
+        kept: the values that this needs, in the order in which the derivative lists them.
+    """
+
+    __slots__ = ("derivative",)
+
+    def __init__(
+        self,
+        name: str,
+        edges: Sequence[Edge],
+        line: Line | None,
+        derivative: Derivative,
+        kept: Sequence[Any],
+        watched: Sequence[tuple[Memory | Watched, int]],
+    ) -> None:
+        super().__init__(name, edges, line, len(derivative.out_active))
+        self.derivative = derivative
+        self.kept = kept
+        self.watched = watched
+
+    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+        kept = self.checked()
+        pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
+        args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
+        observer = current_observer()
+        if observer is None:
+            outs = pull(*args)
+        else:
+            outs = observer.operation(f"{self.name}Backward", pull.program, args, lambda: pull(*args), self.line)
+        if len(outs) == len(self.edges):
+            return outs, pull.is_fresh
+        found = iter(zip(outs, pull.is_fresh, strict=True))
+        rows = [next(found) if a else (None, True) for a in pull.in_active]
+        return [x for x, _ in rows], [f for _, f in rows]
+
+    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
+        from .tensor import Tensor
+
+        self.checked()
+        derivative = self.derivative
+        pull = derivative.recorded_pull(tuple([ct is not None for ct in cotangents]))
+        given = [self._kept_tensor(i) for i in pull.takes]
+        given += [ct for ct in cotangents if ct is not None]
+        outs = iter(Tensor.apply_program(pull.program, given, name=f"{self.name}Backward"))
+        return [next(outs) if a else None for a in pull.in_active]
+
+    def _kept_tensor(self, position: int) -> Any:
+        """What is kept, as a tensor with its place in the graph."""
+        from .tensor import Tensor
+
+        assert self.kept is not None
+        derivative = self.derivative
+        value = self.kept[position]
+        if position < len(derivative.inputs):
+            number = derivative.inputs[position]
+            if not derivative.active[number]:
+                return value
+            target, index = self.edges[derivative.active[:number].count(True)]
+        elif position < len(derivative.inputs) + len(derivative.outputs):
+            index = derivative.outputs[position - len(derivative.inputs)]
+            if not derivative.out_active[index]:
+                return value
+            target = self
+        else:
+            return value
+        return Tensor.at(value, target, index)

@@ -55,6 +55,13 @@ class Hooks:
         if x.node is not None:
             self._retained[x.output] = weakref.ref(x)
 
+    def follow(self, x: Tensor, output: int) -> None:
+        """A tensor that was a result has got another place in the graph: leave its gradient there."""
+        retained = self._retained.get(output)
+        if retained is not None and retained() is x:
+            del self._retained[output]
+            x.retain_grad()
+
     def run(self, output: int, gradient: Any) -> Any:
         """What the hooks make of the gradient of a result, an array or a tensor; hooks run in order.
 
@@ -63,8 +70,9 @@ class Hooks:
         """
         from .tensor import Tensor, as_tensor
 
+        # Others may hold the gradient itself, so hooks and `grad` get a copy.
         is_tensor = isinstance(gradient, Tensor)
-        current = gradient if is_tensor else Tensor.of(gradient)
+        current: Any = gradient.clone() if is_tensor else Tensor.of(gradient.copy())
         for place, hook, line in list(self._functions.values()):
             if place == output:
                 new = hook(current)

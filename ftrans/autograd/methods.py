@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 import operator
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,10 @@ from ..core.trace import Tracer
 from ..numpy.dispatch import TABLE
 from ..numpy.promotion import is_number
 from .backward import backward
-from .operations import PLACE, Call, Static, node_name
+from .indexing import Flat, getitem, set_flat, setitem
+from .operations import PLACE, Static, node_name
 from .recording import apply, change
 from .tensor import Tensor
-from .windows import Path, Step
 
 _BINARY = {
     "add": np.add,
@@ -47,7 +50,7 @@ _IN_PLACE_METHODS = ("fill", "sort", "put")
 _ATTRIBUTES = ("T", "mT", "real", "imag")
 # Functions of one array, or of one array and another operand, that are methods as well; with an underscore behind
 # their names, they work in place.
-_UFUNC_METHODS = {
+UFUNC_METHODS = {
     name: getattr(np, name)
     for name in (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "reciprocal", "sin", "cos", "tan",
@@ -102,45 +105,6 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
 
     assign.__doc__ = f"`numpy.{ufunc.__name__}` in place."
     return assign
-
-
-def _getitem(self: Tensor, index: Any) -> Any:
-    return apply(operator.getitem, (self, _plain_index(index)), {}, "Index")
-
-
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    index = _plain_index(index)
-    if isinstance(value, Tensor) and value.window is not None and _is_at(value, self, index):
-        # `x[i] += v` has changed x through the view x[i] already, and then assigns the view to x[i].
-        return
-    change(operator.setitem, self, (PLACE, index, value), {}, "IndexPut")
-
-
-def _plain_index(index: Any) -> Any:
-    """An index in which a list is an array, as NumPy takes it."""
-    if isinstance(index, tuple):
-        return tuple(_plain_index(i) if isinstance(i, list) else i for i in index)
-    if isinstance(index, list) and not _holds_tensor(index):
-        return np.asarray(index) if index else np.zeros(0, np.intp)
-    return index
-
-
-def _holds_tensor(items: list[Any]) -> bool:
-    return any(isinstance(i, Tensor) or (isinstance(i, list) and _holds_tensor(i)) for i in items)
-
-
-def _is_at(view: Tensor, base: Tensor, index: Any) -> bool:
-    window = view.window
-    assert window is not None
-    call = Call(operator.getitem, (base, index), {})
-    if window.path is None or call.key is None or len(call.leaves) != 1:
-        return False
-    step = Step(call, None)
-    if base.window is None:
-        return window.base is base and window.path == Path(step)
-    return (
-        window.base is base.window.base and base.window.path is not None and window.path == base.window.path.then(step)
-    )
 
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -236,13 +200,24 @@ def _attribute(name: str) -> property:
 # Python's numbers and containers
 
 
-def _only(self: Tensor, what: str) -> Any:
+def _only(self: Tensor, what: str, frame: FrameType | None = None) -> Any:
+    if frame is not None and self.requires_grad and _assigns(frame):
+        raise RuntimeError(
+            f"a tensor that requires a gradient ({self.array_type}) would lose it as an element of a NumPy array; make "
+            "the array a tensor (ftrans.autograd.zeros), or write float(x) or x.detach() if that is meant"
+            + at_line(user_line())
+        )
     if self.size != 1:
         raise ValueError(
             f"only a tensor of one element has {what}, not {self.array_type}; use .any(), .all() or .tolist()"
             + at_line(user_line())
         )
     return self.item()
+
+
+def _assigns(frame: FrameType) -> bool:
+    """Whether what runs is an assignment `array[index] = value`."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
 
 
 def _len(self: Tensor) -> int:
@@ -254,7 +229,7 @@ def _len(self: Tensor) -> int:
 def _iter(self: Tensor) -> Iterator[Any]:
     if not self.ndim:
         raise TypeError(f"iteration over a tensor without axes{at_line(user_line())}")
-    return (_getitem(self, i) for i in range(self.shape[0]))
+    return (getitem(self, i) for i in range(self.shape[0]))
 
 
 def _repr(self: Tensor) -> str:
@@ -270,9 +245,12 @@ def _format(self: Tensor, spec: str) -> str:
     return format(self.item(), spec) if spec and self.size == 1 else repr(self)
 
 
+_COPYING = _Method("copy")
+
+
 def _copy(self: Tensor) -> Any:
     """A copy with memory of its own, through which gradients flow."""
-    return apply(_Method("copy"), (self,), {}, "Clone")
+    return apply(_COPYING, (self,), {}, "Clone")
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -376,37 +354,6 @@ def _view(self: Tensor, *shape: Any) -> Any:
     return self.reshape(*shape)  # type: ignore[attr-defined]
 
 
-def _flat_item(x: Any, index: Any) -> Any:
-    return x.flat[index]
-
-
-def _set_flat_item(x: Any, index: Any, value: Any) -> None:
-    x.flat[index] = value
-
-
-class _Flat:
-    """`x.flat`: the elements in row-major order, to be read and assigned to by index."""
-
-    def __init__(self, x: Tensor) -> None:
-        self._x = x
-
-    def __len__(self) -> int:
-        return self._x.size
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._x.reshape(-1))  # type: ignore[attr-defined]
-
-    def __getitem__(self, index: Any) -> Any:
-        return apply(_flat_item, (self._x, _plain_index(index)), {}, "Index")
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        change(_set_flat_item, self._x, (PLACE, _plain_index(index), value), {}, "IndexPut")
-
-
-def _set_flat(self: Tensor, value: Any) -> None:
-    self.flat[:] = value  # type: ignore[attr-defined]
-
-
 def _astype(dtype: Any) -> Callable[[Tensor], Any]:
     return lambda self: _to(self, dtype)
 
@@ -421,16 +368,16 @@ def install() -> None:
         "__bool__": lambda self: bool(_only(self, "a truth value")),
         "__int__": lambda self: int(_only(self, "an integer")),
         "__index__": lambda self: operator.index(_only(self, "an index")),
-        "__float__": lambda self: float(_only(self, "a value as a float")),
-        "__complex__": lambda self: complex(_only(self, "a value as a complex number")),
+        "__float__": lambda self: float(_only(self, "a value as a float", sys._getframe(1))),
+        "__complex__": lambda self: complex(_only(self, "a value as a complex number", sys._getframe(1))),
         "__len__": _len,
         "__iter__": _iter,
         "__contains__": lambda self, value: bool((self == value).any()),
         "__hash__": object.__hash__,
         "__repr__": _repr,
         "__format__": _format,
-        "__getitem__": _getitem,
-        "__setitem__": _setitem,
+        "__getitem__": getitem,
+        "__setitem__": setitem,
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce__": _reduce,
@@ -457,7 +404,7 @@ def install() -> None:
         "numel": lambda self: self.size,
         "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of one element."),
         "nbytes": property(lambda self: self.array_type.nbytes, doc="Bytes of all elements."),
-        "flat": property(_Flat, _set_flat, doc="`numpy.ndarray.flat`."),
+        "flat": property(Flat, set_flat, doc="`numpy.ndarray.flat`."),
         "t": lambda self: self.T,
         "contiguous": lambda self: self,
         "cpu": lambda self: self,
@@ -472,9 +419,9 @@ def install() -> None:
         methods[f"__r{name}__"] = _reflected(methods[f"__{name}__"])
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (_COMPARISONS | _UNARY).items()}
-    for name, ufunc in _UFUNC_METHODS.items():
+    for name, ufunc in UFUNC_METHODS.items():
         methods[name] = _elementwise(ufunc)
-        if ufunc.types[0][-1] != "?" and ufunc is not np.matmul:
+        if any(t.endswith("d->d") for t in ufunc.types) and ufunc is not np.matmul:
             methods[f"{name}_"] = _in_place(ufunc)
     methods |= {name: _method(name) for name in _METHODS}
     methods |= {name: _changing_method(name) for name in _IN_PLACE_METHODS}

@@ -61,6 +61,8 @@ class _Switch:
         target = self._target
         if inspect.isgeneratorfunction(function):
             return _generator_in(target, function)
+        if inspect.isasyncgenfunction(function):
+            return _asynchronous_generator_in(target, function)
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -94,12 +96,40 @@ def _generator_in(target: Mode, function: Callable[..., Any]) -> Callable[..., A
             try:
                 sent = yield item
             except GeneratorExit:
-                steps.close()
+                with _Switch(target):
+                    steps.close()
                 raise
             except BaseException as error:
                 resume = functools.partial(steps.throw, error)
             else:
                 resume = functools.partial(steps.send, sent)
+
+    return generator
+
+
+def _asynchronous_generator_in(target: Mode, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for an asynchronous generator function."""
+
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> Any:
+        steps = function(*args, **kwargs)
+        resume: Callable[[], Any] = steps.__anext__
+        while True:
+            try:
+                with _Switch(target):
+                    item = await resume()
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                with _Switch(target):
+                    await steps.aclose()
+                raise
+            except BaseException as error:
+                resume = functools.partial(steps.athrow, error)
+            else:
+                resume = functools.partial(steps.asend, sent)
 
     return generator
 
@@ -123,9 +153,9 @@ class watching_departures:
 
 
 def note_departure() -> None:
-    """The value of a tensor leaves as an array or a number."""
+    """The value of a tensor leaves as an array or a number, or as a gradient that is not recorded."""
     watching = _departures.get()
-    if watching is not None:
+    if watching is not None and _mode.get().records:
         watching.seen = True
 
 

@@ -24,7 +24,9 @@ from .derivation import Derivative, Flags, OfCall, OfProgram, Run
 # Numbers of Python belong to the kind of call until a call has been seen with so many of them.
 _MOST_NUMBERS = 4
 _MOST_OPERATIONS = 10_000
-_NUMBERS = (float, int, complex)
+_SCALARS: dict[type, type[np.generic]] = {float: np.float64, int: np.int64, complex: np.complex128}
+_NUMBERS = tuple(_SCALARS)
+_MOST_INTEGER = 2**63 - 1
 _NODE_NAMES = {
     "multiply": "Mul", "subtract": "Sub", "divide": "Div", "power": "Pow", "negative": "Neg", "absolute": "Abs",
     "getitem": "Index", "setitem": "IndexPut",
@@ -72,7 +74,7 @@ class Operation:
 
     def numbers(self, call: Call) -> list[Any]:
         """The numbers of a call that are among the arguments of the program."""
-        return [cls(x) for cls, x in call.numbers] if self.takes_numbers else []
+        return [_SCALARS[cls](cls(x)) for cls, x in call.numbers] if self.takes_numbers else []
 
     @property
     def is_simple(self) -> bool:
@@ -245,7 +247,7 @@ def operation_for(call: Call, name: str) -> Operation:
     found = kind.exact.get(numbers)
     if found is not None:
         return found
-    if numbers and len(kind.exact) >= _MOST_NUMBERS and kind.general is not False:
+    if numbers and len(kind.exact) >= _MOST_NUMBERS and kind.general is not False and _fit(numbers):
         if kind.general is None:
             kind.general = _general(call, name)
         if isinstance(kind.general, Operation):
@@ -255,6 +257,11 @@ def operation_for(call: Call, name: str) -> Operation:
         kind.exact[numbers] = operation
         _cache.count += 1
     return operation
+
+
+def _fit(numbers: Sequence[Any]) -> bool:
+    """Whether numbers can be arguments of a program."""
+    return all([cls is not int or abs(int(x)) <= _MOST_INTEGER for cls, x in numbers])
 
 
 def _general(call: Call, name: str) -> Operation | bool:
@@ -268,6 +275,18 @@ def _general(call: Call, name: str) -> Operation | bool:
 
 def _traced(call: Call, name: str, takes_numbers: bool) -> tuple[Operation, bool]:
     """Trace a call; return also whether its operation is that of all calls of its kind."""
+    try:
+        return _traced_with(call, name, takes_numbers, [False] * len(call.leaves))
+    except (TypeError, ValueError, IndexError):
+        is_plain = [not isinstance(x, Eager) for x in call.leaves]
+        if takes_numbers or not any(is_plain):
+            raise
+        # A plain array may say what the operation is, such as a shape.
+        return _traced_with(call, name, False, is_plain)[0], False
+
+
+def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[bool]) -> tuple[Operation, bool]:
+    """The same, where some of the arrays are as they are, and no arguments."""
     count = len(call.leaves)
     numbers = [cls(x) for cls, x in call.numbers] if takes_numbers else []
     witnesses = [*(x.concrete() if isinstance(x, Eager) else x for x in call.leaves), *numbers]
@@ -276,7 +295,8 @@ def _traced(call: Call, name: str, takes_numbers: bool) -> tuple[Operation, bool
 
     def rebuild(tracers: list[Tracer]) -> Any:
         before = [x.atom for x in tracers]
-        out = call.with_arrays(tracers[:count], tracers[count:] if takes_numbers else None)
+        arrays = [w if f else x for w, x, f in zip(witnesses, tracers[:count], is_fixed, strict=False)]
+        out = call.with_arrays(arrays, tracers[count:] if takes_numbers else None)
         after = [asarray(x) for x in tracers]
         mutated.extend(i for i, x in enumerate(after) if x.atom is not before[i])
         return [after[i] for i in mutated] if mutated else tree.flatten(out)[0]

@@ -13,16 +13,19 @@ import numpy as np
 
 from ..core import tree
 from ..core.interpret import evaluate
+from ..core.observe import current_observer
+from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.source import Line, at_line, user_line
 from ..core.straightline import warnings_at_user_line
 from ..core.types import ArrayType
 from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
-from .graph import Edge, Memory, OperationNode, Watched, protected
+from .graph import Edge, Memory, Node, OperationNode, Watched, protected
 from .modes import current_mode
 from .operations import PLACE, Call, Operation, filled, mapped, node_name, operation_for, operation_of
 from .tensor import Tensor, inference_error
+from .tracing import Note, current_notes
 from .windows import Fixed, Path, Step, Window, through_path
 
 # Functions that change their first argument.
@@ -45,8 +48,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         if key is not None:
             derivative = _quick.get(key)
             if derivative is not None:
-                with warnings_at_user_line():
-                    array = function(*values)
+                array = _run(function, args, kwargs, values, kwargs, name)
                 result = Tensor(array, derivative.program.out_types[0])
                 connect(name, derivative, [x for x in args if x.__class__ is Tensor], (result,))
                 return result
@@ -56,8 +58,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         return change(function, args[0], (PLACE, *args[1:]), kwargs, name)
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
-    with warnings_at_user_line():
-        result = function(*plain_args, **plain_kwargs)
+    result = _run(function, args, kwargs, plain_args, plain_kwargs, name)
     arrays, structure = ([result], tree.LEAF) if result.__class__ is np.ndarray else tree.flatten(result)
     if mode.records and any([x.requires_grad for x in tensors]):
         call = Call(function, args, kwargs)
@@ -76,6 +77,20 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             elif array.base is not None and _is_lent(array, (args, kwargs)):
                 x.shared_memory().lend(array)
     return tree.unflatten(structure, results)
+
+
+def _run(function: Callable[..., Any], args: Any, kwargs: Any, plain_args: Any, plain_kwargs: Any, name: str) -> Any:
+    """What NumPy computes; `plain_args` are `args` with arrays for tensors."""
+    with warnings_at_user_line():
+        observer = current_observer()
+        if observer is None:
+            return function(*plain_args, **plain_kwargs)
+        arrays = [x for x in plain_args if isinstance(x, np.ndarray | np.generic)]
+        try:
+            program = operation_for(Call(function, args, kwargs), name).program
+        except MissingRule:
+            return function(*plain_args, **plain_kwargs)
+        return observer.operation(name, program, arrays, lambda: function(*plain_args, **plain_kwargs))
 
 
 # Derivatives of frequent calls: those whose arguments are tensors and numbers, and whose result is one new array.
@@ -177,6 +192,9 @@ def connect(
         extras = derivative.extras(*[x.array if isinstance(x, Tensor) else x for x in (*operands, *results)])
     kept += extras
     node = OperationNode(name, edges, user_line(), derivative, kept, watched)
+    notes = current_notes()
+    if notes is not None:
+        notes[node] = [Note.of(x) for x in operands]
     for index, x in enumerate(results):
         if out_active[index]:
             x.node = node
@@ -273,14 +291,23 @@ def settle(x: Tensor) -> None:
     if window.is_detached:
         return
     base = window.base
+    if base.memory is not x.memory:
+        raise _unknown_view_error(x)
     if not base.requires_grad:
         x.node = None
-    elif window.path is None:
+    elif window.path is None or x.asked is not False:
         raise _unknown_view_error(x)
     else:
         operation = operation_for(Call(through_path, (base, window.path, Fixed(_same), ((PLACE,), {})), {}), "view")
-        derivative = operation.derivative((True,))
-        connect("View", derivative, [base], [x])
+        node, output = x.node, x.output
+        connect("View", operation.derivative((True,)), [base], [x])
+        _follow(x, node, output)
+
+
+def _follow(x: Tensor, node: Node | None, output: int) -> None:
+    """Leave the gradient in the `grad` of a tensor where it is now, if that was asked for where it was before."""
+    if node is not None and node.hooks is not None:
+        node.hooks.follow(x, output)
 
 
 def _same(x: Any) -> Any:
@@ -330,6 +357,12 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
     """
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
+
+    def run() -> Any:
+        array = target.owned_array() if isinstance(target, Tensor) else target
+        given, plain = filled((args, kwargs), target), filled((plain_args, plain_kwargs), array)
+        return _run(function, given[0], given[1], plain[0], plain[1], name)
+
     mode = current_mode()
     if not isinstance(target, Tensor):
         if mode.records and any(x.requires_grad for x in tensors):
@@ -337,13 +370,13 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
                 f"{name} cannot put a tensor that requires a gradient into a NumPy array, which would lose it; make "
                 f"the array a tensor: ftrans.autograd.tensor(a){at_line(user_line())}"
             )
-        return _called(function, plain_args, plain_kwargs, target)
+        return run()
     window = target.window
     is_recorded = mode.records and (target.requires_grad or any([x.requires_grad for x in tensors]))
     if target.is_inferred and not mode.infers:
         raise inference_error()
     if not is_recorded:
-        return _written(target, lambda: _called(function, plain_args, plain_kwargs, target.owned_array()))
+        return _written(target, run)
     root = target if window is None else window.base
     _check_changeable(target, root, name)
     if window is None:
@@ -356,12 +389,13 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
     derivative = operation.derivative(tuple([isinstance(x, Tensor) and x.requires_grad for x in operands]))
     if len(operation.mutated) != 1 or operands[operation.mutated[0]] is not root:
         raise _unknown_view_error(target)
-    operands = [
-        _as_before(x, root) if i in derivative.inputs or derivative.extras else x for i, x in enumerate(operands)
-    ]
-    result = _written(target, lambda: _called(function, plain_args, plain_kwargs, target.owned_array()))
+    keeps_all = derivative.extras is not None or current_notes() is not None
+    operands = [_as_before(x, root) if keeps_all or i in derivative.inputs else x for i, x in enumerate(operands)]
+    result = _written(target, run)
+    node, output = root.node, root.output
     if any(derivative.out_active):
         connect(operation.name, derivative, operands, [root])
+        _follow(root, node, output)
     else:
         root.node, root.output = None, 0
     return result
@@ -377,12 +411,6 @@ def _as_before(x: Any, root: Tensor) -> Any:
     before = Tensor.of(array.copy())
     before.node, before.output, before.asked, before.is_inferred = x.node, x.output, x.asked, x.is_inferred
     return before
-
-
-def _called(function: Callable[..., Any], args: Any, kwargs: Any, array: Any) -> Any:
-    new_args, new_kwargs = filled((args, kwargs), array)
-    with warnings_at_user_line():
-        return function(*new_args, **new_kwargs)
 
 
 def _written(target: Tensor, write: Callable[[], Any]) -> Any:
@@ -404,7 +432,7 @@ def _check_changeable(target: Tensor, root: Tensor, name: str) -> None:
             f"{name} changes {of} that requires a gradient in place{at_line(user_line())}{asked}\n"
             "  Write x = x + ... in place of x += ..., or, to update a parameter, change it under no_grad()."
         )
-    if window is not None and (window.is_detached or window.path is None):
+    if window is not None and (window.is_detached or window.path is None or root.memory is not target.memory):
         if window.is_detached:
             raise RuntimeError(
                 f"{name} would be recorded for a tensor that shares memory with another one by detach() or no_grad(), "

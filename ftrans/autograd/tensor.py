@@ -210,6 +210,13 @@ class Tensor(Eager):
         found: Hooks = owner.hooks
         return found
 
+    def __ftrans_program__(self) -> tuple[Program, Sequence[int]]:
+        """The graph as a program, and which of its inputs are leaves, for `ftrans.debug.draw`."""
+        from .tracing import program_of
+
+        program, values = program_of([self])
+        return program, [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+
     # The array
 
     def concrete(self) -> Any:
@@ -269,6 +276,8 @@ class Tensor(Eager):
     def detach_(self) -> Tensor:
         """Make this tensor a leaf without gradient."""
         self.node, self.output, self.asked = None, 0, False
+        if self.window is not None:
+            self.window = Window(self.window.base, None, self.window.version, True)
         return self
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.program import Program
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..xla.execute import is_jax_tracer, lower
 from .convergence import ConvergenceError
 
@@ -64,7 +64,7 @@ def _put(array: Any, index: Any, value: Any) -> Any:
 
 
 def _numpy_function(program: Program) -> Callable[..., list[Any]]:
-    function = function_of(program)
+    function = function_to_run(program)
 
     def tried(*arrays: Any) -> list[Any]:
         try:

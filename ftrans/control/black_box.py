@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.primitive import MissingRule, Primitive, Tangent
+from ..core.program import Eqn
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..core.types import ArrayType, type_of
+from ..core.types import ArrayType, is_inexact, type_of
 from .host_call import to_words
 
 
@@ -68,63 +69,80 @@ class Batch(NamedTuple):
 
 
 class BlackBox(Primitive):
-    """The results of `code`, lane by lane in the `batches` that the call is mapped over, the outermost first."""
+    """The results `outs` of `code`, by their index, lane by lane in the `batches` that the call is mapped over.
+
+    The outermost batch comes first.
+    """
 
     name = "black_box"
     multiple_results = True
 
     def apply(self, code: Code, operands: Sequence[Any]) -> list[Any]:
         """Record that `code` runs on the operands; return its results."""
-        return self.bind_all(operands, {"code": code, "batches": ()})
+        return self.bind_all(operands, {"code": code, "batches": (), "outs": tuple(range(len(code.types)))})
 
-    def type_rule(self, *types: ArrayType, code: Code, batches: tuple[Batch, ...]) -> list[ArrayType]:
+    def type_rule(
+        self, *types: ArrayType, code: Code, batches: tuple[Batch, ...], outs: tuple[int, ...]
+    ) -> list[ArrayType]:
         lanes = tuple(b.size for b in batches)
-        return [t.with_shape((*lanes, *t.shape)) for t in code.types]
+        found = [code.types[i] for i in outs]
+        return [t.with_shape((*lanes, *t.shape)) for t in found]
 
-    def numpy(self, *arrays: Any, code: Code, batches: tuple[Batch, ...]) -> list[Any]:
+    def numpy(self, *arrays: Any, code: Code, batches: tuple[Batch, ...], outs: tuple[int, ...]) -> list[Any]:
         if not batches:
             # The code may write to what it is given.
-            return code(*(np.array(x)[()] for x in arrays))
+            results = code(*(np.array(x)[()] for x in arrays))
+            return [results[i] for i in outs]
         (size, flags), *inner = batches
-        lanes = [
-            self.numpy(*(x[i] if f else x for x, f in zip(arrays, flags, strict=True)), code=code, batches=tuple(inner))
-            for i in range(size)
-        ]
-        types = self.type_rule(code=code, batches=batches)
-        return [
-            np.array(column, t.dtype).reshape(t.shape) for column, t in zip(_columns(lanes, types), types, strict=True)
-        ]
+        results = [np.empty(t.shape, t.dtype) for t in self.type_rule(code=code, batches=batches, outs=outs)]
+        for i in range(size):
+            operands = [x[i] if f else x for x, f in zip(arrays, flags, strict=True)]
+            found = self.numpy(*operands, code=code, batches=tuple(inner), outs=outs)
+            for y, value in zip(results, found, strict=True):
+                y[i] = value
+        return results
 
-    def xla(self, *arrays: Any, code: Code, batches: tuple[Batch, ...]) -> list[Any]:
+    def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         import jax
 
         given = [(x.shape, np.dtype(x.dtype)) for x in arrays]
-        types = self.type_rule(code=code, batches=batches)
+        types = self.type_rule(**params)
 
         def call(*words: Any) -> list[Any]:
             flat = [np.array(w).reshape(-1) for w in words]
             values = [w.view(dtype).reshape(shape)[()] for w, (shape, dtype) in zip(flat, given, strict=True)]
-            results = self.numpy(*values, code=code, batches=batches)
-            return [_in_words(y, t) for y, t in zip(results, types, strict=True)]
+            return [_in_words(y, t) for y, t in zip(self.numpy(*values, **params), types, strict=True)]
 
         shapes = [jax.ShapeDtypeStruct(w.shape, w.dtype) for w in (_in_words(None, t) for t in types)]
-        words = jax.pure_callback(call, shapes, *map(to_words, arrays))
+        words = jax.pure_callback(call, shapes, *map(to_words, arrays), vmap_method="sequential")
         return [_of_words(w, t.dtype) for w, t in zip(words, types, strict=True)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, code: Code, **params: Any) -> Any:
-        raise no_derivative(code.name, f"that is Python code which could not be traced: {code.reason}")
+        if any(is_inexact(code.types[i].dtype) for i in params["outs"]):
+            raise no_derivative(code.name, f"which is Python code that could not be traced: {code.reason}")
+        results = self(*primals, code=code, **params)
+        return results, [None] * len(results)
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, code: Code, **params: Any) -> Any:
         raise MissingRule(
-            f"{code.name} is Python code that was not traced, so it has no transpose{at_line(user_line())}"
+            f"{code.name} is Python code that could not be traced, so it has no transpose{at_line(user_line())}"
         )
 
     def batch(
-        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, code: Code, batches: tuple[Batch, ...]
+        self,
+        size: int,
+        operands: Sequence[Tracer],
+        batched: Sequence[bool],
+        *,
+        batches: tuple[Batch, ...],
+        **params: Any,
     ) -> Any:
-        more = (Batch(size, tuple(batched)), *batches)
-        results = self.bind_all(operands, {"code": code, "batches": more})
+        results = self(*operands, batches=(Batch(size, tuple(batched)), *batches), **params)
         return results, [True] * len(results)
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        params = {**eqn.params, "outs": tuple(i for i, u in zip(eqn.params["outs"], used, strict=True) if u)}
+        return Eqn(self, eqn.operands, params, tuple(y for y, u in zip(eqn.outputs, used, strict=True) if u), eqn.line)
 
 
 black_box = BlackBox()
@@ -136,10 +154,6 @@ def no_derivative(name: str, why: str) -> MissingRule:
         f"the derivative of {name} is wanted, {why}{at_line(user_line())}\n"
         "  So there is a first derivative, but no second one."
     )
-
-
-def _columns(lanes: Sequence[Sequence[Any]], types: Sequence[ArrayType]) -> list[list[Any]]:
-    return [[lane[k] for lane in lanes] for k in range(len(types))]
 
 
 def _in_words(x: Any, type: ArrayType) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Eqn, Params, Program, Var, needed_eqns
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
@@ -45,7 +45,7 @@ class Checkpoint(Primitive):
         return list(program.out_types)
 
     def numpy(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
-        return function_of(program)(*arrays)
+        return function_to_run(program)(*arrays)
 
     def xla(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
         from jax import jit

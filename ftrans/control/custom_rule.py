@@ -14,7 +14,7 @@ from ..core.interpret import inline
 from ..core.primitive import MissingRule, Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Program, literal
 from ..core.source import at_line, user_line
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import add
@@ -156,7 +156,7 @@ class Custom(Primitive):
 
     def numpy(self, *arrays: Any, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[Any]:
         simple = simplify_program(program)
-        return function_of(simple)(*arrays)
+        return function_to_run(simple)(*arrays)
 
     def xla(self, *arrays: Any, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[Any]:
         return lower(program, arrays)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.primitive import Primitive
 from ..core.program import Program
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.types import ArrayType
 from ..xla.execute import is_jax_tracer, lower
 from .checkpoint_schedule import (
@@ -68,8 +68,8 @@ class Keep(Primitive):
         checkpoints: int | None,
     ) -> list[Any]:
         of_cond, of_body, first = cut(arrays, cond_consts, body_consts)
-        holds = function_of(cond)
-        step = function_of(body)
+        holds = function_to_run(cond)
+        step = function_to_run(body)
         goes_on: Callable[[Any], Any] = lambda carry: holds(*of_cond, *carry)[0]  # noqa: E731
         members: Callable[[Any], list[Any]] = lambda carry: [carry[i] for i in kept]  # noqa: E731
         carry: Any = first
@@ -151,15 +151,15 @@ class Sweep(Primitive):
         is_last: bool,
     ) -> list[Any]:
         of_step, of_undo, first = cut(arrays, step_consts, undo_consts)
-        carry, run = first, function_of(undo)
+        carry, run = first, function_to_run(undo)
         if step is None or row is None:
             rows = saved if is_last else list(saved)
             while rows:
                 values = rows.pop()
                 carry = run(*of_undo, *(values[i] for i in members), *carry)
         else:
-            onwards = function_of(step)
-            rest = function_of(row)
+            onwards = function_to_run(step)
+            rest = function_to_run(row)
             states = saved.states if is_last else list(saved.states)
             states[:] = [(number, [state[i] for i in members]) for number, state in states]
             for state in backwards(saved._replace(states=states), lambda state: onwards(*of_step, *state)):

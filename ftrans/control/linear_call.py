@@ -13,7 +13,7 @@ from ..core.interpret import inline
 from ..core.primitive import MissingRule, Primitive, Tangent
 from ..core.program import Eqn, Params, Program, literal
 from ..core.source import at_line
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add
@@ -83,7 +83,7 @@ class LinearCall(Primitive):
 
     def numpy(self, *arrays: Any, **params: Any) -> list[Any]:
         program = simplify_program(_forward(params))
-        return function_of(program)(*arrays)
+        return function_to_run(program)(*arrays)
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         return lower(simplify_program(_forward(params)), arrays)

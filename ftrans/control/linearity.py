@@ -21,6 +21,7 @@ from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.simplify import without_dead_code
 from ..transforms.transpose import transpose as transpose_program
+from .black_box import black_box
 from .convergence import required
 from .subprograms import Flags, chosen, cut, used_inputs
 from .while_loop import while_
@@ -165,6 +166,8 @@ _MOST_PROBLEMS = 10_000
 
 
 def _not_linear(eqn: Eqn) -> str:
+    if eqn.primitive is black_box:
+        return f"{eqn.params['code'].name} is Python code that could not be traced"
     return f"it has the operation {eqn.primitive.name}, which is not linear in it"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn, Params, Program
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops import elementwise as e
@@ -73,7 +73,7 @@ class Scan(Primitive):
         fixed, carry, xs = cut(arrays, consts, carries)
         if not length:
             carry = [np.array(x)[()] for x in carry]
-        step = function_of(program)
+        step = function_to_run(program)
         ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
         for i in reversed(range(length)) if reverse else range(length):
             outs = step(*fixed, *carry, *[x[i] for x in xs])

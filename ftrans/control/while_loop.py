@@ -10,7 +10,7 @@ import numpy as np
 from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn, Program
-from ..core.straightline import function_of
+from ..core.straightline import function_to_run
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.shapes import full_like, with_batch_axis
@@ -76,8 +76,8 @@ class While(Primitive):
         self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
     ) -> list[Any]:
         of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
-        goes_on = function_of(cond)
-        step = function_of(body)
+        goes_on = function_to_run(cond)
+        step = function_to_run(body)
         ran = False
         while goes_on(*of_cond, *carry)[0]:
             carry = step(*of_body, *carry)

@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .program import Eqn
+    from .program import Eqn, Program
+    from .source import Line
 
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
@@ -43,6 +44,23 @@ class Observer:
         """
         return run()
 
+    def operation(
+        self, name: str, program: Program, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
+    ) -> Any:
+        """Run an operation that does not run as a program: a call of NumPy, at once, or the way back through one.
+
+        Args:
+            name: what it is called.
+            program: what it computes.
+            operands: the arrays that it computes with.
+            run: does it; to be called once.
+            line: the user's line that it is for; the one that runs now by default.
+
+        Returns:
+            What `run` returns.
+        """
+        return run()
+
     def activity(self, kind: str, name: str, subject: Any = None) -> contextlib.AbstractContextManager[Any]:
         """A context in which a piece of work is done that is no equation.
 
@@ -64,6 +82,14 @@ class _Both(Observer):
 
     def equation(self, eqn: Eqn, operands: Sequence[Any], run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         return self.outer.equation(eqn, operands, lambda: self.inner.equation(eqn, operands, run))
+
+    def operation(
+        self, name: str, program: Program, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
+    ) -> Any:
+        inner = self.inner
+        return self.outer.operation(
+            name, program, operands, lambda: inner.operation(name, program, operands, run, line), line
+        )
 
     def activity(self, kind: str, name: str, subject: Any = None) -> contextlib.AbstractContextManager[Any]:
         return _Nested(self.outer.activity(kind, name, subject), self.inner.activity(kind, name, subject))

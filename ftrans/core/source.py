@@ -183,7 +183,8 @@ def _callers(frame: FrameType) -> tuple[Line, ...]:
     caller = frame.f_back
     while caller is not None:
         filename = caller.f_code.co_filename
-        if _is_internal.get(filename, _internal(filename)):
+        internal = _is_internal.get(filename)
+        if _internal(filename) if internal is None else internal:
             began = len(found) + 1
         else:
             found.append(Line(caller.f_code, caller.f_lasti))

@@ -187,13 +187,20 @@ def source(program: Program) -> str:
 def function_of(program: Program, fresh: bool = True) -> Callable[..., list[Any]]:
     """The bare function of a program: takes arrays, returns a list of them, which are `fresh` unless told otherwise.
 
-    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.  An
-    observer that looks on now is told of each equation.
+    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.
+    """
+    return program.derive("function" if fresh else "function, not fresh", lambda: _generated(program, fresh))
+
+
+def function_to_run(program: Program) -> Callable[..., list[Any]]:
+    """The bare function of a program, to be called now and not kept.
+
+    An observer that looks on is told of each equation.
     """
     observer = current_observer()
     if observer is None:
-        return program.derive("function" if fresh else "function, not fresh", lambda: _generated(program, fresh))
-    function = program.derive(("code for an observer", fresh), lambda: _generated(program, fresh, observed=True))
+        return function_of(program)
+    function = program.derive("code for an observer", lambda: _generated(program, observed=True))
     return partial(function, observer.equation)
 
 
@@ -205,12 +212,12 @@ def _generated(program: Program, fresh: bool = True, observed: bool = False) -> 
 
 def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
     """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
-    function = program.derive("function", lambda: _generated(program))
+    function = function_of(program)
 
     def run(args: Sequence[Any]) -> list[Any]:
         try:
             with warnings_at_user_line():
-                return function(*args) if current_observer() is None else function_of(program)(*args)
+                return function(*args) if current_observer() is None else function_to_run(program)(*args)
         except Exception as error:
             _add_line(error)
             raise

@@ -366,7 +366,7 @@ class Builder:
         return values[var]
 
     def example(self, tracer: Tracer) -> Any:
-        """A value that a tracer of this builder may have, as an array; None where none is known.  It records nothing."""
+        """A value that a tracer of this builder may have, as an array; None where none is known.  Records nothing."""
         atom = self.atom(tracer)
         if isinstance(atom, Const):
             return atom.array()
@@ -379,7 +379,7 @@ class Builder:
             if not needed.isdisjoint(eqn.outputs):
                 slice_.append(eqn)
                 needed.update(a for a in eqn.operands if isinstance(a, Var))
-        values = {v: _example(known[v]) for v in needed if v in known}
+        values = {v: example_of(known[v]) for v in needed if v in known}
         if any(x is None for x in values.values()):
             return None
         with recording_in(None), warnings_at_user_line():
@@ -446,8 +446,8 @@ def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
         ) from None
 
 
-def _example(value: Any) -> Any:
-    """An array for a witness, or None."""
+def example_of(value: Any) -> Any:
+    """A value that an operand has or may have, as an array; None where none is known."""
     if isinstance(value, NoWitness):
         return None if value.example is None else value.example()
     if isinstance(value, Tracer):

@@ -1,6 +1,7 @@
 """Tools to find out what programs do: what they look like, where the time goes, and where a NaN comes from."""
 
-from ..api.anomaly import AnomalyError, detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from ..api.anomaly.report import AnomalyError
 from ..core.source import scope
 from .cost import CostReport, cost
 from .draw import draw

@@ -7,14 +7,12 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.source import at_line, user_line
 from . import report
+from .events import COMPILED, EQUATION, Place
 from .report import Row
-
-if TYPE_CHECKING:
-    from .profile import Place
 
 _KINDS = ("flame", "bars")
 _FORMATS = (".png", ".svg", ".pdf")
@@ -99,7 +97,7 @@ def flame(path: str | os.PathLike[str], places: Iterable[Place]) -> None:
     """
     running, preparing = Frame("all", _ALL), Frame("all", _ALL)
     for place in places:
-        if place.kind in ("equation", "compiled call"):
+        if place.kind in (EQUATION, COMPILED):
             frame = running
             for name in filter(None, place.scope.split("/")):
                 frame = frame.enter(name, _SCOPE)

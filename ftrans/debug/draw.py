@@ -84,12 +84,13 @@ def draw(
     the pointer on it shows all of it.  What only arranges or retypes values is drawn small.
 
     Args:
-        what: a `Program`, as `ft.trace(f)(*args)` returns, or an object with a method `__ftrans_program__` that
-            returns one.
+        what: a `Program`, as `ft.trace(f)(*args)` returns; a tensor, for the graph that led to it; or another object
+            with a method `__ftrans_program__` that returns a program and its default of `argnums`.
         path: a file to write too: .svg, .png or .pdf.
         backward: whether to draw the way back too, in a column that flows up beside the one that flows down.  Dashed
             lines between them are the values that are kept on the way forward for the way back.
-        argnums: which inputs of the program the way back leads to; all of floating dtype by default.
+        argnums: which inputs of the program the way back leads to; by default all of floating dtype, of a tensor the
+            leaves.
         names: what the inputs are called, in their order; letters by default.
         expand: whether to draw the programs of loops, branches and custom rules too, below.
         part: which equations to draw, as a slice of those of the program; all by default.
@@ -113,7 +114,7 @@ def draw(
         >>> drawing.svg[:4]
         '<svg'
     """
-    program = _program(what)
+    program, own_argnums = _program(what)
     if path is not None:
         _check_format(Path(path))
     if part is not None:
@@ -125,7 +126,9 @@ def draw(
             + at_line(user_line())
         )
     if backward:
-        graph = graph_with_backward(program, _active(program, argnums), names, expand)
+        graph = graph_with_backward(
+            program, _active(program, own_argnums if argnums is None else argnums), names, expand
+        )
         _check_size(graph.program, max_eqns)
     else:
         graph = graph_of(program, names, expand)
@@ -135,13 +138,14 @@ def draw(
     return drawing
 
 
-def _program(what: Any) -> Program:
+def _program(what: Any) -> tuple[Program, Sequence[int] | None]:
+    """The program to be drawn, and which of its inputs the way back leads to, if the object says so."""
     if isinstance(what, Program):
-        return what
+        return what, None
     hook = getattr(type(what), "__ftrans_program__", None)
     if hook is not None:
-        program: Program = hook(what)
-        return program
+        found: tuple[Program, Sequence[int] | None] = hook(what)
+        return found
     given = getattr(what, "__name__", type(what).__name__)
     instead = (
         f"a function is drawn for given arguments: draw(ft.trace({given})(*args))"

@@ -10,116 +10,23 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from threading import get_ident
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..core.costs import flops, nbytes
+from ..core.costs import flops, nbytes, program_flops
 from ..core.observe import Observer, observing
-from ..core.program import Eqn, programs_in
+from ..core.program import Eqn, Program, programs_in
 from ..core.source import Line, user_line
 from ..xla import Compiled
 from . import charts, report
 from .cost import CostReport, cost_of
+from .events import COMPILED, EQUATION, Event, Place, Span, Totals, write_trace
 from .report import Row
 
 _GROUPS = ("primitive", "line", "scope")
-_EQUATION, _COMPILED = "equation", "compiled call"
 # So many equations are remembered with their cost.
 _MOST_COSTS = 100_000
-
-
-class Place:
-    """What runs at one place: a primitive at a line, or an activity, below the place that runs it.
-
-    Attributes:
-        kind: "equation", "tracing", "transforming", "compiling" or "compiled call".
-        name: the primitive, or what is done.
-        line: the user's line that it is for.
-        parent: the place that ran it; None for the root.
-        children: the places that it runs.
-        calls: how often it ran.
-        total_ns: nanoseconds in it, with its children.
-        flops: estimated floating-point operations, without its children.
-        nbytes: bytes of operands and results, without its children.
-    """
-
-    __slots__ = ("calls", "children", "flops", "kind", "line", "name", "nbytes", "parent", "total_ns")
-
-    def __init__(self, kind: str, name: str, line: Line | None, parent: Place | None) -> None:
-        self.kind = kind
-        self.name = name
-        self.line = line
-        self.parent = parent
-        self.children: dict[Any, Place] = {}
-        self.calls = 0
-        self.total_ns = 0
-        self.flops = 0.0
-        self.nbytes = 0.0
-
-    @property
-    def self_ns(self) -> int:
-        """Nanoseconds in it, without its children."""
-        return self.total_ns - sum(child.total_ns for child in self.children.values())
-
-    @property
-    def scope(self) -> str:
-        """Path of the named scope, or an empty string."""
-        return self.line.scope if self.line is not None else ""
-
-    def child(self, key: Any, kind: str, name: str, line: Line | None) -> Place:
-        """The place of a key below this one."""
-        found = self.children.get(key)
-        if found is None:
-            found = self.children[key] = Place(kind, name, line, self)
-        return found
-
-    def walk(self) -> Iterator[Place]:
-        """All places below this one, parents first."""
-        for child in self.children.values():
-            yield child
-            yield from child.walk()
-
-
-class Event(NamedTuple):
-    """One thing that happened.
-
-    Attributes:
-        kind: "equation", "tracing", "transforming", "compiling" or "compiled call".
-        name: the primitive, or what was done.
-        line: the user's line that it was for, as text.
-        scope: path of the named scope.
-        start: seconds after the profile began.
-        duration: seconds that it took.
-        thread: number of the thread.
-    """
-
-    kind: str
-    name: str
-    line: str
-    scope: str
-    start: float
-    duration: float
-    thread: int
-
-
-class Totals(NamedTuple):
-    """Sums over a profile.
-
-    Attributes:
-        calls: equations and compiled programs that ran.
-        self_time: seconds in all that was recorded.
-        flops: floating-point operations.
-        nbytes: bytes of operands and results.
-        wall_time: seconds from the beginning of the profile to its end, with all Python in between.
-    """
-
-    calls: int
-    self_time: float
-    flops: float
-    nbytes: float
-    wall_time: float
 
 
 class Profile(Observer):
@@ -132,7 +39,7 @@ class Profile(Observer):
     def __init__(self, max_events: int) -> None:
         self.root = Place("", "", None, None)
         self._most = max_events
-        self._events: list[tuple[Place, int, int, int]] = []
+        self._events: list[Span] = []
         self._missed = 0
         self._began = perf_counter_ns()
         self._ended = 0
@@ -153,7 +60,7 @@ class Profile(Observer):
             with observing(None):
                 holds_programs = any(True for _ in programs_in(eqn.params))
                 cost = self._costs[id(eqn)] = (eqn, flops(eqn), nbytes(eqn), holds_programs)
-        place, parent, thread = self.open((eqn.primitive, eqn.line), _EQUATION, eqn.primitive.name, eqn.line)
+        place, parent, thread = self.open((eqn.primitive, eqn.line), EQUATION, eqn.primitive.name, eqn.line)
         start = perf_counter_ns()
         try:
             results = run()
@@ -165,16 +72,32 @@ class Profile(Observer):
             place.nbytes += cost[2]
         return results
 
+    def operation(
+        self, name: str, program: Program, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
+    ) -> Any:
+        """Run an operation, and record it."""
+        line = line or user_line()
+        place, parent, thread = self.open((program, line), EQUATION, name, line)
+        with observing(None):
+            start = perf_counter_ns()
+            try:
+                result = run()
+            finally:
+                self.close(place, parent, thread, start)
+            place.flops += program_flops(program)
+            place.nbytes += sum(t.nbytes for t in (*program.in_types, *program.out_types))
+        return result
+
     def activity(self, kind: str, name: str, subject: Any = None) -> contextlib.AbstractContextManager[Any]:
         """Record how long the block takes."""
         of = getattr(subject, "program", subject)
         of = getattr(of, "name", None) or getattr(of, "__name__", None) or type(of).__name__
         of = "lambda" if of == "<lambda>" else of
-        label = {"tracing": f"tracing {of}", _COMPILED: f"jit({of})"}.get(kind, f"{kind}: {name}")
+        label = {"tracing": f"tracing {of}", COMPILED: f"jit({of})"}.get(kind, f"{kind}: {name}")
         around = self._open.get(get_ident(), self.root)
         # Only traced code is the user's; code below other work is generated, or that of a library.
         line = user_line() if around is self.root or around.kind == "tracing" else around.line
-        return _Activity(self, kind, label, line, subject if kind == _COMPILED else None)
+        return _Activity(self, kind, label, line, subject if kind == COMPILED else None)
 
     def open(self, key: Any, kind: str, name: str, line: Line | None) -> tuple[Place, Place, int]:
         """Enter the place of a key below the innermost one that is open in this thread: both, and the thread."""
@@ -226,14 +149,18 @@ class Profile(Observer):
                 (stop - start) * 1e-9,
                 thread,
             )
-            for p, start, stop, thread in sorted(self._events, key=lambda e: (e[1], -e[2]))
+            for p, start, stop, thread in self._in_order()
         ]
+
+    def _in_order(self) -> list[Span]:
+        """The events by their beginning, what contains others first."""
+        return sorted(self._events, key=lambda e: (e[1], -e[2]))
 
     def totals(self) -> Totals:
         """Sums over all that was recorded."""
         places = list(self.root.walk())
         return Totals(
-            sum(p.calls for p in places if p.kind in (_EQUATION, _COMPILED)),
+            sum(p.calls for p in places if p.kind in (EQUATION, COMPILED)),
             sum(p.total_ns for p in self.root.children.values()) * 1e-9,
             sum(p.flops for p in places),
             sum(p.nbytes for p in places),
@@ -330,21 +257,7 @@ class Profile(Observer):
         Args:
             path: the file, usually a `.json`.
         """
-        import json
-
-        process = os.getpid()
-        meta = {"ph": "M", "pid": process, "name": "process_name", "args": {"name": "ftrans"}}
-        events: list[dict[str, Any]] = [meta]
-        for place, start, stop, thread in sorted(self._events, key=lambda e: (e[1], -e[2])):
-            where = {} if place.line is None else {"line": place.line.describe()}
-            args = {**where, **({"scope": place.scope} if place.scope else {})}
-            times = {"ts": (start - self._began) / 1e3, "dur": (stop - start) / 1e3}
-            events.append(
-                {"ph": "X", "pid": process, "tid": thread, "name": place.name, "cat": place.kind, **times, "args": args}
-            )
-        other = {"events left out": self._missed} if self._missed else {}
-        document = {"traceEvents": events, "displayTimeUnit": "ns", "otherData": other}
-        Path(path).write_text(json.dumps(document), encoding="utf-8")
+        write_trace(path, self._in_order(), self._began, self._missed)
 
     def chart(
         self, path: str | os.PathLike[str], kind: str = "flame", group_by: str = "primitive", limit: int = 20

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape
@@ -45,12 +46,14 @@ def empty(shape: Any, dtype: Any = float, order: str = "C") -> Any:
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
     """An array filled with a value; while a trace runs, one that traced values can be assigned into."""
     if current_builder() is None:
+        if _holds_eager(fill_value):
+            return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
         return np.full(shape, fill_value, dtype, order)
     return _filled(_shape(shape), fill_value, dtype)
 
 
 def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
-    if has_tracer(value) or np.ndim(value):
+    if has_tracer(value) or _holds_eager(value) or np.ndim(value):
         x = as_tracer(value)
         return same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
     return shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
@@ -84,8 +87,12 @@ def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool 
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K", ndmin: int = 0) -> Any:
-    """An array of nested lists, which may hold traced values."""
+    """An array of nested lists, which may hold traced values or tensors."""
     if not has_tracer(object):
+        if _holds_eager(object):
+            x = _joined(object)
+            x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
+            return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
         return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
     x = as_tracer(object)
     if dtype is not None and x.dtype != dtype:
@@ -95,9 +102,18 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K"
     return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
 
 
+def _holds_eager(x: Any) -> bool:
+    return isinstance(x, Eager) or (isinstance(x, list | tuple) and any(map(_holds_eager, x)))
+
+
+def _joined(x: Any) -> Any:
+    """One array of nested lists with eager values in them."""
+    return np.stack([_joined(y) for y in x]) if isinstance(x, list | tuple) else x
+
+
 def asarray(a: Any, dtype: Any = None, order: str = "K") -> Any:
     """`a` as an array; a traced array, or lists that hold traced values, become a traced array."""
-    return array(a, dtype, copy=False, order=order) if has_tracer(a) else np.asarray(a, dtype, order)
+    return array(a, dtype, copy=False, order=order) if has_tracer(a) or _holds_eager(a) else np.asarray(a, dtype, order)
 
 
 @implements(np.copy)
@@ -108,7 +124,8 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """`a` as an array of at least one axis."""
-    return array(a, dtype, copy=False, ndmin=1) if has_tracer(a) else np.ascontiguousarray(a, dtype)
+    is_plain = not has_tracer(a) and not _holds_eager(a)
+    return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=False, ndmin=1)
 
 
 def arange(*args: Any, dtype: Any = None) -> Any:

@@ -303,7 +303,15 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
-    return np.take(x, np.delete(np.arange(x.shape[axis]), obj), axis)
+    return np.take(x, np.delete(np.arange(x.shape[axis]), _known(obj, "the entries deleted at")), axis)
+
+
+def _known(places: Any, what: str) -> Any:
+    """Places along an axis, which decide the shape of the result."""
+    if not has_tracer(places):
+        return places
+    places = asarray(places)
+    return places.builder.concretize(places, what)
 
 
 @implements(np.insert)
@@ -313,6 +321,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
+    obj = _known(obj, "the places of what is inserted at")
     # Where old and new entries come to stand is the same for every array, so NumPy says it.
     size = x.shape[axis]
     single = np.ndim(obj) == 0 and not isinstance(obj, slice)

@@ -6,7 +6,9 @@ they meet.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
-from ..core.types import ArrayType, Shape, type_of
+from ..core.types import ArrayType, Shape, is_complex, type_of
 from ..ops.elementwise import convert
 from ..ops.shapes import broadcast, concatenate, full, reshape
 from .selection import Selection
@@ -119,18 +121,33 @@ def kind_of(x: Any) -> Any:
 
 
 @cache
-def _result_dtype(*kinds: Any) -> np.dtype[Any]:
+def combined_dtype(*kinds: Any) -> np.dtype[Any]:
+    """The dtype that NumPy gives to a combination of dtypes and, for weak operands, Python types."""
+    if any(map(is_bfloat16, kinds)):
+        # NumPy itself knows nothing of this dtype, and only its arithmetic does.
+        parts = [np.zeros(1, k) if isinstance(k, np.dtype) else k(0) for k in kinds]
+        return np.dtype(functools.reduce(operator.add, parts).dtype)
     return np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))
+
+
+def is_bfloat16(kind: Any) -> bool:
+    """Whether a dtype is bfloat16, which is none of NumPy's own."""
+    return isinstance(kind, np.dtype) and kind.name == "bfloat16"
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the real part of numbers of an inexact dtype."""
+    return np.finfo(dtype).dtype if is_complex(dtype) else dtype
 
 
 def result_dtype(*xs: Any) -> np.dtype[Any]:
     """The dtype that NumPy gives to a combination of the operands."""
-    return _result_dtype(*(kind_of(x) for x in xs))
+    return combined_dtype(*(kind_of(x) for x in xs))
 
 
 def strong_dtype(*xs: Tracer) -> np.dtype[Any]:
     """The dtype that NumPy gives to an array which holds all of the operands, where Python numbers are not weak."""
-    return _result_dtype(*(x.dtype for x in xs))
+    return combined_dtype(*(x.dtype for x in xs))
 
 
 def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:

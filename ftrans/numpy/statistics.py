@@ -15,7 +15,7 @@ from ..ops import elementwise as e
 from ..ops.shapes import full_like
 from .dispatch import TABLE, implements
 from .manipulation import normal_axes
-from .promotion import asarray, broadcast_to, cast, operand, reshaped
+from .promotion import asarray, broadcast_to, cast, operand, real_dtype, reshaped
 from .reductions import NO_VALUE
 from .ufuncs import deliver
 
@@ -88,7 +88,7 @@ def var(
     less = ddof if correction is NO_VALUE else correction
     count = _count(x, axis, keepdims, where, total.dtype) - less
     count = max(count, 0) if isinstance(count, int | float) else np.maximum(count, 0)
-    return deliver(cast(_ratio(total, count, total.dtype), np.finfo(outer).dtype), out, "var")
+    return deliver(cast(_ratio(total, count, total.dtype), real_dtype(outer)), out, "var")
 
 
 @implements(np.std)

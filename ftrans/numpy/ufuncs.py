@@ -23,7 +23,9 @@ from .promotion import (
     broadcast_to,
     builder,
     cast,
+    combined_dtype,
     fits,
+    is_bfloat16,
     is_number,
     is_operand,
     is_weak,
@@ -42,8 +44,8 @@ _PREDICATES = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.gr
 @cache
 def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """Dtypes of operands and result, as NumPy resolves them; Python types stand for weak operands."""
-    if any(isinstance(k, np.dtype) and k.name == "bfloat16" for k in kinds):
-        dtype = np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))
+    if any(map(is_bfloat16, kinds)):
+        dtype = combined_dtype(*kinds)
         return (dtype,) * len(kinds) + (np.dtype(bool) if ufunc in _PREDICATES else dtype,)
     return ufunc.resolve_dtypes((*_dtypes_or_types(kinds), *(None,) * ufunc.nout))
 

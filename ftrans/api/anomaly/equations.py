@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.call import call
-from ..control.host_call import watch
-from ..core.interpret import executable, interpret
-from ..core.program import Const, Eqn, Program
-from ..core.types import is_inexact
-from ..ops.elementwise import Elementwise
+from ...control.call import call
+from ...control.host_call import watch
+from ...core.interpret import executable, interpret
+from ...core.program import Const, Eqn, Program
+from ...core.types import is_inexact
+from ...ops.elementwise import Elementwise
 
 Index = tuple[Any, ...]
 
@@ -100,7 +100,8 @@ def blamed(eqn: Eqn, operands: Sequence[Any], position: int, index: Index) -> Ca
     number = min(without, key=lambda number: without[number])
     rest = without[number]
     if rest == target:
-        return None
+        # Of two reasons, as in inf / 0, the bad operand was there first.
+        return Cause(next(iter(bad)), index) if is_elementwise else None
     alone = {i: result({i: bad[i]}, number) for i in bad}
     operand = max(alone, key=lambda i: (alone[i] == target, rest < alone[i] < _UNKNOWN))
     if is_elementwise:

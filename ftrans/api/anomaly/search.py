@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.scan import scan
-from ..core.interpret import executable
-from ..core.observe import observing
-from ..core.program import Atom, Const, Eqn, Program, Var, needed_eqns
-from ..core.types import ArrayType
-from ..ops.elementwise import Elementwise
-from .anomaly_eqns import (
+from ...control.scan import scan
+from ...core.interpret import executable
+from ...core.observe import observing
+from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
+from ...core.types import ArrayType
+from ...ops.elementwise import Elementwise
+from . import Residuals
+from .equations import (
     INFINITE,
     NAN,
     Call,
@@ -77,25 +78,6 @@ class Source(NamedTuple):
     type: ArrayType
     where: Index
     value: Any
-
-
-class Residuals(NamedTuple):
-    """The program that made the first arguments of another one.
-
-    Attributes:
-        program: the program.
-        args: its arguments.
-        start: the number of the result that is the first argument of the other program.
-    """
-
-    program: Program
-    args: Sequence[Any]
-    start: int
-
-    @property
-    def total(self) -> int:
-        """How many arguments of the other program it made."""
-        return len(self.program.outputs) - self.start
 
 
 class Culprit(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.elementwise import Elementwise
-from .anomaly_eqns import NAN, badness, is_array, is_bad
-from .anomaly_search import Step
+from ...ops.elementwise import Elementwise
+from .equations import NAN, badness, is_array, is_bad
+from .search import Step
 
 # Where the derivatives of functions are infinite.
 _POLES = {
@@ -39,6 +39,7 @@ _ADVICE = {
     "y = np.where(d != 0, n / safe, 0.0)",
     "difference": "Both operands are infinite: they overflowed, or all entries are masked by infinities. Use a large "
     "finite number for the mask, or leave out what has no entry",
+    "constant": "The function holds a NaN itself; solvers such as odeint and root give one where they find no solution",
     "size": "The result is larger than the dtype can hold: scale the numbers, work with logarithms, or use a wider "
     "dtype",
 }
@@ -148,6 +149,8 @@ def advice_on(kind: str, first: Step, is_masked: bool) -> str:
     name = line.derivative_of if line is not None else None
     if is_masked:
         return _MASKED
+    if kind == "NaN constant":
+        return _ADVICE["constant"]
     if kind.startswith("square root"):
         return _ADVICE["negative"]
     if name in ("sqrt", "cbrt"):

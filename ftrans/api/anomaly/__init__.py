@@ -1,0 +1,226 @@
+"""Anomaly detection: results that are NaN or infinite are an error that names the operation and the user's line.
+
+While the mode is on, each result of a derivative or of a compiled function is checked when it is there.  That is cheap.
+Only where one is not finite, the program runs again in search of the culprit: see `search`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.program import Program
+from ...core.source import at_line, keep_callers, user_line
+from ...core.types import is_inexact
+from ...xla import is_jax
+from ...xla.finite import is_finite_on_device
+
+# From this size on, a sum tells faster than a test of each element.
+_LARGE = 1 << 12
+
+
+class Checks(NamedTuple):
+    """What is an anomaly.
+
+    Attributes:
+        nan: whether NaN is one.
+        inf: whether an infinity is one.
+    """
+
+    nan: bool
+    inf: bool
+
+
+_checks: ContextVar[Checks | None] = ContextVar("anomaly checks", default=None)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether results are checked in this thread or task."""
+    return _checks.get() is not None
+
+
+class _Switch:
+    """Checks to be switched to, or None to check nothing."""
+
+    def __init__(self, checks: Checks | None) -> None:
+        self._target = checks
+        self._before: list[Checks | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_switched(self._target))
+
+    def __exit__(self, *_: object) -> None:
+        _switched(self._before.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, whose calls are checked."""
+        target = self._target
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function.__name__} is a generator, whose body runs between the steps of others; write "
+                f"`with ft.debug.detect_anomaly():` inside of it{at_line(user_line())}"
+            )
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def checked_coroutine(*args: Any, **kwargs: Any) -> Any:
+                with _Switch(target):
+                    return await function(*args, **kwargs)
+
+            return checked_coroutine
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with _Switch(target):
+                return function(*args, **kwargs)
+
+        return checked
+
+
+def _switched(checks: Checks | None) -> Checks | None:
+    """Switch to other checks; return those before."""
+    before = _checks.get()
+    if (before is None) != (checks is None):
+        keep_callers(checks is not None)
+    _checks.set(checks)
+    return before
+
+
+class detect_anomaly(_Switch):
+    """Raise an error that names the culprit when a result is NaN or infinite.
+
+    Every result of a derivative (`grad`, `jvp`, `vjp`, `jacobian`, `hessian`, ...), of `vmap` and of a compiled
+    function is checked.  The error says which operation made the first NaN or infinity that the result depends on,
+    whether in the function or in its derivative, for which values, and at which line.  A NaN that `where` masks away
+    is no anomaly.
+
+    Mode and check cost little: nothing is computed twice unless there is a NaN.  Then the program runs again on NumPy,
+    equation by equation, which takes as long as an un-jitted run and the memory of all its bad values.
+
+    Args:
+        check_nan: whether NaN in a result is an error.
+        check_inf: whether an infinity in a result is an error.
+
+    Returns:
+        A context manager, which is a decorator as well.  It holds for the thread or asyncio task that it is used in.
+
+    Raises:
+        AnomalyError: later, by what runs in the mode: a result is not finite.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> with ft.debug.detect_anomaly():
+        ...     try:
+        ...         ft.grad(np.sqrt)(0.0)
+        ...     except ft.debug.AnomalyError as error:
+        ...         error.kind, error.operation
+        ("sqrt'(0)", 'div')
+    """
+
+    def __init__(self, check_nan: bool = True, check_inf: bool = True) -> None:
+        super().__init__(Checks(check_nan, check_inf))
+
+
+class set_detect_anomaly(_Switch):
+    """Switch anomaly detection on or off: from now on, or as a context manager until its block ends.
+
+    Args:
+        mode: whether to check results: see `detect_anomaly`.
+        check_nan: whether NaN in a result is an error.
+        check_inf: whether an infinity in a result is an error.
+
+    Example:
+        >>> import ftrans as ft
+        >>> with ft.debug.set_detect_anomaly(True):
+        ...     ft.debug.is_anomaly_enabled()
+        True
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True, check_inf: bool = True) -> None:
+        super().__init__(Checks(check_nan, check_inf) if mode else None)
+        self._outer = _switched(self._target)
+
+    def __enter__(self) -> None:
+        # The mode is on already; what comes back is the one before this object was made.
+        self._before.append(self._outer)
+        _switched(self._target)
+
+
+# Checking
+
+
+class Residuals(NamedTuple):
+    """The program that made the first arguments of another one.
+
+    Attributes:
+        program: the program.
+        args: its arguments.
+        start: the number of the result that is the first argument of the other program.
+    """
+
+    program: Program
+    args: Sequence[Any]
+    start: int
+
+    @property
+    def total(self) -> int:
+        """How many arguments of the other program it made."""
+        return len(self.program.outputs) - self.start
+
+
+def residuals_of(program: Program, args: Sequence[Any], start: int) -> Residuals | None:
+    """What `check` is to know of the program whose results from `start` on are residuals; None if the mode is off."""
+    return Residuals(program, list(args), start) if is_anomaly_enabled() else None
+
+
+def without_warnings() -> np.errstate:
+    """A context without NumPy's warnings of floating-point errors, in the mode, where the check has more to say."""
+    silent: Any = {kind: "ignore" for kind, mode in np.geterr().items() if mode == "warn"}
+    return np.errstate(**silent)
+
+
+def check(
+    program: Program,
+    args: Sequence[Any],
+    results: Sequence[Any],
+    residuals: Residuals | None = None,
+    names: Callable[[], Sequence[str]] | None = None,
+) -> None:
+    """Raise AnomalyError if a result is not finite and anomaly detection is on.
+
+    Args:
+        program: the program.
+        args: its arguments, as it ran on them.
+        results: its results, or the first of them; NumPy or JAX arrays.
+        residuals: the program that made the first arguments, if they are residuals.
+        names: returns what its first arguments are called; those behind them are closed over.
+    """
+    checks = _checks.get()
+    if checks is None or all(map(is_finite, results)):
+        return
+    # Most programs never need it, and importing it takes its time.
+    from .report import error_of
+
+    for number, y in enumerate(results):
+        error = error_of(program, args, number, y, checks, residuals, names)
+        if error is not None:
+            raise error
+
+
+def is_finite(x: Any) -> bool:
+    """Whether no element is NaN or infinite."""
+    if not is_inexact(x.dtype):
+        return True
+    if is_jax(x):
+        return is_finite_on_device(x)
+    if x.size > _LARGE:
+        # One pass without a temporary; a sum that is not finite may have overflowed by itself.
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.add.reduce(x, axis=None)):
+                return True
+    return bool(np.isfinite(x).all())

@@ -1,0 +1,88 @@
+"""Anomaly detection for graphs: when a gradient is not finite, the graph runs again as a program, which is searched.
+
+In the mode, operations note what they were given, so that the graph that led to a tensor can be run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api import anomaly
+from ..api.anomaly.report import AnomalyError
+from ..core.interpret import inline
+from ..core.program import Program
+from ..core.source import Line, at_line
+from ..core.trace import Builder, Tracer, building
+from ..transforms.differentiate import pullback
+from .derivation import Flags
+from .graph import Node, OperationNode
+from .tensor import Tensor
+from .tracing import NoProgram, noted_in_mode, program_of
+
+
+def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Raise AnomalyError if the values that a way back starts from, or the gradients that it ends with, are not finite.
+
+    Args:
+        outputs: the tensors that it starts from.
+        cotangents: the gradients that were given for them.
+        gradients: all that it has found.
+    """
+    if all(map(anomaly.is_finite, [*(np.asarray(x.array) for x in outputs), *map(np.asarray, gradients)])):
+        return
+    try:
+        program, values = program_of(outputs, notes=noted_in_mode)
+    except NoProgram as reason:
+        raise AnomalyError(
+            "a gradient is not finite; the operation cannot be found by running the graph again, because of "
+            f"{reason}{at_line(outputs[0].node.line if outputs[0].node is not None else None)}"
+        ) from None
+    active = tuple(isinstance(x, Tensor) and x.requires_grad for x in values)
+    whole, _ = with_gradients(program, active)
+    arrays = [x.array if isinstance(x, Tensor) else x for x in values]
+    cts = [np.asarray(x.array if isinstance(x, Tensor) else x) for x in cotangents]
+    with anomaly.without_warnings():
+        results = whole(*arrays, *cts)
+    anomaly.check(
+        whole,
+        [*arrays, *cts],
+        results,
+        names=lambda: [*map(_name, values), *("a gradient given to backward" for _ in cts)],
+    )
+
+
+def with_gradients(program: Program, active: Flags) -> tuple[Program, Flags]:
+    """A program that also goes back, and which of the active arguments it has a cotangent for.
+
+    It takes the arguments of `program`, then cotangents of its results; it returns the results, then cotangents of the
+    active arguments that have one.
+    """
+    parts = pullback(program, active)
+    count = len(program.outputs)
+    builder = Builder([*program.in_types, *program.out_types])
+    with building(builder):
+        inputs = builder.inputs()
+        results = inline(parts.values, inputs[: len(program.inputs)])
+        cts = [ct for ct, a in zip(inputs[len(program.inputs) :], parts.out_active, strict=True) if a]
+        gradients: list[Tracer] = inline(parts.linear, [*results[count:], *cts])
+        return builder.finish([*results[:count], *gradients], f"grad({program.name})"), parts.in_active
+
+
+def _name(x: Any) -> str:
+    if isinstance(x, Tensor) and isinstance(x.asked, Line):
+        return f"the leaf of {x.asked!r}"
+    return "an array"
+
+
+def check_rule(node: Node, cotangents: Sequence[Any], found: Sequence[Any]) -> None:
+    """Raise AnomalyError if a rule in Python makes a gradient that is not finite of some that are."""
+    given, results = ([np.asarray(x) for x in xs if x is not None] for xs in (cotangents, found))
+    if not isinstance(node, OperationNode) and all(map(anomaly.is_finite, given)):
+        for index, x in enumerate(results):
+            if not anomaly.is_finite(x):
+                raise AnomalyError(
+                    f"gradient {index} that the backward of {node!r} returned is not finite{at_line(node.line)}"
+                )

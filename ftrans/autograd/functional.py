@@ -1,0 +1,244 @@
+"""Derivatives of functions of tensors: Jacobians, Hessians, and products with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .recorded import (
+    Function,
+    Strategy,
+    Tensors,
+    blocks_of,
+    gradient_of,
+    pulled,
+    pushed,
+    record,
+    require_dependence,
+    require_graph,
+    vectors_like,
+)
+
+
+def jacobian(
+    func: Function,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: Strategy = "reverse-mode",
+) -> Any:
+    """The Jacobian of a function of tensors.
+
+    Args:
+        func: takes tensors and returns a tensor or a tuple of tensors.
+        inputs: a tensor, or a tuple of tensors.
+        create_graph: record what is computed, so that it can be differentiated, with respect to the inputs and to what
+            `func` closes over.
+        strict: raise where an output does not depend on an input, in place of giving zeros.
+        vectorize: go back once, with all rows at a time, in place of once for each element of the outputs.  That takes
+            the memory of all rows.  A function with hooks, or one that changes what it has used in place, is
+            differentiated row by row all the same.
+        strategy: "forward-mode" computes columns in place of rows, which is less work where there are fewer inputs than
+            outputs.
+
+    Returns:
+        A tensor of the shape of the output followed by that of the input; for a tuple of inputs, a tuple of them; for a
+        tuple of outputs, a tuple of these.
+
+    Raises:
+        TypeError: an input or output is no tensor, or complex in a way that loses half of the derivative.
+        RuntimeError: an input holds no floating-point numbers, or `strict` finds what does not depend on an input.
+        ValueError: the strategy is unknown.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.jacobian(lambda x: x**2, x)
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
+    recorded = record(func, inputs, create_graph, "jacobian")
+    blocks = blocks_of(recorded, create_graph, strict, vectorize, strategy)
+    return recorded.like_outputs([recorded.like_inputs(row) for row in blocks])
+
+
+def hessian(
+    func: Function,
+    inputs: Tensors,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: Strategy = "reverse-mode",
+) -> Any:
+    """The matrix of second derivatives of a function of tensors that returns one number.
+
+    Args:
+        func: takes tensors and returns a tensor of one element.
+        inputs: a tensor, or a tuple of tensors.
+        create_graph: as for `jacobian`.
+        strict: raise where the result, or a first derivative, does not depend on an input.
+        vectorize: as for `jacobian`.
+        outer_jacobian_strategy: how the gradient is differentiated, as the `strategy` of `jacobian`.
+
+    Returns:
+        A tensor of the shape of the input, twice; for a tuple of inputs, a tuple of tuples.
+
+    Raises:
+        TypeError: as `jacobian`.
+        RuntimeError: as `jacobian`, or the result is not one number.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.hessian(lambda x: (x**3).sum(), x)
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
+    recorded = gradient_of(func, inputs, create_graph, strict, "hessian")[1]
+    if strict:
+        require_dependence(recorded, "the derivative by input")
+    blocks = blocks_of(recorded, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return recorded.like_inputs([recorded.like_inputs(row) for row in blocks])
+
+
+# Products
+
+
+def vjp(
+    func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of a function of tensors, and a vector times its Jacobian.
+
+    Args:
+        func: takes tensors and returns a tensor or a tuple of tensors.
+        inputs: a tensor, or a tuple of tensors.
+        v: the vector, like the outputs; 1 by default where the output is one number.
+        create_graph: as for `jacobian`.
+        strict: as for `jacobian`.
+
+    Returns:
+        `(outputs, product)`; the product is like the inputs.
+
+    Raises:
+        TypeError: an input or output is no tensor.
+        RuntimeError: as `jacobian`, or `v` does not fit the outputs.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.vjp(lambda x: x**2, x, ft.autograd.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    recorded = record(func, inputs, create_graph, "vjp")
+    cotangents = vectors_like(v, recorded.outputs, "outputs", "vjp")
+    if strict:
+        require_dependence(recorded)
+    found = pulled(recorded.outputs, cotangents, recorded.inputs, create_graph)
+    if strict and create_graph:
+        require_graph(found, recorded, "vjp")
+    return recorded.results(create_graph), recorded.like_inputs(found)
+
+
+def jvp(
+    func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of a function of tensors, and its Jacobian times a vector.
+
+    Args:
+        func: takes tensors and returns a tensor or a tuple of tensors.
+        inputs: a tensor, or a tuple of tensors.
+        v: the vector, like the inputs; 1 by default where the input is one number.
+        create_graph: as for `jacobian`.
+        strict: as for `jacobian`.
+
+    Returns:
+        `(outputs, product)`; the product is like the outputs.
+
+    Raises:
+        TypeError: an input or output is no tensor.
+        RuntimeError: as `jacobian`, or `v` does not fit the inputs.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.jvp(lambda x: x**2, x, ft.autograd.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    recorded = record(func, inputs, create_graph, "jvp")
+    tangents = vectors_like(v, recorded.inputs, "inputs", "jvp")
+    if strict:
+        require_dependence(recorded)
+    found = pushed(recorded, tangents, create_graph)
+    if strict and create_graph:
+        require_graph(found, recorded, "jvp")
+    return recorded.results(create_graph), recorded.like_outputs(found)
+
+
+def vhp(
+    func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of a function of tensors that returns one number, and a vector times its Hessian: reverse over reverse.
+
+    Args:
+        func: takes tensors and returns a tensor of one element.
+        inputs: a tensor, or a tuple of tensors.
+        v: the vector, like the inputs; 1 by default where the input is one number.
+        create_graph: as for `jacobian`.
+        strict: as for `hessian`.
+
+    Returns:
+        `(output, product)`; the product is like the inputs.
+
+    Raises:
+        TypeError: an input or output is no tensor.
+        RuntimeError: as `hessian`, or `v` does not fit the inputs.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.vhp(lambda x: (x**3).sum(), x, ft.autograd.tensor([1.0, 1.0]))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
+    recorded, gradient = gradient_of(func, inputs, create_graph, strict, "vhp")
+    vectors = vectors_like(v, recorded.inputs, "inputs", "vhp")
+    if strict:
+        require_graph(gradient.outputs, recorded, "gradient")
+    found = pulled(gradient.outputs, vectors, gradient.inputs, create_graph)
+    if strict and create_graph:
+        require_graph(found, recorded, "vhp")
+    return recorded.results(create_graph), recorded.like_inputs(found)
+
+
+def hvp(
+    func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of a function of tensors that returns one number, and its Hessian times a vector: forward over reverse.
+
+    Args:
+        func: takes tensors and returns a tensor of one element.
+        inputs: a tensor, or a tuple of tensors.
+        v: the vector, like the inputs; 1 by default where the input is one number.
+        create_graph: as for `jacobian`.
+        strict: as for `hessian`.
+
+    Returns:
+        `(output, product)`; the product is like the inputs.
+
+    Raises:
+        TypeError: an input or output is no tensor.
+        RuntimeError: as `hessian`, or `v` does not fit the inputs.
+
+    Example:
+        >>> import ftrans as ft
+        >>> x = ft.autograd.tensor([1.0, 2.0])
+        >>> ft.autograd.functional.hvp(lambda x: (x**3).sum(), x, ft.autograd.tensor([1.0, 1.0]))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
+    recorded, gradient = gradient_of(func, inputs, create_graph, strict, "hvp")
+    vectors = vectors_like(v, recorded.inputs, "inputs", "hvp")
+    if strict:
+        require_graph(gradient.outputs, recorded, "gradient")
+    found = pushed(gradient, vectors, create_graph)
+    if strict and create_graph:
+        require_graph(found, recorded, "hvp")
+    return recorded.results(create_graph), recorded.like_inputs(found)

@@ -1,0 +1,44 @@
+"""Methods of tensors for traced values, so that code written for tensors can be traced.
+
+What would give the array itself away, such as `numpy()` or `item()`, and what only a graph has, such as `backward`, has
+no meaning for a traced value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..api.derivatives import stop_gradient
+from ..core.trace import Tracer
+from ..numpy.promotion import same_value
+from .methods import UFUNC_METHODS
+from .modes import current_mode
+from .tensor import Tensor
+
+_NAMES = (
+    "clone", "norm", "to", "float", "double", "int", "long", "bool", "clamp", "zero_", "fill_", "copy_", "dim", "numel",
+    "t", "contiguous", "cpu", "permute", "unsqueeze", "expand", "sigmoid", "relu",
+)  # fmt: skip
+
+
+def _detach(self: Any) -> Any:
+    """The value, without derivative; where nothing is recorded, it has none to lose."""
+    return stop_gradient(self) if current_mode().records else same_value(self)
+
+
+def _applied(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda self, *others, **options: ufunc(self, *others, **options)
+
+
+def install_on_traced_values() -> None:
+    """Give traced values the methods of tensors that they do not have yet."""
+    methods: dict[str, Any] = {"detach": _detach}
+    methods |= {name: _applied(ufunc) for name, ufunc in UFUNC_METHODS.items()}
+    shared = vars(Tensor)
+    methods |= {name: shared[name] for name in (*_NAMES, *(f"{n}_" for n in UFUNC_METHODS)) if name in shared}
+    for name, method in methods.items():
+        if name not in vars(Tracer):
+            setattr(Tracer, name, method)
