@@ -512,3 +512,26 @@ def test_callers_are_listed() -> None:
 def test_the_error_is_a_floating_point_error() -> None:
     with pytest.raises(FloatingPointError), detect_anomaly():
         bad()
+
+
+def test_modes_of_tasks_leave_each_other_alone() -> None:
+    async def off() -> None:
+        set_detect_anomaly(False)
+
+    async def on() -> None:
+        set_detect_anomaly(True)
+
+    async def main() -> tuple[AnomalyError, bool]:
+        with detect_anomaly():
+            await asyncio.gather(off(), off())
+            error = error_of(lambda: ft.grad(lambda x: np.sqrt(x))(0.0))
+        await asyncio.gather(on(), on())
+        return error, is_anomaly_enabled()
+
+    error, is_on = asyncio.run(main())
+    assert error.callers
+    assert not is_on
+    # What is traced without the mode does not look for its callers.
+    line = ft.trace(lambda x: np.cosh(x))(0.5).eqns[0].line
+    assert line is not None
+    assert not line.callers

@@ -437,3 +437,8 @@ def test_a_part_of_a_program() -> None:
     (result,) = part(*(given.get(v, h) for v in part.inputs))
     np.testing.assert_allclose(result, np.tanh(w * np.tanh(w * h + x) + x), rtol=1e-14)
     assert ft.debug.draw(program, part=slice(30, 36), backward=True).graph.has_backward
+
+
+def test_suffixes_may_be_capital_letters(tmp_path: Path) -> None:
+    program = ft.trace(np.sin)(0.5)
+    assert ft.debug.draw(program).save(tmp_path / "a.SVG").read_text().startswith("<svg")

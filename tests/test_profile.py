@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -560,3 +561,23 @@ backend_config={"known_trip_count":{"n":"8"}}
     assert module.flops == {first: 2 * 8 * 2 * 4, second: 8 * 4}
     # The kernel in the loop reads one row and its index, and writes one row.
     assert module.nbytes == {first: 8 * (32 + 8 + 16) + 4, second: 8 * (32 + 4 + 32)}
+
+
+def test_a_scope_is_no_decorator_of_what_runs_later() -> None:
+    async def coroutine() -> None: ...
+
+    def generator() -> Iterator[int]:
+        yield 1
+
+    for f in (coroutine, generator):
+        with pytest.raises(TypeError, match=rf"{f.__name__} is a generator or coroutine.*inside of it"):
+            ft.debug.scope("name")(f)
+
+
+def test_operations_on_tensors_of_many_shapes_are_one_place() -> None:
+    with ft.debug.profile() as prof:
+        for size in range(1, 6):
+            np.sin(ft.autograd.tensor(np.ones(size), requires_grad=True))
+    (place,) = [place for place in prof.root.walk() if place.name == "Sin"]
+    assert place.calls == 5
+    assert place.flops == 1 + 2 + 3 + 4 + 5

@@ -875,3 +875,62 @@ def test_a_retained_tensor_may_go() -> None:
     del y
     z.backward()
     assert_close(value(x.grad), 2 * np.cos(2 * X))
+
+
+def test_a_retained_tensor_that_is_asked_for_gets_its_gradient_once() -> None:
+    x = ask(X)
+    y = x * x
+    y.retain_grad()
+    (y * 3).sum().backward(inputs=[y, y])
+    assert_close(value(y.grad), np.full(3, 3.0))
+
+
+def test_what_lies_behind_a_tensor_that_is_asked_for_stays() -> None:
+    x = ask(X)
+    y = x * x
+    (ct,) = a.grad((y * 3).sum(), y)
+    y.backward(ct)
+    assert_close(value(x.grad), 6 * X)
+
+
+def test_recorded_gradients_are_their_own() -> None:
+    x, ct = ask(X), a.tensor(np.ones(3))
+    x.backward(ct, create_graph=True)
+    with a.no_grad():
+        x.grad.zero_()
+    assert_close(value(ct), np.ones(3))
+
+
+def test_a_gradient_that_another_one_is_a_view_of_is_not_added_to_in_place() -> None:
+    x, y = ask(X[None]), ask(2 * X[None])
+    square = (x * x).sum()
+    together = ft.vmap(lambda p, q: np.sin(p + q[::-1]))(x, y)
+    (square + together.sum()).backward()
+    assert_close(value(x.grad)[0], 2 * X + np.cos(X + 2 * X[::-1]))
+    assert_close(value(y.grad)[0], np.cos(X[::-1] + 2 * X))
+
+
+def test_hooks_run_once_also_in_anomaly_mode() -> None:
+    x, seen = ask(X), []
+    x.register_hook(lambda ct: seen.append(value(ct)))
+    with a.detect_anomaly():
+        (x * x).sum().backward()
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("number", [complex(-1, 0.0), complex(-1, -0.0)])
+def test_zeros_of_complex_numbers_have_a_sign(number: complex) -> None:
+    x = a.tensor(2.0, requires_grad=True)
+    np.power(number, x).imag.backward()
+    assert_close(value(x.grad), np.copysign(np.pi, number.imag))
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_subclasses_of_arrays_are_arrays() -> None:
+    matrix = np.array([[1.0, 2.0], [3.0, 4.0]])
+    x = ask(np.ones((2, 2)))
+    y = x * np.asmatrix(matrix)
+    (y[0].sum() + (a.from_numpy(np.asmatrix(matrix)) * x)[1].sum()).backward()
+    assert_close(value(x.grad), matrix)
+    with pytest.raises(TypeError, match="filled"):
+        x * np.ma.masked_array(matrix, mask=matrix > 3)

@@ -520,3 +520,104 @@ def test_python_functions_that_ask_for_an_array() -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError, match="NumPy array"):
             change()
+
+
+# Memory that is shared with arrays
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("size", [4, 2000])
+def test_arrays_that_are_seen_through_another_one(size: int, read_only: bool) -> None:
+    data = np.arange(float(size))
+    view = np.broadcast_to(data, (2, size)) if read_only else data[None]
+    x = leaf(np.ones((2, size)))
+    loss = (x * view).sum()
+    data[0] = 100.0
+    if size == 4:
+        loss.backward()
+        assert_close(value(x.grad), np.broadcast_to(np.arange(4.0), (2, 4)))
+    else:
+        with pytest.raises(RuntimeError, match="changed in place"):
+            loss.backward()
+
+
+def test_elements_of_an_array_that_change_places() -> None:
+    x, data = leaf(np.ones(2000)), np.arange(2000.0)
+    loss = (x * data).sum()
+    data[:] = data[::-1].copy()
+    with pytest.raises(RuntimeError, match="changed in place"):
+        loss.backward()
+
+
+def test_every_array_that_was_given_away_is_watched() -> None:
+    x, y = leaf(np.ones(4)), a.tensor(np.arange(4.0))
+    first, second = y[:2].numpy(), y[2:].numpy()
+    for given, again in ((first, y.numpy()), (second, y[1:].numpy())):
+        loss = (x * y).sum()
+        given[0] += 100.0
+        assert again is not None
+        with pytest.raises(RuntimeError, match="changed in place"):
+            loss.backward()
+
+
+def test_a_change_counts_though_another_array_is_given_away_after_it() -> None:
+    x, y = leaf(np.ones(4)), a.tensor(np.arange(4.0))
+    part = y[:2].numpy()
+    loss = (x * y).sum()
+    part[0] = 100.0
+    y.numpy()
+    with pytest.raises(RuntimeError, match="changed in place"):
+        loss.backward()
+
+
+def test_data_that_is_shared_is_watched() -> None:
+    x, other = leaf(X), a.zeros(4)
+    loss = (x * x).sum()
+    other.data = x.data
+    other += 1.0
+    with pytest.raises(RuntimeError, match="changed in place"):
+        loss.backward()
+
+
+def test_an_array_that_comes_back_among_results_is_watched() -> None:
+    x, data = leaf(X), np.ones(4)
+    same = np.atleast_1d(x, data)[1]
+    loss = (x * same).sum()
+    data[0] = 100.0
+    with pytest.raises(RuntimeError, match="changed in place"):
+        loss.backward()
+
+
+def test_a_view_made_without_gradient_is_assigned_without_gradient() -> None:
+    x = leaf(X)
+    y = x * 1
+    with a.no_grad():
+        first = y[:1]
+    y[:1] = first
+    y.sum().backward()
+    assert_close(value(x.grad), np.array([0.0, 1.0, 1.0, 1.0]))
+
+
+def test_options_that_overwrite_the_input() -> None:
+    x = leaf(np.array([1.0, np.nan, -2.0]))
+    y = x * 2
+    assert np.nan_to_num(y, copy=False) is y
+    y.sum().backward()
+    assert_close(value(x.grad), np.array([2.0, 0.0, 2.0]))
+    x = leaf(np.array([3.0, 1.0, 2.0]))
+    y = x * 1
+    (np.median(y, overwrite_input=True) * y[0]).backward()
+    assert_close(value(x.grad), np.array([2.0, 0.0, 3.0]))
+
+
+def test_functions_that_write_while_they_read() -> None:
+    def f(y: Any) -> Any:
+        before = y.copy()
+        return np.concatenate([before[:1], before[:2]])
+
+    x = leaf(POSITIVE[[0, 1, 0]])
+    y = x * x
+    np.concatenate([y[:1], y[:2]], out=y)
+    assert_close(value(y), f(value(x) ** 2))
+    (y * np.arange(9.0).reshape(3, 3)).sum().backward()
+    assert_close(value(x.grad), 2 * value(x) * np.array([[3.0, 5.0, 7.0], [6.0, 7.0, 8.0], [0.0, 0.0, 0.0]]))

@@ -185,3 +185,15 @@ def test_functions_of_their_own_on_tensors_inside_and_outside_of_transformations
     x = leaf(X)
     ft.grad(lambda t: (Scaled.apply(t) * x).sum())(X).sum().backward()
     assert_close(value(x.grad), np.full(3, 100.0))
+
+
+def test_detach_cuts_the_derivative_in_every_mode() -> None:
+    def f(x: Any) -> Any:
+        with a.no_grad():
+            kept = x.detach() * 1.0
+        return (x * kept).sum()
+
+    assert_close(ft.grad(f)(X), X)
+    x = leaf(X)
+    f(x).backward()
+    assert_close(value(x.grad), X)

@@ -54,7 +54,7 @@ def run(
         wanted: how many results are for the user, to be checked if anomaly detection is on; all by default.
         residuals: what made its first arguments, if they are residuals.
     """
-    place = _run_on_numpy
+    place: Callable[[Program, Sequence[Any]], list[Any]] = _run_on_numpy
     for x in args:
         cls = x.__class__
         if cls is np.ndarray or cls is np.float64:
@@ -65,9 +65,7 @@ def run(
             if any(y.__class__ is Tracer for y in args):
                 return inline(program, args)
             eager = next((y for y in args if isinstance(y, Eager)), None)
-            if eager is not None:
-                return eager.apply_program(program, args)
-            place = run_program
+            place = run_program if eager is None else eager.apply_program
             break
     if not anomaly.is_anomaly_enabled():
         return place(program, args)
@@ -222,6 +220,9 @@ def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
 def name_of(f: Callable[..., Any]) -> str:
     """A name to print for a function."""
     name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
+    owner = getattr(f, "__self__", None)
+    # Of a class method, such as `apply` of a Function, the class says most.
+    name = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
     return "lambda" if name == "<lambda>" else str(name)
 
 

@@ -6,6 +6,7 @@ In the mode, operations note what they were given, so that the graph that led to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,19 @@ def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradie
         cotangents: the gradients that were given for them.
         gradients: all that it has found.
     """
-    if all(map(anomaly.is_finite, [*(np.asarray(x.array) for x in outputs), *map(np.asarray, gradients)])):
+    if not any(map(anomaly.is_anomaly, map(_array, [*outputs, *gradients]))):
         return
+    line = at_line(outputs[0].node.line if outputs[0].node is not None else None)
     try:
         program, values = program_of(outputs, notes=noted_in_mode)
     except NoProgram as reason:
         raise AnomalyError(
-            "a gradient is not finite; the operation cannot be found by running the graph again, because of "
-            f"{reason}{at_line(outputs[0].node.line if outputs[0].node is not None else None)}"
+            "a gradient is not finite; the operation cannot be found by running the graph again, because "
+            f"{reason}{line}"
         ) from None
     active = tuple(isinstance(x, Tensor) and x.requires_grad for x in values)
-    whole, _ = with_gradients(program, active)
-    arrays = [x.array if isinstance(x, Tensor) else x for x in values]
-    cts = [np.asarray(x.array if isinstance(x, Tensor) else x) for x in cotangents]
+    whole, has_gradient = with_gradients(program, active)
+    arrays, cts = list(map(_array, values)), list(map(_array, cotangents))
     with anomaly.without_warnings():
         results = whole(*arrays, *cts)
     anomaly.check(
@@ -51,6 +52,14 @@ def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradie
         [*arrays, *cts],
         results,
         names=lambda: [*map(_name, values), *("a gradient given to backward" for _ in cts)],
+        out_names=lambda: [
+            *("the tensor that backward starts from" for _ in outputs),
+            *(f"the gradient of {_name(x)}" for x, g in zip(compress(values, active), has_gradient, strict=True) if g),
+        ],
+    )
+    raise AnomalyError(
+        "a gradient is not finite, because of an operation that was recorded before anomalies were detected; switch "
+        f"that on before the forward code{line}"
     )
 
 
@@ -71,15 +80,19 @@ def with_gradients(program: Program, active: Flags) -> tuple[Program, Flags]:
         return builder.finish([*results[:count], *gradients], f"grad({program.name})"), parts.in_active
 
 
+def _array(x: Any) -> Any:
+    return np.asarray(x.array if isinstance(x, Tensor) else x)
+
+
 def _name(x: Any) -> str:
     if isinstance(x, Tensor) and isinstance(x.asked, Line):
         return f"the leaf of {x.asked!r}"
-    return "an array"
+    return "a tensor on the way" if isinstance(x, Tensor) and x.requires_grad else "an array"
 
 
 def check_rule(node: Node, cotangents: Sequence[Any], found: Sequence[Any]) -> None:
     """Raise AnomalyError if a rule in Python makes a gradient that is not finite of some that are."""
-    given, results = ([np.asarray(x) for x in xs if x is not None] for xs in (cotangents, found))
+    given, results = ([_array(x) for x in xs if x is not None] for xs in (cotangents, found))
     if not isinstance(node, OperationNode) and all(map(anomaly.is_finite, given)):
         for index, x in enumerate(results):
             if not anomaly.is_finite(x):

@@ -75,6 +75,9 @@ class _Sweep:
         while self._heap:
             _, node = heappop(self._heap)
             cts = self._cotangents(node, self._waiting.pop(node))
+            if wanted is not None and not any([id(edge.target) in wanted for edge in node.edges]):
+                # It is an input itself, and nothing behind it is asked for.
+                continue
             with attributed_to(node.line):
                 outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
             if anomaly.is_anomaly_enabled():
@@ -171,8 +174,8 @@ def _swept(
     with set_grad_enabled(create_graph), anomaly.without_warnings() if checks else warnings_at_user_line():
         sweep.run(roots)
     if checks:
-        found = [sweep.gradient(x) for x, _ in sweep.leaves.values()]
-        check_gradients(tensors, [ct for _, ct in roots], [x.array for x in found if x is not None])
+        found = [*(arrived.total for _, arrived in sweep.leaves.values()), *sweep.inner.values()]
+        check_gradients(tensors, [ct for _, ct in roots], [x for x in found if x is not None])
     return sweep
 
 
@@ -182,8 +185,9 @@ def _seed(x: Tensor, given: Any) -> Tensor:
         raise TypeError(f"backward starts from tensors, not from {type(x).__name__}{at_line(user_line())}")
     if not x.requires_grad:
         raise RuntimeError(
-            f"this tensor ({x.array_type}) does not require a gradient and was not computed from one that does; make "
-            f"the leaf by tensor(..., requires_grad=True), and compute outside of no_grad(){at_line(user_line())}"
+            f"this tensor ({x.array_type}) does not require a gradient: it was not computed from one that does, or in "
+            "a way whose derivative is zero everywhere, such as np.sign or x**0; make the leaf by tensor(..., "
+            f"requires_grad=True), and compute outside of no_grad(){at_line(user_line())}"
         )
     if given is None:
         if x.size != 1:
@@ -259,13 +263,20 @@ def backward(
     targets = None if inputs is None else _checked_inputs(_as_list(inputs))
     roots = _as_list(tensors)
     sweep = _swept(roots, _paired(tensors, grad_tensors, "grad_tensors"), targets, create_graph, retain_graph)
-    reached = [x for x, _ in sweep.leaves.values()] if targets is None else targets
+    reached = [x for x, _ in sweep.leaves.values()] if targets is None else {id(x): x for x in targets}.values()
     with set_grad_enabled(create_graph):
         for x in reached:
+            if x.node is not None and x.node.hooks is not None and x.node.hooks.retains(x):
+                # Its gradient has been left there on the way.
+                continue
             gradient = sweep.gradient(x)
             if gradient is not None:
                 before = x.grad
-                x.grad = gradient if before is None else as_tensor(np.add(before, gradient))
+                if before is not None:
+                    x.grad = as_tensor(np.add(before, gradient))
+                else:
+                    # A recorded gradient may be that of other tensors as well, or what the user gave.
+                    x.grad = gradient.clone() if create_graph else gradient  # type: ignore[attr-defined]
 
 
 def grad(

@@ -65,8 +65,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     Args:
         array: the array.
     """
-    found = Tensor.of(array)
-    found.shared_memory().lend(array)
+    found = Tensor.of(np.asarray(array))
+    found.shared_memory().lend(found.array)
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.interpret import inline
-from ..core.program import Atom, Const, Program, Var, literal, needed_eqns
+from ..core.program import Atom, Const, Eqn, Program, Var, literal, needed_eqns
 from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import is_inexact
@@ -44,7 +44,7 @@ class Pull:
         self.takes = tuple(takes)
         self.in_active = in_active
         self._function: Function | None = None if run is None else lambda *args: run(program, args)
-        fresh = {v for q in program.eqns if not q.primitive.aliases for v in q.outputs}
+        fresh = {v for q in program.eqns if not q.primitive.aliases for v in q.outputs} - _viewed(program)
         self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
 
     def __call__(self, *args: Any) -> list[Any]:
@@ -213,6 +213,19 @@ class OfProgram(Derivative):
             found.takes = self._positions(found.takes)
             self._recorded[present] = found
         return found
+
+
+def _viewed(program: Program) -> set[Atom]:
+    """The values of a program that a result may be a view of."""
+    made_by: dict[Atom, Eqn] = {v: q for q in program.eqns for v in q.outputs}
+    found: set[Atom] = set()
+    pending = list(program.outputs)
+    while pending:
+        eqn = made_by.get(pending.pop())
+        if eqn is not None and eqn.primitive.aliases:
+            found.update(eqn.operands)
+            pending += eqn.operands
+    return found
 
 
 def _restricted(program: Program, count: int, in_active: Flags) -> Pull:

@@ -21,7 +21,7 @@ from ..core.types import ArrayType, is_inexact
 from .context import CONSTANT, Context, Wanted, as_tuple, in_place_error, place_of
 from .function_rule import is_final, without_black_boxes
 from .graph import Edge, KeepingNode, Memory, Node, Watched, protected
-from .modes import current_mode, no_grad, watching_departures
+from .modes import current_mode, in_forward, no_grad, watching_departures
 from .tensor import Tensor, inference_error
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def apply_to_tensors(function: type[Function], args: tuple[Any, ...]) -> Any:
 def apply_to_constants(function: type[Function], args: tuple[Any, ...]) -> Any:
     """The result of a Function in a trace whose values are no arguments of it, but may be closed over."""
     try:
-        with no_grad():
+        with in_forward():
             out = function._forward(Context((False,) * len(args)), args)
         return out if _holds_tensor(args) else tree.map_leaves(_plain, out)
     except Exception:

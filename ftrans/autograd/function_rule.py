@@ -21,7 +21,7 @@ from ..core.trace import Tracer, recording_in
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
 from .context import CONSTANT, Context, Wanted, as_tuple, place_of
-from .modes import no_grad
+from .modes import in_forward, no_grad
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _forward(
     """
     ctx = Context(needs)
     try:
-        with no_grad():
+        with in_forward():
             return function._forward(ctx, args), ctx, None
     except Exception as error:
         leaves, structure = tree.flatten(args)

@@ -20,12 +20,13 @@ from ..core.types import is_inexact
 from ..testing.checking import check_program, warn_of_small_step
 from ..testing.derivatives import Mode, coordinates
 from ..testing.failures import Failure, Report
+from ..testing.precision import rounding_unit
 from ..testing.subject import Settings
 from .anomalies import with_gradients
 from .backward import grad
 from .modes import enable_grad
-from .tensor import Tensor
-from .tracing import noting_operands, program_of
+from .tensor import Tensor, as_tensor
+from .tracing import NoProgram, noting_operands, program_of
 
 Function = Callable[..., Any]
 
@@ -125,7 +126,7 @@ def gradgradcheck(
     if grad_outputs is None:
         weights = [Tensor.of(random.standard_normal(y.shape).astype(y.dtype)) for y in outputs]
     else:
-        weights = list(_as_tuple(grad_outputs))
+        weights = [as_tensor(w) for w in _as_tuple(grad_outputs)]
     weights = [Tensor.of(np.array(w.array)).requires_grad_() for w in weights]
 
     def gradients(*args: Any) -> tuple[Any, ...]:
@@ -206,7 +207,13 @@ def _report(
         return Report(name, (Failure("determinism", (), text, np.nan, np.nan),), (), ())
     with noting_operands(functions_as_programs=True) as notes:
         outputs = call()
-    program, values = program_of(outputs, leaves, notes)
+    try:
+        program, values = program_of(outputs, leaves, notes)
+    except NoProgram as reason:
+        raise ValueError(
+            f"{what} runs the operations of {name} once more, which is impossible because of this: {reason}. Check the "
+            f"function without it{at_line(user_line())}"
+        ) from None
     arrays = [np.asarray(x.array if isinstance(x, Tensor) else x)[()] for x in values]
     active = tuple(i < len(leaves) for i in range(len(arrays)))
     names = ["result"] if len(outputs) == 1 else [f"result {i}" for i in range(len(outputs))]
@@ -243,7 +250,7 @@ def _compared(
     results = iter(whole(*arrays, *cts)[len(outputs) :])
     expected = [next(results) if g else np.zeros(x.shape, x.dtype) for g, x in zip(has_gradient, leaves, strict=True)]
     a, b = coordinates([x.array for x in found if x is not None]), coordinates(expected)
-    units = max(float(np.finfo(x.dtype).eps) for x in leaves)
+    units = max(rounding_unit(x.dtype) for x in leaves)
     worst = int(np.argmax(np.abs(a - b))) if a.size else 0
     if a.size and not abs(a[worst] - b[worst]) <= _SAME * units * max(float(np.max(np.abs(b))), 1e-300):
         text = f"backward gives {a[worst]:.9g} where the derivative of the recorded operations is {b[worst]:.9g}"

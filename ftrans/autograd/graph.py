@@ -53,7 +53,14 @@ class Memory:
 
     def lend(self, array: Any) -> None:
         """Somebody was given the array itself, and may write to it at any time."""
-        if self._lent is None or self._lent.nbytes < array.nbytes:
+        if array is self._lent:
+            return
+        if self._lent is not None:
+            # What has been written so far counts; several views are seen through the array that owns the memory.
+            self.look()
+            while isinstance(array.base, np.ndarray):
+                array = array.base
+        if array is not self._lent:
             self._lent, self._seen = array, checksum(array)
 
     def look(self) -> int:
@@ -80,9 +87,21 @@ class Watched:
         return checksum(self._array)
 
 
+def may_be_written(array: Any) -> bool:
+    """Whether somebody can write to the memory of an array, be it through another array that this is a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return False
+
+
 def protected(array: Any, watched: list[tuple[Memory | Watched, int]]) -> Any:
     """A plain array to be kept: as it is, watched, or as a copy."""
-    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+    if not isinstance(array, np.ndarray):
+        return array
+    array = np.asarray(array)
+    if not may_be_written(array):
         return array
     if array.nbytes <= _COPY_BYTES:
         return array.copy()

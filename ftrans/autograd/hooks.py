@@ -55,6 +55,11 @@ class Hooks:
         if x.node is not None:
             self._retained[x.output] = weakref.ref(x)
 
+    def retains(self, x: Tensor) -> bool:
+        """Whether the gradient of a tensor is left in its `grad`."""
+        retained = self._retained.get(x.output)
+        return retained is not None and retained() is x
+
     def follow(self, x: Tensor, output: int) -> None:
         """A tensor that was a result has got another place in the graph: leave its gradient there."""
         retained = self._retained.get(output)

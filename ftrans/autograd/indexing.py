@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .modes import current_mode
 from .operations import PLACE, Call
 from .recording import apply, change
 from .tensor import Tensor
@@ -61,7 +62,10 @@ def _is_at(view: Tensor, base: Tensor, index: Any) -> bool:
     window = view.window
     assert window is not None
     call = Call(operator.getitem, (base, index), {})
-    if window.path is None or call.key is None or len(call.leaves) != 1:
+    if window.path is None or call.key is None or len(call.leaves) != 1 or view.memory is not base.memory:
+        return False
+    if window.is_detached and current_mode().records:
+        # What is assigned has no gradient then.
         return False
     step = Step(call, None)
     if base.window is None:

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..numpy.dispatch import TABLE
+from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import is_number
 from .backward import backward
 from .indexing import Flat, getitem, set_flat, setitem
@@ -21,25 +22,6 @@ from .operations import PLACE, Static, node_name
 from .recording import apply, change
 from .tensor import Tensor
 
-_BINARY = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}
-_COMPARISONS = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
-_UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
 _METHODS = (
     "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
     "round", "conj", "conjugate", "repeat", "take", "squeeze", "swapaxes", "diagonal", "trace", "dot", "argsort",
@@ -414,11 +396,11 @@ def install() -> None:
         "sigmoid": lambda self: 1 / (1 + np.exp(-self)),
         "relu": lambda self: apply(_relu, (self,), {}, "Relu"),
     }
-    for name, ufunc in _BINARY.items():
+    for name, ufunc in BINARY.items():
         methods[f"__{name}__"] = _power if ufunc is np.power else _elementwise(ufunc)
         methods[f"__r{name}__"] = _reflected(methods[f"__{name}__"])
         methods[f"__i{name}__"] = _in_place(ufunc)
-    methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (_COMPARISONS | _UNARY).items()}
+    methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (COMPARISONS | UNARY).items()}
     for name, ufunc in UFUNC_METHODS.items():
         methods[name] = _elementwise(ufunc)
         if any(t.endswith("d->d") for t in ufunc.types) and ufunc is not np.matmul:

@@ -159,6 +159,26 @@ def note_departure() -> None:
         watching.seen = True
 
 
+_in_forward: ContextVar[bool] = ContextVar("in forward", default=False)
+# Whether the `forward` of a Function is being traced, whose derivative is stated apart.
+is_in_forward = _in_forward.get
+
+
+class in_forward(_Switch):
+    """The mode of a `forward` that is traced."""
+
+    def __init__(self) -> None:
+        super().__init__(_NOT_RECORDING)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._token = _in_forward.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _in_forward.reset(self._token)
+        super().__exit__()
+
+
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
     """Record nothing: a context manager, and a decorator with or without parentheses.
 

@@ -16,6 +16,7 @@ from ..api.call import trace_flat
 from ..core import tree
 from ..core.eager import Eager
 from ..core.program import Eqn, Program
+from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray
@@ -130,7 +131,7 @@ class Call:
             key.append(x.array_type if isinstance(x, Eager) else type_of(x))  # type: ignore[attr-defined]
         elif cls in _NUMBERS:
             # Zeros differ in sign, which equality does not see.
-            self.numbers.append((cls, x or str(x)))
+            self.numbers.append((cls, x if x and cls is not complex else str(x)))
             key.append(cls)
         elif x is None or cls is str or cls is bool:
             key.append((cls, x))
@@ -201,6 +202,28 @@ def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
     if cls is dict:
         return {name: mapped(y, f) for name, y in x.items()}
     return f(x)
+
+
+def stripped(x: Any, tensors: list[Any]) -> Any:
+    """Arguments with the array of each tensor in its place; the tensors are added to the list."""
+
+    def array(y: Any) -> Any:
+        if isinstance(y, Eager):
+            tensors.append(y)
+            return y.concrete()
+        return _without_class(y) if isinstance(y, np.ndarray) and y.__class__ is not np.ndarray else y
+
+    return mapped(x, array)
+
+
+def _without_class(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of a subclass, such as a matrix, as the array that programs see."""
+    if np.ma.is_masked(array):
+        raise TypeError(
+            "a masked array would lose its mask together with a tensor; fill it, say by a.filled(0), and choose by "
+            f"np.where{at_line(user_line())}"
+        )
+    return np.asarray(array)
 
 
 class _Kind:

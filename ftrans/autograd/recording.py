@@ -21,9 +21,9 @@ from ..core.straightline import warnings_at_user_line
 from ..core.types import ArrayType
 from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
-from .graph import Edge, Memory, Node, OperationNode, Watched, protected
+from .graph import Edge, Memory, Node, OperationNode, Watched, may_be_written, protected
 from .modes import current_mode
-from .operations import PLACE, Call, Operation, filled, mapped, node_name, operation_for, operation_of
+from .operations import PLACE, Call, Operation, filled, mapped, node_name, operation_for, operation_of, stripped
 from .tensor import Tensor, inference_error
 from .tracing import Note, current_notes
 from .windows import Fixed, Path, Step, Window, through_path
@@ -56,6 +56,11 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         return _apply_to_out(function, args, kwargs, name)
     if function in _CHANGING:
         return change(function, args[0], (PLACE, *args[1:]), kwargs, name)
+    if function is np.nan_to_num and not (args[1] if len(args) > 1 else kwargs.get("copy", True)):
+        change(function, args[0], (PLACE, *args[1:]), kwargs, name)
+        return args[0]
+    # Leave to overwrite the input need not be taken.
+    kwargs = {k: x for k, x in kwargs.items() if k != "overwrite_input"}
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
     result = _run(function, args, kwargs, plain_args, plain_kwargs, name)
@@ -74,7 +79,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             if base is not None:
                 step = _step(function, args, kwargs, None if structure is tree.LEAF else index)
                 _make_view(x, base, step, not mode.records)
-            elif array.base is not None and _is_lent(array, (args, kwargs)):
+            elif (array.base is not None or structure is not tree.LEAF) and _is_lent(array, (args, kwargs)):
                 x.shared_memory().lend(array)
     return tree.unflatten(structure, results)
 
@@ -122,18 +127,6 @@ def _enter_quick(key: Any, operation: Operation, result: Any) -> None:
         if len(_quick) > _MOST_QUICK:
             _quick.clear()
         _quick[key] = operation.derivative(tuple(key[i + 1] for i, x in enumerate(key) if isinstance(x, ArrayType)))
-
-
-def stripped(x: Any, tensors: list[Tensor]) -> Any:
-    """Arguments with the array of each tensor in its place; the tensors are added to the list."""
-
-    def array(y: Any) -> Any:
-        if isinstance(y, Tensor):
-            tensors.append(y)
-            return y.array
-        return y
-
-    return mapped(x, array)
 
 
 def _unrecorded(array: Any, infers: bool) -> Any:
@@ -258,7 +251,7 @@ def _is_lent(array: np.ndarray[Any, Any], arguments: Any) -> bool:
     """Whether a result is a view of a plain array among the arguments, which its owner may write to."""
     found: list[Any] = []
     mapped(arguments, lambda x: found.append(x) if isinstance(x, np.ndarray) else None)
-    return any(x.flags.writeable and np.may_share_memory(array, x) for x in found)
+    return any(may_be_written(x) and np.may_share_memory(array, x) for x in found)
 
 
 def _step(
@@ -357,6 +350,9 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
     """
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
+    if "out" in kwargs and not isinstance(function, np.ufunc):
+        # Some functions write while they still read.
+        plain_args = mapped(plain_args, lambda x: x.copy() if _overlaps(x, target) else x)
 
     def run() -> Any:
         array = target.owned_array() if isinstance(target, Tensor) else target
@@ -404,13 +400,17 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
 def _as_before(x: Any, root: Tensor) -> Any:
     """An operand that keeps its value while the memory of `root` is written to."""
     array = x.array if isinstance(x, Tensor) else x
-    if x is not root and not (isinstance(array, np.ndarray) and np.may_share_memory(array, root.array)):
+    if x is not root and not _overlaps(array, root):
         return x
     if not isinstance(x, Tensor):
         return array.copy()
     before = Tensor.of(array.copy())
     before.node, before.output, before.asked, before.is_inferred = x.node, x.output, x.asked, x.is_inferred
     return before
+
+
+def _overlaps(array: Any, target: Tensor) -> bool:
+    return isinstance(array, np.ndarray) and np.may_share_memory(array, target.array)
 
 
 def _written(target: Tensor, write: Callable[[], Any]) -> Any:

@@ -260,9 +260,8 @@ class Tensor(Eager):
                 + at_line(user_line())
             )
         self.array, self.array_type = new.array, new.array_type
-        if self.memory is not None:
-            # What was kept of the old memory stays as it was.
-            self.memory = new.memory
+        # What was kept of the old memory stays as it was.
+        self.memory = new.shared_memory()
         self.window = None
 
     def detach(self) -> Tensor:

@@ -15,7 +15,7 @@ from ..api.derivatives import stop_gradient
 from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from .methods import UFUNC_METHODS
-from .modes import current_mode
+from .modes import is_in_forward
 from .tensor import Tensor
 
 _NAMES = (
@@ -25,8 +25,8 @@ _NAMES = (
 
 
 def _detach(self: Any) -> Any:
-    """The value, without derivative; where nothing is recorded, it has none to lose."""
-    return stop_gradient(self) if current_mode().records else same_value(self)
+    """The value, without derivative; in the `forward` of a Function it has none to lose."""
+    return same_value(self) if is_in_forward() else stop_gradient(self)
 
 
 def _applied(ufunc: np.ufunc) -> Callable[..., Any]:

@@ -7,11 +7,11 @@ derives inherit the line of the equation they come from, through `attributed_to`
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import linecache
 import os
 import sys
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from types import CodeType, FrameType
@@ -126,6 +126,7 @@ class _Scope(dict[tuple[int, int], "Line"]):
 
 _attributed: ContextVar[Line | None] = ContextVar("attributed", default=None)
 _scope: ContextVar[_Scope] = ContextVar("scope", default=_Scope(""))  # noqa: B039 - a place for lines, shared by all
+_callers_wanted: ContextVar[bool] = ContextVar("callers wanted", default=False)
 
 
 def _internal(filename: str) -> bool:
@@ -157,23 +158,16 @@ def user_line() -> Line | None:
                 if len(scope) > _MOST_LINES:
                     scope.clear()
                 line = scope[key] = Line(code, frame.f_lasti, scope.path)
-            if _callers_wanted:
+            if _callers_wanted.get():
                 line.callers = _callers(frame)
             return line
         frame = frame.f_back
     return None
 
 
-# By how many callers are wanted now, in all threads.
-_callers_wanted = 0
-_lock = threading.Lock()
-
-
 def keep_callers(wanted: bool) -> None:
-    """Note on every line that is traced from now on who called it, until as many calls with False have followed."""
-    global _callers_wanted
-    with _lock:
-        _callers_wanted += 1 if wanted else -1
+    """Choose whether lines that this thread or task traces from now on note who called them."""
+    _callers_wanted.set(wanted)
 
 
 def _callers(frame: FrameType) -> tuple[Line, ...]:
@@ -243,6 +237,12 @@ class scope:
         _scope.reset(self._tokens.pop())
 
     def __call__(self, f: Callable[P, Result]) -> Callable[P, Result]:
+        if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) or inspect.iscoroutinefunction(f):
+            raise TypeError(
+                f"{f.__name__} is a generator or coroutine, whose body does not run when it is called; write "
+                f"`with ft.debug.scope({self.name!r}):` inside of it{at_line(user_line())}"
+            )
+
         @functools.wraps(f)
         def f_in_scope(*args: P.args, **kwargs: P.kwargs) -> Result:
             with scope(self.name):

@@ -53,7 +53,7 @@ class Drawing:
         """
         path = Path(path)
         _check_format(path)
-        if path.suffix == ".svg":
+        if path.suffix.lower() == ".svg":
             path.write_text(self.svg, encoding="utf-8")
         else:
             save_with_matplotlib(self.picture, path, scale)
@@ -156,7 +156,7 @@ def _program(what: Any) -> tuple[Program, Sequence[int] | None]:
 
 
 def _check_format(path: Path) -> None:
-    if path.suffix not in _FORMATS:
+    if path.suffix.lower() not in _FORMATS:
         raise ValueError(
             f"cannot draw to {path.name!r}: the suffix says the format, and is one of {', '.join(_FORMATS)}"
             + at_line(user_line())

@@ -77,7 +77,7 @@ class Profile(Observer):
     ) -> Any:
         """Run an operation, and record it."""
         line = line or user_line()
-        place, parent, thread = self.open((program, line), EQUATION, name, line)
+        place, parent, thread = self.open((name, line), EQUATION, name, line)
         with observing(None):
             start = perf_counter_ns()
             try:

@@ -16,7 +16,8 @@ from .selection import Selection
 from .ufuncs import assign_cast
 from .views import Flat, view_of
 
-_BINARY = {
+# Python's operators, by the names of their methods without underscores.
+BINARY = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -31,10 +32,10 @@ _BINARY = {
     "lshift": np.left_shift,
     "rshift": np.right_shift,
 }
-_COMPARISONS = {
+COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
-_UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
+UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
 # Ufuncs that NumPy looks for as methods of the elements of an object array.
 _UFUNC_METHODS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos",
@@ -312,11 +313,11 @@ def install() -> None:
     }
     methods |= {name: _method(getattr(np, name)) for name in (*_FUNCTIONS, *_UFUNC_METHODS)}
     methods["compress"] = lambda self, condition, axis=None, out=None: np.compress(condition, self, axis, out)
-    for name, ufunc in _BINARY.items():
+    for name, ufunc in BINARY.items():
         methods[f"__{name}__"] = TABLE[ufunc]
         methods[f"__r{name}__"] = _reflected(TABLE[ufunc])
         methods[f"__i{name}__"] = _in_place(ufunc)
-    methods |= {f"__{name}__": TABLE[ufunc] for name, ufunc in (_COMPARISONS | _UNARY).items()}
+    methods |= {f"__{name}__": TABLE[ufunc] for name, ufunc in (COMPARISONS | UNARY).items()}
     methods |= {name: property(read, doc=f"`numpy.ndarray.{name}`.") for name, read in _PROPERTIES.items()}
     methods |= {name: _assignable(name) for name in ("real", "imag", "flat")}
     for name, method in methods.items():
@@ -325,4 +326,4 @@ def install() -> None:
         if name.startswith("__") and name not in vars(Selection) and callable(method):
             setattr(Selection, name, _of_taken(name))
     for name in ("add", "sub", "mul", "truediv"):
-        setattr(Selection, f"__i{name}__", _in_place_on_selection(_BINARY[name]))
+        setattr(Selection, f"__i{name}__", _in_place_on_selection(BINARY[name]))

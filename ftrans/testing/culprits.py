@@ -177,7 +177,9 @@ def _rule_line(eqn: Eqn) -> Line | None:
         parts = rule.linearized(active)
         programs = [parts.backward, parts.forward]
     lines = (e.line for p in programs if p is not None for e in p.eqns)
-    return next((line for line in lines if line is not None), None)
+    # What comes before and after the user's rule has the line of the call, which is named already.
+    called = eqn.line.written if eqn.line is not None else None
+    return next((line for line in lines if line is not None and line.written is not called), None)
 
 
 def _note(eqn: Eqn) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.eager import Eager
 from ...core.program import Program
 from ...core.source import at_line, keep_callers, user_line
 from ...core.types import is_inexact
@@ -85,8 +86,7 @@ class _Switch:
 def _switched(checks: Checks | None) -> Checks | None:
     """Switch to other checks; return those before."""
     before = _checks.get()
-    if (before is None) != (checks is None):
-        keep_callers(checks is not None)
+    keep_callers(checks is not None)
     _checks.set(checks)
     return before
 
@@ -190,26 +190,45 @@ def check(
     results: Sequence[Any],
     residuals: Residuals | None = None,
     names: Callable[[], Sequence[str]] | None = None,
+    out_names: Callable[[], Sequence[str]] | None = None,
 ) -> None:
     """Raise AnomalyError if a result is not finite and anomaly detection is on.
 
     Args:
         program: the program.
         args: its arguments, as it ran on them.
-        results: its results, or the first of them; NumPy or JAX arrays.
+        results: its results, or the first of them; NumPy or JAX arrays, or eager values.
         residuals: the program that made the first arguments, if they are residuals.
         names: returns what its first arguments are called; those behind them are closed over.
+        out_names: returns what its results are called; numbers by default.
     """
     checks = _checks.get()
-    if checks is None or all(map(is_finite, results)):
+    if checks is None:
+        return
+    results = list(map(concrete, results))
+    if all(map(is_finite, results)):
         return
     # Most programs never need it, and importing it takes its time.
     from .report import error_of
 
     for number, y in enumerate(results):
-        error = error_of(program, args, number, y, checks, residuals, names)
+        error = error_of(program, args, number, y, checks, residuals, names, out_names)
         if error is not None:
             raise error
+
+
+def concrete(x: Any) -> Any:
+    """An array, also of an eager value that knows its graph."""
+    return x.concrete() if isinstance(x, Eager) else x
+
+
+def is_anomaly(x: Any) -> bool:
+    """Whether an array holds what is an anomaly in this thread or task."""
+    checks = _checks.get()
+    if checks is None or is_finite(x):
+        return False
+    x = np.asarray(x)
+    return bool((checks.nan and np.isnan(x).any()) or (checks.inf and np.isinf(x).any()))
 
 
 def is_finite(x: Any) -> bool:

@@ -33,8 +33,8 @@ _ADVICE = {
     "power": "An exponent that is a Python integer is right for every base; for others, and for the derivative by the "
     "exponent, keep the base above 0, for instance by safe = np.where(x > 0, x, 1.0)",
     "exponential": "Subtract the largest exponent first (np.logaddexp does), or work with logarithms throughout",
-    "domain": "The argument is outside of the domain, perhaps by rounding only: np.clip it, a little inside of the "
-    "ends where the derivative is infinite there",
+    "domain": "The argument is at an end of the domain or outside of it, perhaps by rounding only: np.clip it, a "
+    "little inside of the ends where the derivative is infinite there",
     "division": "Keep the divisor off 0: add a small number, or choose first: safe = np.where(d != 0, d, 1.0); "
     "y = np.where(d != 0, n / safe, 0.0)",
     "difference": "Both operands are infinite: they overflowed, or all entries are masked by infinities. Use a large "

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.program import Program
 from ...core.source import Line, at_line
-from . import Checks, Residuals
+from . import Checks, Residuals, concrete
 from .equations import worst_element
 from .kinds import advice_on, arithmetic, kind_of
 from .search import Culprit, Source, Step, find_culprit
@@ -58,6 +58,7 @@ def error_of(
     checks: Checks,
     residuals: Residuals | None,
     names: Callable[[], Sequence[str]] | None,
+    out_names: Callable[[], Sequence[str]] | None,
 ) -> AnomalyError | None:
     """The error for a result of a program that is an anomaly, or None.
 
@@ -69,13 +70,17 @@ def error_of(
         checks: what is an anomaly.
         residuals: the program that made the first arguments, if they are residuals.
         names: returns what its first arguments are called; those behind them are closed over.
+        out_names: returns what its results are called; numbers by default.
     """
     index = _anomaly(result, checks)
     if index is None:
         return None
     value = np.asarray(result)[index]
-    which = "the result" if len(program.outputs) == 1 else f"result {number}"
-    head = f"{value} in {which} of {_title(program)}{_where(index)}"
+    if out_names is not None:
+        which = out_names()[number]
+    else:
+        which = f"{'the result' if len(program.outputs) == 1 else f'result {number}'} of {_title(program)}"
+    head = f"{value} in {which}{_where(index)}"
     try:
         arrays = _as_numpy(args, program)
         if residuals is not None:
@@ -110,7 +115,7 @@ def _anomaly(x: Any, checks: Checks) -> tuple[Any, ...] | None:
 
 
 def _as_numpy(args: Sequence[Any], program: Program) -> list[Any]:
-    return [np.asarray(x, type.dtype)[()] for x, type in zip(args, program.in_types, strict=True)]
+    return [np.asarray(concrete(x), type.dtype)[()] for x, type in zip(args, program.in_types, strict=True)]
 
 
 # How programs are named that a derivative is made of, and what the user called.
