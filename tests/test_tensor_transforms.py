@@ -197,3 +197,19 @@ def test_detach_cuts_the_derivative_in_every_mode() -> None:
     x = leaf(X)
     f(x).backward()
     assert_close(value(x.grad), X)
+
+
+@pytest.mark.parametrize("transformed", [ft.jit, ft.vmap, ft.checkpoint], ids=["jit", "vmap", "checkpoint"])
+def test_whole_programs_do_without_their_arguments_and_results(transformed: Any) -> None:
+    x = leaf(np.array([0.3, 0.7]))
+    f = transformed(lambda x: np.exp(x) * x)
+    expected = np.exp([0.3, 0.7]) * [1.3, 1.7]
+    y = f(x)
+    y += 1
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected)
+    x.grad, h = None, x * 1
+    y = f(h)
+    h *= 2
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected)

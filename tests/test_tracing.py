@@ -17,7 +17,7 @@ from ftrans.core import program as program_module
 from ftrans.core import straightline
 from ftrans.core import trie as trie_module
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
-from ftrans.core.trace import TracerLeak
+from ftrans.core.trace import TracerLeak, checksum
 from ftrans.core.types import ArrayType
 from ftrans.ops.elementwise import add, sin
 from ftrans.transforms.differentiate import gradient
@@ -423,3 +423,17 @@ def test_a_tracer_in_another_thread_is_a_leak() -> None:
 
     ft.grad(f)(1.0)
     assert len(errors) == 1
+
+
+@pytest.mark.parametrize("size", [1_000, 40_000, 100_000])
+def test_a_checksum_sees_that_elements_changed_places(size: int) -> None:
+    random = np.random.default_rng(0)
+    array = random.normal(size=size)
+    before = checksum(array)
+    for _ in range(100):
+        i, j = random.choice(size, 2, replace=False)
+        array[[i, j]] = array[[j, i]]
+        assert checksum(array) != before
+        array[[i, j]] = array[[j, i]]
+    assert checksum(array.copy()) == before
+    assert checksum(np.sort(array)) != before

@@ -78,8 +78,12 @@ class _Sweep:
             if wanted is not None and not any([id(edge.target) in wanted for edge in node.edges]):
                 # It is an input itself, and nothing behind it is asked for.
                 continue
-            with attributed_to(node.line):
-                outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
+            try:
+                with attributed_to(node.line):
+                    outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
+            except np.linalg.LinAlgError as error:
+                error.add_note(f"  in the way back through {node!r}{at_line(node.line)}")
+                raise
             if anomaly.is_anomaly_enabled():
                 check_rule(node, cts, outs)
             if not self._retain_graph:

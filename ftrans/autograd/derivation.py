@@ -67,6 +67,7 @@ class Derivative:
         inputs: which arguments are kept.
         outputs: which results are kept.
         extras: what computes what else is kept; None where that is nothing.
+        uses_arguments: whether the way back uses the arguments and results themselves, which may be changed in place.
 
     Args:
         program: the operation.
@@ -77,6 +78,7 @@ class Derivative:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     extras: Function | None
+    uses_arguments = True
 
     def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
         self.program = program
@@ -114,7 +116,7 @@ class Derivative:
         turned = transpose(parts.linear, linear, tuple(p for p, a in zip(present, self.out_active, strict=True) if a))
         return simplify(turned.program), turned.in_active
 
-    def _composed(self, present: Flags) -> tuple[Program, Flags]:
+    def _composed(self, present: Flags, from_results: bool = True) -> tuple[Program, Flags]:
         """Arguments, results, then cotangents -> cotangents: residuals are computed from what is given."""
         linear, in_active = self._transposed(present)
         values, types = self._parts.values, self.program.out_types
@@ -123,8 +125,9 @@ class Derivative:
         with building(builder):
             inputs = builder.inputs()
             known: dict[Atom, Tracer] = dict(zip(values.inputs, inputs, strict=False))
-            for atom, y in zip(values.outputs[:count], inputs[len(known) : given], strict=True):
-                known.setdefault(atom, y)
+            if from_results:
+                for atom, y in zip(values.outputs[:count], inputs[len(known) : given], strict=True):
+                    known.setdefault(atom, y)
             uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
             residuals = values.outputs[count:]
             wanted = [a for a, v in zip(residuals, linear.inputs, strict=False) if v in uses and a not in known]
@@ -176,8 +179,10 @@ class OfProgram(Derivative):
     """The derivative of a whole program, which is run in the form `forward` that returns residuals behind the results.
 
     Attributes:
-        forward: arguments -> results, then residuals.
+        forward: arguments -> results, then residuals, which share no memory with the arguments.
     """
+
+    uses_arguments = False
 
     def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
         super().__init__(program, active, run)
@@ -192,7 +197,7 @@ class OfProgram(Derivative):
         )
         # Arguments are kept for derivatives of the derivative only, which start from them.
         self.inputs = tuple(range(len(program.inputs)))
-        self.outputs = tuple(range(count))
+        self.outputs = ()
         self.extras = None
         self._recorded: dict[Flags, Pull] = {}
 
@@ -208,7 +213,7 @@ class OfProgram(Derivative):
     def recorded_pull(self, present: Flags) -> Pull:
         found = self._recorded.get(present)
         if found is None:
-            program, in_active = self._composed(present)
+            program, in_active = self._composed(present, from_results=False)
             found = _restricted(program, len(program.inputs) - present.count(True), in_active)
             found.takes = self._positions(found.takes)
             self._recorded[present] = found

@@ -208,8 +208,11 @@ class KeepingNode(Node):
     kept: Sequence[Any] | None
     watched: Sequence[tuple[Memory | Watched, int]]
 
-    def checked(self) -> Sequence[Any]:
+    def checked(self, is_watched: bool = True) -> Sequence[Any]:
         """What is kept.
+
+        Args:
+            is_watched: whether it matters that arguments or results have been changed.
 
         Raises:
             RuntimeError: it has been let go of, or has been changed in place.
@@ -220,7 +223,7 @@ class KeepingNode(Node):
                 f"backward came a second time through {self!r}, whose graph has been freed{at_line(self.line)}\n"
                 "  To go back twice, write retain_graph=True in the first call of backward or grad."
             )
-        for memory, version in self.watched:
+        for memory, version in self.watched if is_watched else ():
             if memory.look() != version:
                 raise self._changed(memory)
         return kept
@@ -264,7 +267,7 @@ class OperationNode(KeepingNode):
         self.watched = watched
 
     def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
-        kept = self.checked()
+        kept = self.checked(self.derivative.uses_arguments)
         pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
         args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
         observer = current_observer()

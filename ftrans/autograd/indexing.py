@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .changes import change
 from .modes import current_mode
 from .operations import PLACE, Call
-from .recording import apply, change
+from .recording import apply
 from .tensor import Tensor
 from .windows import Path, Step
 

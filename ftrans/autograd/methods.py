@@ -17,9 +17,10 @@ from ..numpy.dispatch import TABLE
 from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import is_number
 from .backward import backward
+from .changes import call, change
 from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
-from .recording import apply, change
+from .recording import apply
 from .tensor import Tensor
 
 _METHODS = (
@@ -55,15 +56,15 @@ _RENAMED = {"dim": "axis", "keepdim": "keepdims"}
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
     name = node_name(ufunc.__name__)
 
-    def call(*operands: Any, **options: Any) -> Any:
+    def method(*operands: Any, **options: Any) -> Any:
         for x in operands:
             if not _is_operand(x):
                 return NotImplemented
-        return apply(ufunc, operands, options, name)
+        return call(ufunc, operands, options, name) if options else apply(ufunc, operands, {}, name)
 
-    call.__name__ = ufunc.__name__
-    call.__doc__ = f"`numpy.{ufunc.__name__}`."
-    return call
+    method.__name__ = ufunc.__name__
+    method.__doc__ = f"`numpy.{ufunc.__name__}`."
+    return method
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,19 +95,19 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
     if any(x.__class__ is Tracer for x in inputs):
         return NotImplemented
     if method == "__call__":
-        return apply(ufunc, inputs, kwargs, node_name(ufunc.__name__))
+        return call(ufunc, inputs, kwargs, node_name(ufunc.__name__))
     name = f"{node_name(ufunc.__name__)}{method.capitalize()}"
     function = getattr(ufunc, method)
     if method == "at":
         return change(function, inputs[0], (PLACE, *inputs[1:]), kwargs, name)
-    return apply(function, inputs, kwargs, name)
+    return call(function, inputs, kwargs, name)
 
 
 def _array_function(self: Tensor, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """`__array_function__`: a NumPy function was called with a tensor among its arguments."""
     if any(issubclass(t, Tracer) for t in types):
         return NotImplemented
-    return apply(function, args, kwargs, node_name(function.__name__))
+    return call(function, args, kwargs, node_name(function.__name__))
 
 
 class _Method(Static):
@@ -149,7 +150,7 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {_RENAMED.get(k, k): v for k, v in kwargs.items()}
-        return apply(function, (self, *args), kwargs, node)
+        return call(function, (self, *args), kwargs, node)
 
     method.__doc__ = f"`numpy.ndarray.{name}`."
     return method

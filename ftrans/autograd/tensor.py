@@ -92,7 +92,7 @@ class Tensor(Eager):
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded; for a leaf it can be set."""
         if self.window is not None:
-            from .recording import settle
+            from .changes import settle
 
             settle(self)
         return self.node is not None or self.asked is not False

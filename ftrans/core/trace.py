@@ -37,6 +37,8 @@ _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 # A captured array up to this size is copied, so that code may overwrite it while it is being traced.  A larger one
 # is watched by a checksum instead, because copying it would cost as much as computing with it.
 _COPY_BYTES = 1 << 16
+# The shape of the blocks that a checksum is made of, in words of 8 bytes: they fit the cache.  Widths are prime.
+_BLOCK = 32, 1021, 1009
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
 
@@ -470,8 +472,18 @@ def _is_frozen(array: Any) -> bool:
 
 def checksum(array: np.ndarray[Any, Any]) -> int:
     """A number that tells apart what an array held at two times."""
-    # Not a sum: it has to see that elements changed places.
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    # Sums along the rows and columns of blocks, and along columns of shorter rows: they see that elements changed
+    # places, and are several times faster than a cyclic code.
+    rows, width, shorter = _BLOCK
+    count = flat.size // (8 * rows * width)
+    blocks = flat[: 8 * count * rows * width].view(np.uint64).reshape(count, rows, width)
+    found = zlib.crc32(flat[blocks.nbytes :].data)
+    for block in blocks:
+        again = block.reshape(-1)[: rows * shorter].reshape(rows, shorter)
+        sums = np.add.reduce(block, 0), np.add.reduce(block, 1), np.add.reduce(again, 0)
+        found = hash((found, *(x.tobytes() for x in sums)))
+    return found
 
 
 def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
