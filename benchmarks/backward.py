@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +23,10 @@ def run() -> Table:
         row(f"MLP, {LAYERS} layers of {UNITS}, batch {BATCH}, tanh", lambda library: mlp(library, "tanh"), at_most=1.1),
         row(f"MLP, {LAYERS} layers of {UNITS}, batch {BATCH}, relu", lambda library: mlp(library, "relu"), at_most=1.1),
     ]
-    titles = ["graph of 3 operations", "graph of the MLP, tanh", "graph of the MLP, relu"]
     sizes = {library: memory(library) for library in LIBRARIES[:2] if importlib.util.find_spec(library)}
     notes = [
-        f"{title}: " + ", ".join(f"{library} {found[i] / 1000:.2f} kB" for library, found in sizes.items())
-        for i, title in enumerate(titles)
+        f"graph of {graph}: " + ", ".join(f"{library} {found[i] / 1000:.2f} kB" for library, found in sizes.items())
+        for i, graph in enumerate(GRAPHS)
     ]
     return Table("backward: record and go back; " + "; ".join(notes), rows)
 
@@ -123,31 +121,35 @@ def constant(library: str, values: numpy.ndarray) -> Any:
 # Memory
 
 
+GRAPHS = ("3 operations", "MLP, tanh", "MLP, relu")
+
+
 def memory(library: str) -> list[float]:
-    """Bytes that a recorded graph holds, from the growth of a process that keeps many of them."""
-    found = python(f"from benchmarks.backward import print_memory; print_memory({library!r})")
-    return [float(x) for x in found.split()]
+    """Bytes that each recorded graph holds."""
+    code = "from benchmarks.backward import graph_bytes; print(graph_bytes({!r}, {!r}))"
+    return [float(python(code.format(library, graph))) for graph in GRAPHS]
 
 
-def print_memory(library: str) -> None:
-    """Print the bytes of each graph; runs in a process of its own."""
-    x = leaf(library, numpy.array([0.1, 0.2, 0.3]))
+def graph_bytes(library: str, graph: str) -> float:
+    """Bytes that a recorded graph holds, from the growth of this process while it keeps many of them."""
+    record, count = recorder(library, graph)
+    for _ in range(20):
+        record()
+    gc.collect()
+    before = resident()
+    graphs = [record() for _ in range(count)]
+    return (resident() - before) / len(graphs)
+
+
+def recorder(library: str, graph: str) -> tuple[Callable[[], Any], int]:
+    """What records a graph, and how many of them to keep."""
+    if graph == "3 operations":
+        x = leaf(library, numpy.array([0.1, 0.2, 0.3]))
+        return lambda: (x * x).sin().sum(), 20_000
     parameters, data = mlp_arrays()
     leaves = [(leaf(library, weights), leaf(library, bias)) for weights, bias in parameters]
     batch = constant(library, data)
-    builders = [
-        (lambda: (x * x).sin().sum(), 20_000),
-        (lambda: forward(leaves, batch, "tanh"), 200),
-        (lambda: forward(leaves, batch, "relu"), 200),
-    ]
-    for build, count in builders:
-        warm = [build() for _ in range(20)]
-        del warm
-        gc.collect()
-        before = resident()
-        graphs = [build() for _ in range(count)]
-        sys.stdout.write(f"{(resident() - before) / count} ")
-        del graphs
+    return lambda: forward(leaves, batch, graph.split(", ")[1]), 200
 
 
 def resident() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,9 @@ class _Sweep:
         for edge, ct in roots:
             self._arrive(edge, ct, False, wanted)
         root_nodes = {edge.target for edge, _ in roots}
+        checks = anomaly.is_anomaly_enabled()
         while self._heap:
-            _, node = heappop(self._heap)
+            node = heappop(self._heap)[1]
             cts = self._cotangents(node, self._waiting.pop(node))
             if wanted is not None and not any([id(edge.target) in wanted for edge in node.edges]):
                 # It is an input itself, and nothing behind it is asked for.
@@ -84,40 +86,39 @@ class _Sweep:
             except np.linalg.LinAlgError as error:
                 error.add_note(f"  in the way back through {node!r}{at_line(node.line)}")
                 raise
-            if anomaly.is_anomaly_enabled():
+            if checks:
                 check_rule(node, cts, outs)
             if not self._retain_graph:
                 node.release(node in root_nodes)
             del cts
-            for index, (edge, ct) in enumerate(zip(node.edges, outs, strict=True)):
+            for edge, ct, is_fresh in zip(node.edges, outs, fresh or repeat(False), strict=False):
                 if ct is not None:
-                    self._arrive(edge, ct, fresh is not None and fresh[index], wanted)
+                    self._arrive(edge, ct, is_fresh, wanted)
 
     def _arrive(self, edge: Edge, ct: Any, is_fresh: bool, wanted: set[int] | None) -> None:
         target, index = edge
         if wanted is not None and id(target) not in wanted:
             return
-        if isinstance(target, Tensor):
-            before = self.leaves.get(id(target))
-            if before is None:
-                self.leaves[id(target)] = target, _Sum(ct, is_fresh)
-            else:
-                before[1].add(ct)
-            return
         sums = self._waiting.get(target)
-        if sums is None:
+        if sums is not None:
+            if index in sums:
+                sums[index].add(ct)
+            else:
+                sums[index] = _Sum(ct, is_fresh)
+        elif isinstance(target, Node):
             self._waiting[target] = {index: _Sum(ct, is_fresh)}
             heappush(self._heap, (-target.order, target))
-        elif index in sums:
-            sums[index].add(ct)
+        elif id(target) in self.leaves:
+            self.leaves[id(target)][1].add(ct)
         else:
-            sums[index] = _Sum(ct, is_fresh)
+            self.leaves[id(target)] = target, _Sum(ct, is_fresh)
 
     def _cotangents(self, node: Node, sums: dict[int, _Sum]) -> list[Any]:
         """What arrived at the results of a node, after its hooks."""
-        cts: list[Any] = [None] * node.result_count
-        for index, arrived in sums.items():
-            cts[index] = arrived.total
+        if node.result_count == 1:
+            cts = [sums[0].total]
+        else:
+            cts = [sums[index].total if index in sums else None for index in range(node.result_count)]
         if node.hooks is not None:
             for index, ct in enumerate(cts):
                 if ct is not None:
@@ -140,7 +141,7 @@ class _Sweep:
                 total, is_fresh = x.hooks.run(0, total), False
         if total is None or isinstance(total, Tensor):
             return total
-        return Tensor.of(total.copy() if isinstance(total, np.ndarray) and not is_fresh else total)
+        return Tensor(total.copy() if isinstance(total, np.ndarray) and not is_fresh else total, x.array_type)
 
 
 def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:

@@ -64,6 +64,7 @@ class Derivative:
         program: the operation.
         active: which arguments are active.
         out_active: which results depend on an active argument.
+        out_types: types of the results.
         inputs: which arguments are kept.
         outputs: which results are kept.
         extras: what computes what else is kept; None where that is nothing.
@@ -86,6 +87,7 @@ class Derivative:
         self.active = active
         self._parts = linearize(program, active)
         self.out_active = self._parts.out_active
+        self.out_types = program.out_types
         self._pulls: dict[Flags, Pull] = {}
 
     def pull(self, present: Flags) -> Pull:

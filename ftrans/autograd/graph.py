@@ -28,6 +28,9 @@ next_order = count().__next__
 _COPY_BYTES = 1 << 12
 
 
+_SINGLE = (True,)
+
+
 class Memory:
     """The memory that some tensors share, and how often it has been changed in place.
 
@@ -268,8 +271,13 @@ class OperationNode(KeepingNode):
 
     def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
         kept = self.checked(self.derivative.uses_arguments)
-        pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
-        args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
+        if len(cotangents) == 1:
+            # The one that there is has arrived, or the way would not lead here.
+            pull = self.derivative.pull(_SINGLE)
+            args = [*[kept[i] for i in pull.takes], cotangents[0]]
+        else:
+            pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
+            args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
         observer = current_observer()
         if observer is None:
             outs = pull(*args)

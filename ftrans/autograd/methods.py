@@ -58,7 +58,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def method(*operands: Any, **options: Any) -> Any:
         for x in operands:
-            if not _is_operand(x):
+            if x.__class__ not in _USUAL_OPERANDS and not _is_operand(x):
                 return NotImplemented
         return call(ufunc, operands, options, name) if options else apply(ufunc, operands, {}, name)
 
@@ -138,6 +138,9 @@ class _Attribute(_Method):
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(x, self.__name__)
+
+
+_USUAL_OPERANDS = frozenset((Tensor, np.ndarray, float, int))
 
 
 def _is_operand(x: Any) -> bool:

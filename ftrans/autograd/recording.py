@@ -46,7 +46,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             derivative = _quick.get(key)
             if derivative is not None:
                 array = run_numpy(function, args, kwargs, values, kwargs, name)
-                result = Tensor(array, derivative.program.out_types[0])
+                result = Tensor(array, derivative.out_types[0])
                 connect(name, derivative, [x for x in args if x.__class__ is Tensor], (result,))
                 return result
     tensors: list[Tensor] = []
@@ -160,8 +160,7 @@ def connect(
     edges = []
     for x, is_active in zip(operands, derivative.active, strict=True):
         if is_active:
-            node = x.node
-            edges.append(Edge(x, 0) if node is None else Edge(node, x.output))
+            edges.append(Edge(x, 0) if x.node is None else Edge(x.node, x.output))
         if x.__class__ is Tensor and x.is_inferred:
             raise inference_error()
     watched: list[tuple[Memory | Watched, int]] = []
