@@ -213,3 +213,12 @@ def test_whole_programs_do_without_their_arguments_and_results(transformed: Any)
     h *= 2
     y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), expected)
+
+
+@pytest.mark.parametrize("index", [[0, 2], [True, False, True], 1], ids=str)
+def test_tensors_are_indices_of_traced_values(index: Any) -> None:
+    places = a.tensor(index)
+    expected = ft.grad(lambda x: (x[np.array(index)] ** 2).sum())(np.arange(3.0))
+    for chosen in (places, (places,), (Ellipsis, places)):
+        found = ft.grad(lambda x, i=chosen: (x[i] ** 2).sum())(np.arange(3.0))
+        np.testing.assert_array_equal(found, expected)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, current_builder, refuse
 from ..core.types import Shape, is_complex
@@ -276,6 +277,8 @@ def _entry(item: Any) -> Any:
         return item
     if item.__class__ is Selection:
         item = item.taken()
+    elif isinstance(item, Eager):
+        item = item.concrete()
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
     if not isinstance(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
