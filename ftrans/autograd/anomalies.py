@@ -13,12 +13,8 @@ import numpy as np
 
 from ..api import anomaly
 from ..api.anomaly.report import AnomalyError
-from ..core.interpret import inline
-from ..core.program import Program
 from ..core.source import Line, at_line
-from ..core.trace import Builder, Tracer, building
-from ..transforms.differentiate import pullback
-from .derivation import Flags
+from ..transforms.differentiate import with_pullback
 from .graph import Node, OperationNode
 from .tensor import Tensor
 from .tracing import NoProgram, noted_in_mode, program_of
@@ -43,41 +39,24 @@ def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradie
             f"{reason}{line}"
         ) from None
     active = tuple(isinstance(x, Tensor) and x.requires_grad for x in values)
-    whole, has_gradient = with_gradients(program, active)
-    arrays, cts = list(map(_array, values)), list(map(_array, cotangents))
+    whole = with_pullback(program, active, f"grad({program.name})")
+    arrays, cts = list(map(_array, values)), list(map(_array, compress(cotangents, whole.out_active)))
     with anomaly.without_warnings():
-        results = whole(*arrays, *cts)
+        results = whole.program(*arrays, *cts)
     anomaly.check(
-        whole,
+        whole.program,
         [*arrays, *cts],
         results,
         names=lambda: [*map(_name, values), *("a gradient given to backward" for _ in cts)],
         out_names=lambda: [
             *("the tensor that backward starts from" for _ in outputs),
-            *(f"the gradient of {_name(x)}" for x, g in zip(compress(values, active), has_gradient, strict=True) if g),
+            *(f"the gradient of {_name(x)}" for x in compress(compress(values, active), whole.in_active)),
         ],
     )
     raise AnomalyError(
         "a gradient is not finite, because of an operation that was recorded before anomalies were detected; switch "
         f"that on before the forward code{line}"
     )
-
-
-def with_gradients(program: Program, active: Flags) -> tuple[Program, Flags]:
-    """A program that also goes back, and which of the active arguments it has a cotangent for.
-
-    It takes the arguments of `program`, then cotangents of its results; it returns the results, then cotangents of the
-    active arguments that have one.
-    """
-    parts = pullback(program, active)
-    count = len(program.outputs)
-    builder = Builder([*program.in_types, *program.out_types])
-    with building(builder):
-        inputs = builder.inputs()
-        results = inline(parts.values, inputs[: len(program.inputs)])
-        cts = [ct for ct, a in zip(inputs[len(program.inputs) :], parts.out_active, strict=True) if a]
-        gradients: list[Tracer] = inline(parts.linear, [*results[count:], *cts])
-        return builder.finish([*results[:count], *gradients], f"grad({program.name})"), parts.in_active
 
 
 def _array(x: Any) -> Any:

@@ -41,8 +41,9 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     if function is np.nan_to_num and not (args[1] if len(args) > 1 else kwargs.get("copy", True)):
         change(function, args[0], (PLACE, *args[1:]), kwargs, name)
         return args[0]
-    # Leave to overwrite the input need not be taken.
-    kwargs = {k: x for k, x in kwargs.items() if k != "overwrite_input"}
+    if "overwrite_input" in kwargs:
+        # Leave to do that need not be taken.
+        kwargs = {k: x for k, x in kwargs.items() if k != "overwrite_input"}
     return apply(function, args, kwargs, name)
 
 

@@ -161,10 +161,6 @@ class OfCall(Derivative):
         self.inputs = tuple(i for i in range(count) if given[i] in used)
         self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
 
-    def from_arguments(self, present: Flags) -> Pull:
-        # Masks are constants to derivatives.
-        return self.pull(present)
-
     def _pull(self, present: Flags) -> Pull:
         count = len(self.program.inputs) + len(self.program.outputs)
         if present == self.out_active:
@@ -188,7 +184,7 @@ class OfProgram(Derivative):
 
     def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
         super().__init__(program, active, run)
-        linear, self._in_active = self._transposed(self.out_active)
+        linear, _ = self._transposed(self.out_active)
         count = len(program.outputs)
         uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
         self._is_used = [v in uses for v in linear.inputs[: self._parts.residual_count]]

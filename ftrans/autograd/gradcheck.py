@@ -6,8 +6,8 @@ The function is recorded, and the program of its graph is examined like that of 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..testing.derivatives import Mode, coordinates
 from ..testing.failures import Failure, Report
 from ..testing.precision import rounding_unit
 from ..testing.subject import Settings
-from .anomalies import with_gradients
+from ..transforms.differentiate import with_pullback
 from .backward import grad
 from .modes import enable_grad
 from .tensor import Tensor, as_tensor
@@ -179,13 +179,7 @@ def _checked(func: Function, inputs: Any, settings: Settings, raise_exception: b
         )
     warn_of_small_step(settings.eps, [np.asarray(given[i].array) for i in places], name_of(func), 3)
     leaves = [Tensor.of(np.array(given[i].array)).requires_grad_() for i in places]
-    report = _report(func, given, places, leaves, settings, what)
-    if report.failures and raise_exception:
-        raise report.error()
-    if report.doubts and not report.failures:
-        more = f" (and {len(report.doubts) - 1} more)" if len(report.doubts) > 1 else ""
-        warnings.warn(f"{what} could not check all of {report.name}: {report.doubts[0]}{more}", stacklevel=3)
-    return not report.failures
+    return _report(func, given, places, leaves, settings, what).passed(what, raise_exception, stacklevel=3)
 
 
 def _report(
@@ -246,9 +240,11 @@ def _compared(
     random = np.random.default_rng(0)
     cts = [random.standard_normal(y.shape).astype(y.dtype)[()] for y in outputs]
     found = grad(outputs, leaves, [Tensor.of(ct) for ct in cts], allow_unused=True, materialize_grads=True)
-    whole, has_gradient = with_gradients(program, active)
-    results = iter(whole(*arrays, *cts)[len(outputs) :])
-    expected = [next(results) if g else np.zeros(x.shape, x.dtype) for g, x in zip(has_gradient, leaves, strict=True)]
+    whole = with_pullback(program, active, f"grad({program.name})")
+    results = iter(whole.program(*arrays, *compress(cts, whole.out_active))[len(outputs) :])
+    expected = [
+        next(results) if g else np.zeros(x.shape, x.dtype) for g, x in zip(whole.in_active, leaves, strict=True)
+    ]
     a, b = coordinates([x.array for x in found if x is not None]), coordinates(expected)
     units = max(rounding_unit(x.dtype) for x in leaves)
     worst = int(np.argmax(np.abs(a - b))) if a.size else 0

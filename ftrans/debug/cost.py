@@ -93,9 +93,7 @@ class CostReport:
         if self.calls:
             speed = f", {report.amount(self.flops / self.time_per_call)} FLOP/s" if self.time_per_call else ""
             notes.append(f"{self.calls:,} calls, {report.seconds(self.time_per_call)} each{speed}")
-        if limit is not None and len(rows) > limit:
-            notes.append(f"{len(rows) - limit} more rows: limit=None shows all")
-        return group_by, columns, rows[:limit], notes
+        return group_by, columns, *report.first_rows(rows, limit, notes)
 
     def __str__(self) -> str:
         return self.table()

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from ..core.interpret import inline
 from ..core.printer import Names, format_const, format_param
 from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
 from ..core.source import Line
-from ..core.trace import Builder, building
-from ..transforms.differentiate import pullback
+from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 
 Part = Literal["forward", "backward"]
@@ -125,24 +123,16 @@ def forward_and_backward(program: Program, active: tuple[bool, ...]) -> Reverse:
     Raises:
         ValueError: no result depends on an active input.
     """
-    parts = pullback(program, active)
-    seeds = [i for i, a in enumerate(parts.out_active) if a]
+    whole = with_pullback(program, active, program.name)
+    seeds = [i for i, a in enumerate(whole.out_active) if a]
     if not seeds:
         raise ValueError(
             f"there is no way back to draw: no floating-point result of {program.name} depends on an input of "
             "floating dtype that it is differentiated by; leave out backward=True, or choose others by argnums"
         )
-    count = len(program.inputs)
-    builder = Builder([*program.in_types, *(program.out_types[i] for i in seeds)])
-    with building(builder):
-        inputs = builder.inputs()
-        results = inline(parts.values, inputs[:count])
-        values, residuals = results[: len(program.outputs)], results[len(program.outputs) :]
-        cotangents = inline(parts.linear, [*residuals, *inputs[count:]])
-        whole = builder.finish([*values, *cotangents], program.name)
-    inputs_back = iter(parts.in_active)
+    inputs_back = iter(whole.in_active)
     gradients = [i for i, a in enumerate(active) if a and next(inputs_back)]
-    return Reverse(simplify(whole), seeds, gradients)
+    return Reverse(simplify(whole.program), seeds, gradients)
 
 
 def part_of(program: Program, part: slice) -> Program:

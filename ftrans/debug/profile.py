@@ -227,9 +227,7 @@ class Profile(Observer):
             f"{report.seconds(totals.self_time)} recorded of {report.seconds(totals.wall_time)}; "
             f"{totals.calls:,} operations, {report.amount(totals.flops)} FLOPs, {report.amount(totals.nbytes, 'B')}"
         ]
-        if limit is not None and len(rows) > limit:
-            notes.append(f"{len(rows) - limit} more rows: limit=None shows all")
-        return group_by, columns, rows[:limit], notes
+        return group_by, columns, *report.first_rows(rows, limit, notes)
 
     def __str__(self) -> str:
         return self.table()

@@ -89,6 +89,12 @@ def sort_rows(rows: Sequence[Row], sort_by: str) -> list[Row]:
     return sorted(rows, key=_KEYS[key], reverse=key != "name")
 
 
+def first_rows(rows: list[Row], limit: int | None, notes: list[str]) -> tuple[list[Row], list[str]]:
+    """The rows up to a limit, and the notes with one on those that are left out."""
+    left = 0 if limit is None else max(len(rows) - limit, 0)
+    return rows[:limit], [*notes, f"{left} more rows: limit=None shows all"] if left else notes
+
+
 def check_group(group_by: str, groups: Sequence[str]) -> None:
     """Raise a ValueError unless `group_by` is one of `groups`."""
     if group_by not in groups:

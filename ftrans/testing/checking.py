@@ -101,13 +101,7 @@ def check_grads(
     settings = _settings(order, modes, eps, atol, rtol, nondet_tol, seed)
     given = _Arguments.of(f, args)
     warn_of_small_step(eps, given.leaves, name_of(f))
-    report = _checked(f, given, settings)
-    if report.failures and raise_exception:
-        raise report.error()
-    if report.doubts and not report.failures:
-        more = f" (and {len(report.doubts) - 1} more)" if len(report.doubts) > 1 else ""
-        warnings.warn(f"check_grads could not check all of {report.name}: {report.doubts[0]}{more}", stacklevel=2)
-    return not report.failures
+    return _checked(f, given, settings).passed("check_grads", raise_exception, stacklevel=2)
 
 
 def check_program(

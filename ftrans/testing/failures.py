@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from textwrap import indent
 from typing import NamedTuple
@@ -103,6 +104,16 @@ class Report(NamedTuple):
     failures: tuple[Failure, ...]
     culprits: tuple[Culprit, ...]
     doubts: tuple[str, ...]
+
+    def passed(self, check: str, raise_exception: bool, stacklevel: int) -> bool:
+        """Whether no check failed; a failure is an error if `raise_exception`, and a doubt is a warning of `check`."""
+        if self.failures and raise_exception:
+            raise self.error()
+        if self.doubts and not self.failures:
+            more = f" (and {len(self.doubts) - 1} more)" if len(self.doubts) > 1 else ""
+            text = f"{check} could not check all of {self.name}: {self.doubts[0]}{more}"
+            warnings.warn(text, stacklevel=stacklevel + 1)
+        return not self.failures
 
     def error(self) -> GradientError:
         """The failures as an error."""

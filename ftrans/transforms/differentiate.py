@@ -117,6 +117,34 @@ def _slim(parts: Linear) -> Linear:
     )
 
 
+class WithPullback(NamedTuple):
+    """A program and its way back, in one program.
+
+    Attributes:
+        program: takes the inputs, then cotangents of the active outputs; returns the outputs, then the cotangents of
+            active inputs that have one.
+        out_active: which outputs depend on an active input.
+        in_active: which of the active inputs have a cotangent.
+    """
+
+    program: Program
+    out_active: Flags
+    in_active: Flags
+
+
+def with_pullback(program: Program, active: Flags, name: str) -> WithPullback:
+    """`program` together with its pullback, as a program of that name."""
+    parts = pullback(program, active)
+    count, results = len(program.inputs), len(program.outputs)
+    seeds = [t for t, a in zip(program.out_types, parts.out_active, strict=True) if a]
+    builder = Builder([*program.in_types, *seeds])
+    with building(builder):
+        inputs = builder.inputs()
+        values = inline(parts.values, inputs[:count])
+        cotangents = inline(parts.linear, [*values[results:], *inputs[count:]])
+        return WithPullback(builder.finish([*values[:results], *cotangents], name), parts.out_active, parts.in_active)
+
+
 def gradient(program: Program, active: Flags, with_value: bool) -> Program:
     """The program for the gradient of the first output, a scalar, with respect to the active inputs.
 
