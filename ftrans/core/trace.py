@@ -16,7 +16,7 @@ in that way are the program's *guards*.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -340,12 +340,7 @@ class Builder:
         values.update(zip(self.capture_vars, self.captured, strict=True))
         if var in values and not isinstance(values[var], NoWitness):
             return _as_numpy(values[var], what, line)
-        needed = {var}
-        slice_: list[Eqn] = []
-        for eqn in self.backwards():
-            if not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in values:
-                slice_.append(eqn)
-                needed.update(a for a in eqn.operands if isinstance(a, Var))
+        needed, slice_ = self._slice(var, values)
         leaves = [values[v] for v in needed if v in values]
         missing = [x for x in leaves if isinstance(x, NoWitness)]
         if missing:
@@ -368,6 +363,16 @@ class Builder:
                 values.update(zip(eqn.outputs, results, strict=True))
         return values[var]
 
+    def _slice(self, var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
+        """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
+        needed = {var}
+        slice_: list[Eqn] = []
+        for eqn in self.backwards():
+            if not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in known:
+                slice_.append(eqn)
+                needed.update(a for a in eqn.operands if isinstance(a, Var))
+        return needed, slice_
+
     def example(self, tracer: Tracer) -> Any:
         """A value that a tracer of this builder may have, as an array; None where none is known.  Records nothing."""
         atom = self.atom(tracer)
@@ -376,12 +381,7 @@ class Builder:
         given = self._witnesses
         witnesses = [given] * len(self.root.inputs) if isinstance(given, NoWitness) else given
         known = dict(zip((*self.root.inputs, *self.capture_vars), (*witnesses, *self.captured), strict=True))
-        needed = {atom}
-        slice_: list[Eqn] = []
-        for eqn in self.backwards():
-            if not needed.isdisjoint(eqn.outputs):
-                slice_.append(eqn)
-                needed.update(a for a in eqn.operands if isinstance(a, Var))
+        needed, slice_ = self._slice(atom, known)
         values = {v: example_of(known[v]) for v in needed if v in known}
         if any(x is None for x in values.values()):
             return None
