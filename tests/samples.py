@@ -44,13 +44,15 @@ from sampling import (
     separated,
     triangular,
     u8,
+    u32,
     uniform,
 )
 
 from ftrans.core.primitive import Primitive
 from ftrans.core.types import ArrayType, is_inexact
-from ftrans.ops import contractions, indexing, linalg, reductions, shapes, sorting
+from ftrans.ops import contractions, convolution, indexing, linalg, reductions, shapes, sorting, windows
 from ftrans.ops import elementwise as e
+from ftrans.ops.random_bits import random_bits
 
 __all__ = ["FAILURES", "KINKS", "MISFITS", "SAMPLES"]
 
@@ -97,6 +99,12 @@ SMOOTH_UNARY: list[tuple[Primitive, float, float, tuple[np.dtype[Any], ...]]] = 
     (e.rint, 0.6, 1.4, (f32, bf16)),
     (e.abs_, 0.2, 2, (f32, f16, bf16, c128, c64, i64, i8)),
     (e.conj, -2, 2, (f32, c128, c64)),
+    (e.relu, 0.2, 2, (f32, f16, bf16, i64, u8)),
+    (e.logistic, -2, 2, (f32, f16, bf16)),
+    (e.softplus, -2, 2, (f32, f16, bf16)),
+    (e.erf, -2, 2, (f32, f16, bf16)),
+    (e.erfc, -2, 2, (f32, f16, bf16)),
+    (e.erf_inv, -0.8, 0.8, (f32, f16, bf16)),
 ]
 for primitive, low, high, dtypes in SMOOTH_UNARY:
     sample(primitive, uniform(low, high))
@@ -152,9 +160,9 @@ sample(e.stop_gradient, normal((3,), i32), smooth=False)
 sample(e.stand_in, normal(), reversible=False)
 sample(e.stand_in, normal((3,), i32), smooth=False)
 
-for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh):
+for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh, e.erf, e.erf_inv):
     misfit(primitive, ArrayType((2,), i64), error=TypeError)
-for primitive in (e.floor, e.ceil, e.trunc):
+for primitive in (e.floor, e.ceil, e.trunc, e.erf, e.erfc):
     misfit(primitive, ArrayType((2,), c128), error=TypeError)
 misfit(e.bitwise_and, ArrayType((2,), f64), ArrayType((2,), f64), error=TypeError)
 misfit(e.left_shift, ArrayType((2,), boolean), ArrayType((2,), boolean), error=TypeError)
@@ -280,6 +288,11 @@ kink(e.logaddexp, [-INF, INF], [-INF, 0.0], along=[[1.0, 1.0], [0.0, 0.0]], give
 kink(e.logaddexp, [1000.0, -1000.0], [0.0, 0.0], along=[[1.0, 1.0], None], gives=[1.0, 0.0])
 kink(e.sqrt, INF, along=[1.0], gives=0.0)
 kink(e.tanh, [INF, -INF, 1000.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
+kink(e.relu, [-1.0, -0.0, 0.0, 1.0], along=[[1.0] * 4], gives=[0.0, 0.0, 0.0, 1.0])
+kink(e.logistic, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[0.0] * 4)
+kink(e.softplus, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[1.0, 0.0, 1.0, 0.0])
+kink(e.erf, [INF, -INF, 30.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
+kink(e.erfc, [INF, -INF, 30.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
 kink(e.stop_gradient, 2.0, along=[1.0], gives=0.0)
 kink(e.select, True, 1.0, 2.0, along=[None, 3.0, 5.0], gives=3.0)
 
@@ -596,3 +609,86 @@ failure(linalg.cholesky, -np.eye(2), error=np.linalg.LinAlgError)
 kink(linalg.det, [[1.0, 2.0], [2.0, 4.0]], along=[[[1.0, 1.0], [1.0, 1.0]]], gives=1.0)
 kink(linalg.det, np.diag([1.0, 2.0, 3.0, 0.0]), along=[np.eye(4)], gives=6.0)
 kink(linalg.det, np.diag([1.0, 2.0, 0.0, 0.0]), along=[np.eye(4)], gives=0.0)
+
+# Random numbers
+
+for shape in [(), (2,), (2, 3), (41,), (0, 2)]:
+    sample(random_bits, integers(0, 1 << 32, (2,), u32), integers(0, 1 << 32, (2,), u32), shape=shape)
+sample(random_bits, integers(0, 1 << 32, (2, 3, 2), u32), integers(0, 1 << 32, (2, 3, 2), u32), shape=(5,))
+sample(random_bits, integers(0, 1 << 32, (0, 2), u32), integers(0, 1 << 32, (0, 2), u32), shape=(3,))
+KEY = ArrayType((2,), u32)
+misfit(random_bits, ArrayType((2,), i64), KEY, error=TypeError, shape=(3,))
+misfit(random_bits, KEY, ArrayType((), u32), error=TypeError, shape=(3,))
+misfit(random_bits, ArrayType((3, 2), u32), KEY, error=TypeError, shape=(3,))
+misfit(random_bits, KEY, KEY, error=ValueError, shape=(1 << 32, 3))
+
+# Convolutions and windows
+
+for x_shape, kernel_shape, strides, padding, lhs_dilation, rhs_dilation, groups in [
+    ((2, 1, 5), (1, 1, 3), (1,), ((0, 0),), (1,), (1,), 1),
+    ((2, 3, 6), (4, 3, 2), (2,), ((1, 1),), (1,), (2,), 1),
+    ((2, 2, 5), (3, 2, 4), (1,), ((0, 0),), (1,), (1,), 1),
+    ((2, 2, 4), (3, 2, 3), (2,), ((2, -1),), (2,), (1,), 1),
+    ((2, 2, 6), (1, 2, 2), (3,), ((-1, 0),), (1,), (1,), 1),
+    ((1, 2, 4, 5), (2, 2, 3, 2), (1, 2), ((1, 1), (0, 1)), (1, 1), (1, 1), 1),
+    ((1, 1, 4, 4), (2, 1, 4, 4), (1, 1), ((1, 0), (0, 0)), (1, 1), (1, 1), 1),
+    ((1, 1, 3, 2, 3), (2, 1, 2, 2, 2), (1, 1, 1), ((0, 0), (0, 1), (0, 0)), (1, 1, 2), (1, 1, 1), 1),
+    ((2, 4, 5), (6, 2, 3), (1,), ((1, 1),), (1,), (1,), 2),
+    ((2, 2, 5), (4, 1, 3), (1,), ((0, 1),), (1,), (1,), 2),
+    ((2, 4, 5), (2, 2, 4), (1,), ((0, 0),), (1,), (1,), 2),
+    ((2, 4, 5), (4, 2, 4), (1,), ((0, 0),), (1,), (1,), 2),
+    ((0, 2, 5), (3, 2, 3), (1,), ((0, 0),), (1,), (1,), 1),
+]:
+    sample(
+        convolution.convolution,
+        normal(x_shape),
+        normal(kernel_shape),
+        strides=strides,
+        padding=padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        groups=groups,
+    )
+LINE: dict[str, Any] = {
+    "strides": (1,), "padding": ((1, 0),), "lhs_dilation": (1,), "rhs_dilation": (1,), "groups": 1,
+}  # fmt: skip
+for dtype in (f32, f16, bf16, i32):
+    sample(convolution.convolution, normal((2, 2, 5), dtype), normal((3, 2, 3), dtype), **LINE)
+sample(convolution.convolution, given([[[1.0, NAN, INF, 0.0]]]), given([[[1.0, 0.0]]]), smooth=False, **LINE)
+misfit(convolution.convolution, ArrayType((1, 1, 2), f64), ArrayType((1, 1, 4), f64), error=ValueError, **LINE)
+misfit(convolution.convolution, ArrayType((1, 3, 4), f64), ArrayType((1, 2, 2), f64), error=ValueError, **LINE)
+misfit(convolution.convolution, ArrayType((1, 1, 4), f64), ArrayType((1, 1, 2), f32), error=TypeError, **LINE)
+misfit(convolution.convolution, ArrayType((1, 4), f64), ArrayType((1, 1, 2), f64), error=TypeError, **LINE)
+
+for shape, size, strides, padding, dilation in [
+    ((6,), (2,), (2,), ((0, 0),), (1,)),
+    ((2, 7), (3,), (2,), ((1, 1),), (1,)),
+    ((2, 7), (2,), (1,), ((0, 0),), (2,)),
+    ((2, 4, 6), (2, 3), (2, 3), ((0, 0), (0, 0)), (1, 1)),
+    ((2, 5, 4), (2, 2), (2, 2), ((1, 0), (0, 0)), (1, 1)),
+    ((1, 2, 5, 5), (3, 2), (1, 2), ((1, 1), (0, -1)), (1, 1)),
+]:
+    WINDOWS: dict[str, Any] = {"window": size, "strides": strides, "padding": padding, "dilation": dilation}
+    sample(windows.window_max, distinct(shape), **WINDOWS)
+    sample(windows.window_argmax, distinct(shape), smooth=False, **WINDOWS)
+    found = windows.window_max.type_rule(ArrayType(shape, f64), **WINDOWS).shape
+    places = integers(0, math.prod(size), found, i32)
+    sample(windows.window_take, normal(shape), places, **WINDOWS)
+    sample(windows.window_put, normal(found), places, shape=shape[len(shape) - len(size) :], **WINDOWS)
+    if not any(map(any, padding)):
+        sample(windows.window_sum, normal(shape), window=size, strides=strides, dilation=dilation)
+TILES: dict[str, Any] = {"window": (2,), "strides": (2,), "padding": ((1, 0),), "dilation": (1,)}
+for dtype in (f32, bf16, i64, u8):
+    sample(windows.window_max, normal((2, 5), dtype), smooth=False, **TILES)
+    sample(windows.window_argmax, normal((2, 5), dtype), smooth=False, **TILES)
+    sample(windows.window_sum, normal((2, 5), dtype), window=(3,), strides=(1,), dilation=(1,))
+for values in ([1.0, 1.0, 2.0, 2.0, 1.0], [NAN, 1.0, NAN, NAN, -INF], [-INF, -INF, -INF, INF, INF]):
+    sample(windows.window_max, given(values), smooth=False, note=f"edges{values}", **TILES)
+    sample(windows.window_argmax, given(values), smooth=False, note=f"edges{values}", **TILES)
+kink(windows.window_max, [3.0, 1.0, 1.0, 2.0, 2.0], along=[[1.0, 2.0, 4.0, 8.0, 16.0]], gives=[1.0, 2.0, 8.0], **TILES)
+misfit(windows.window_max, ArrayType((4,), c128), error=TypeError, **TILES)
+misfit(windows.window_max, ArrayType((0,), f64), error=ValueError, **TILES)
+misfit(windows.window_max, ArrayType((), f64), error=TypeError, **TILES)
+misfit(windows.window_take, ArrayType((5,), f64), ArrayType((2,), i32), error=TypeError, **TILES)
+misfit(windows.window_put, ArrayType((2,), f64), ArrayType((2,), i32), error=TypeError, shape=(5,), **TILES)
+misfit(windows.window_sum, ArrayType((4,), boolean), error=TypeError, window=(2,), strides=(1,), dilation=(1,))

@@ -23,6 +23,7 @@ from ftrans.core.types import ArrayType, is_inexact, type_of
 f64, f32, f16, bf16 = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)
 c128, c64 = np.dtype(np.complex128), np.dtype(np.complex64)
 i64, i32, i8, u8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.int8), np.dtype(np.uint8)
+u32 = np.dtype(np.uint32)
 boolean = np.dtype(np.bool_)
 
 Source = Callable[[np.random.Generator], Any]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import tree
+from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
 from ..core.observe import current_observer, reported
@@ -61,9 +62,11 @@ def run(
             continue
         if cls is Tracer:
             return inline(program, args)
-        if cls not in _PYTHON_NUMBERS and (isinstance(x, Eager) or is_jax(x)):
+        if cls not in _PYTHON_NUMBERS and (isinstance(x, Eager | Cell) or is_jax(x)):
             if any(y.__class__ is Tracer for y in args):
                 return inline(program, args)
+            if any(isinstance(y, Cell) for y in args):
+                return run(program, _without_cells(args), wanted, residuals)
             eager = next((y for y in args if isinstance(y, Eager)), None)
             place = run_program if eager is None else eager.apply_program
             break
@@ -73,6 +76,12 @@ def run(
         results = place(program, args)
     anomaly.check(program, args, results[:wanted], residuals)
     return results
+
+
+def _without_cells(args: Sequence[Any]) -> list[Any]:
+    """Arguments with what captured cells hold: eager values where another one is among the arguments, else arrays."""
+    is_recorded = any([isinstance(x, Eager) for x in args])
+    return [(x.recorded() if is_recorded else x.concrete()) if isinstance(x, Cell) else x for x in args]
 
 
 def _run_on_numpy(program: Program, args: Sequence[Any]) -> list[Any]:
@@ -275,7 +284,7 @@ def select_arguments(
             f"{what} of {name_of(f)} has no argument to differentiate with respect to: argnums is empty"
             + at_line(user_line())
         )
-    leaves, structure = tree.flatten(chosen)
+    leaves, structure = tree.flatten_targets(chosen)
     types, weak = [], []
     for index, x in enumerate(leaves):
         weak.append(x.weak if x.__class__ is Tracer else x.__class__ in _PYTHON_NUMBERS)
@@ -284,7 +293,11 @@ def select_arguments(
         types.append(type_of(x))
 
     def call(tracers: list[Tracer]) -> Any:
-        new = tree.unflatten(structure, tracers)
+        new = (
+            structure.with_values(tracers)
+            if structure.__class__ is tree.Partial
+            else tree.unflatten(structure, tracers)
+        )
         if len(args) == 1 and isinstance(argnums, int):
             return f(new, **kwargs)
         changed = list(args)
@@ -306,7 +319,7 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
     try:
         type = type_of(x)
     except TypeError:
-        where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
+        where = f"argument {argnums}{_path_of_target(tree_of_x, index)}"
         raise TypeError(
             f"{what} differentiates with respect to arrays, but {where} is {type_name(x)}; pass it at a position that "
             f"is not in argnums, or close over it{at_line(user_line())}"
@@ -314,12 +327,19 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
     if isinstance(x, Tracer) and x.weak and not is_inexact(type.dtype):
         return cast(x, np.dtype(np.float64))
     if not is_inexact(type.dtype):
-        where = f"argument {argnums}{tree.paths(tree_of_x)[index]}"
+        where = f"argument {argnums}{_path_of_target(tree_of_x, index)}"
         raise TypeError(
             f"{what} differentiates with respect to floating-point arrays, but {where} is {type}; convert it with "
             f"x.astype(float){at_line(user_line())}"
         )
     return x
+
+
+def _path_of_target(container: Any, index: int) -> str:
+    """How to get to a leaf that is differentiated."""
+    return [path for path, wanted in zip(tree.paths(container), tree.is_target(container), strict=True) if wanted][
+        index
+    ]
 
 
 def type_name(x: Any) -> str:

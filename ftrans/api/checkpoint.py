@@ -235,10 +235,9 @@ def _is_traced(x: Any, wanted: bool) -> bool:
 
 def _wanted(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any) -> list[bool]:
     """Which leaves of the arguments belong to those that are differentiated."""
-    count = len(tree.flatten(kwargs)[0])
     positions = range(len(args)) if argnums is None else normalize_argnums(argnums, len(args), f)
-    mine = [i in positions for i, x in enumerate(args) for _ in tree.flatten(x)[0]]
-    return [*mine, *[argnums is None] * count]
+    mine = [i in positions and wanted for i, x in enumerate(args) for wanted in tree.is_target(x)]
+    return [*mine, *(argnums is None and wanted for wanted in tree.is_target(kwargs))]
 
 
 def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

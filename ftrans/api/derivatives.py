@@ -160,7 +160,7 @@ def _with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[
 
 def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
     """The leaves of a tangent or cotangent, checked against the types that it must have."""
-    leaves, given_structure = tree.flatten(given)
+    leaves, given_structure = tree.flatten_like(structure, given)
     if given_structure != structure:
         raise TypeError(
             f"{what} must have the structure of {like}: expected {structure}, got {given_structure}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,40 +48,61 @@ def vmap(
 
     @functools.wraps(f)
     def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree.flatten((args, kwargs))
-        axes = _axes_of_leaves(f, in_axes, args, kwargs)
-        size = _common_size(f, args, kwargs, leaves, axes, axis_size)
-        # Arrays that are the same for all elements are traced too, so that traced indices can reach into them.
-        traced_leaves = [
-            i for i, x in enumerate(leaves) if axes[i] is not None or isinstance(x, np.ndarray) or is_jax(x)
-        ]
-        flags = tuple(axes[i] is not None for i in traced_leaves)
-        values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
-        types = [ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in zip(values, flags, strict=True)]
-        reason = f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
-        witnesses = [
-            NoWitness(reason, functools.partial(_first, x)) if b else x for x, b in zip(values, flags, strict=True)
-        ]
-
-        def call(tracers: list[Tracer]) -> Any:
-            new = list(leaves)
-            for i, tracer in zip(traced_leaves, tracers, strict=True):
-                new[i] = tracer
-            new_args, new_kwargs = tree.unflatten(structure, new)
-            return f(*new_args, **new_kwargs)
-
-        traced, _ = trace_flat(f, types, call, witnesses)
-        derived = batch(traced.program, size, flags + (False,) * len(traced.captured))
-        outs = run(derived.program, [*values, *traced.captured])
-        out_tree = tree.unflatten(traced.structure, outs)
-        wanted = _spread(out_axes, out_tree)
-        placed = [
-            _place(y, is_batched, axis, size)
-            for y, is_batched, axis in zip(outs, derived.out_batched, wanted, strict=True)
-        ]
-        return tree.unflatten(traced.structure, placed)
+        return run_batched(f, in_axes, args, kwargs, axis_size).placed(out_axes)
 
     return named(vmap_of_f, f, "vmap")
+
+
+class Batched(NamedTuple):
+    """The results of a mapped function.
+
+    Attributes:
+        outs: the leaves of its result, with the mapped axis in front where they have one.
+        is_batched: which of them have it; the others are the same for all elements.
+        structure: structure of the result.
+        size: size of the mapped axis.
+    """
+
+    outs: list[Any]
+    is_batched: tuple[bool, ...]
+    structure: tree.Structure
+    size: int
+
+    def placed(self, out_axes: Axes) -> Any:
+        """The result, with the mapped axis where it is wanted."""
+        wanted = _spread(out_axes, tree.unflatten(self.structure, self.outs))
+        placed = [place(y, b, axis, self.size) for y, b, axis in zip(self.outs, self.is_batched, wanted, strict=True)]
+        return tree.unflatten(self.structure, placed)
+
+
+def run_batched(
+    f: Callable[..., Any], in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None
+) -> Batched:
+    """The results of `f` for all elements at once."""
+    leaves, structure = tree.flatten((args, kwargs))
+    axes = axes_of_leaves(f, in_axes, args, kwargs)
+    size = common_size(f, args, kwargs, leaves, axes, axis_size)
+    # Arrays that are the same for all elements are traced too, so that traced indices can reach into them.
+    traced_leaves = [i for i, x in enumerate(leaves) if axes[i] is not None or isinstance(x, np.ndarray) or is_jax(x)]
+    flags = tuple(axes[i] is not None for i in traced_leaves)
+    values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
+    types = [ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in zip(values, flags, strict=True)]
+    reason = f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
+    witnesses = [
+        NoWitness(reason, functools.partial(_first, x)) if b else x for x, b in zip(values, flags, strict=True)
+    ]
+
+    def call(tracers: list[Tracer]) -> Any:
+        new = list(leaves)
+        for i, tracer in zip(traced_leaves, tracers, strict=True):
+            new[i] = tracer
+        new_args, new_kwargs = tree.unflatten(structure, new)
+        return f(*new_args, **new_kwargs)
+
+    traced, _ = trace_flat(f, types, call, witnesses)
+    derived = batch(traced.program, size, flags + (False,) * len(traced.captured))
+    outs = run(derived.program, [*values, *traced.captured])
+    return Batched(outs, derived.out_batched, traced.structure, size)
 
 
 def _first(batch: Any) -> Any:
@@ -96,7 +117,8 @@ def _spread(axes: Any, container: Any) -> list[int | None]:
     return [axis for axis, x in zip(tree.broadcast_prefix(axes, container), leaves, strict=True) if x is not None]
 
 
-def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int | None]:
+def axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int | None]:
+    """The mapped axis of each leaf of `(args, kwargs)`; None for one that is the same for all elements."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -114,7 +136,7 @@ def _axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[s
     return [*axes, *(0 for _ in tree.flatten(kwargs)[0])]
 
 
-def _common_size(
+def common_size(
     f: Any, args: Any, kwargs: Any, leaves: Sequence[Any], axes: list[int | None], axis_size: int | None
 ) -> int:
     """The size of the mapped axis; normalises `axes` in place."""
@@ -151,7 +173,8 @@ def _path(args: Any, kwargs: Any, index: int) -> str:
     return f"argument {tree.paths(args)[index]}" if index < count else f"argument {tree.paths(kwargs)[index - count]}"
 
 
-def _place(y: Any, is_batched: bool, axis: int | None, size: int) -> Any:
+def place(y: Any, is_batched: bool, axis: int | None, size: int) -> Any:
+    """A result with the mapped axis, which is in front if there is one, where it is wanted."""
     if axis is None:
         if is_batched:
             raise ValueError(

@@ -6,7 +6,7 @@ them after all the cotangents of its results have arrived.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, ValuesView
 from heapq import heappop, heappush
 from itertools import repeat
 from typing import Any
@@ -20,7 +20,7 @@ from ..core.types import is_complex
 from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
 from .modes import note_departure, set_grad_enabled
-from .tensor import Tensor, as_tensor
+from .tensor import Tensor, as_tensor, held
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -219,7 +219,7 @@ def _seed(x: Tensor, given: Any) -> Tensor:
 
 
 def _as_list(x: Any) -> list[Any]:
-    return [x] if isinstance(x, Tensor) or not isinstance(x, list | tuple) else list(x)
+    return [held(y) for y in x] if isinstance(x, list | tuple | Iterator | ValuesView) else [held(x)]
 
 
 def _paired(tensors: Any, cotangents: Any, what: str) -> list[Any]:
@@ -252,7 +252,7 @@ def backward(
             None, for a tensor of one element.
         retain_graph: keep the graph for another time; by default only where `create_graph`.
         create_graph: record the way back, so that the gradients can be differentiated.
-        inputs: the tensors whose `grad` is wanted; all leaves by default.
+        inputs: the tensors, or parameters of modules, whose `grad` is wanted; all leaves by default.
 
     Raises:
         RuntimeError: a tensor requires no gradient, or has several elements and no gradient is given; the graph has
@@ -297,7 +297,8 @@ def grad(
 
     Args:
         outputs: one tensor, or several, whose gradients are added.
-        inputs: the tensors to differentiate with respect to: leaves, or tensors on the way.
+        inputs: the tensors to differentiate with respect to: leaves, tensors on the way, or parameters of a module,
+            such as `list(model.parameters())`.
         grad_outputs: for each output, the gradient of what is wanted with respect to it, of its shape; may be left out,
             or None, for a tensor of one element.
         retain_graph: keep the graph for another time; by default only where `create_graph`.

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.source import at_line, user_line
 from ..core.types import type_of
 from .modes import current_mode
-from .tensor import Tensor
+from .tensor import Tensor, held
 
 _default: list[np.random.Generator] = [np.random.default_rng()]
 
@@ -41,6 +41,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
 
 def _detached(data: Any) -> Any:
+    data = held(data)
     if isinstance(data, Tensor):
         return data.array
     return [_detached(x) for x in data] if isinstance(data, list | tuple) else data
@@ -111,6 +112,7 @@ def eye(rows: int, columns: int | None = None, dtype: Any = float, requires_grad
 
 
 def _like(x: Any) -> Any:
+    x = held(x)
     return x.array if isinstance(x, Tensor) else np.asarray(x)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # So many kinds of calls are remembered for a Function.
 _MOST_KINDS = 100
 _may_be_black: ContextVar[bool] = ContextVar("may be black", default=True)
+# Whether code runs that could not be traced, as part of a program that runs.
+in_black_box: ContextVar[bool] = ContextVar("in black box", default=False)
 
 
 class without_black_boxes:
@@ -313,12 +315,15 @@ def _ignore(ran: Any) -> None:
 
 def _called(call: Callable[[], Any], reason: str) -> Any:
     """What the user's code returns for concrete values."""
+    token = in_black_box.set(True)
     try:
         with no_grad(), recording_in(None):
             return call()
     except Exception as error:
         error.add_note(f"  It was given concrete values, because it could not be traced: {reason}")
         raise
+    finally:
+        in_black_box.reset(token)
 
 
 def _source(x: Any, arguments: Sequence[Any], results: Sequence[Any], name: str) -> _Source:

@@ -25,7 +25,7 @@ from ..testing.subject import Settings
 from ..transforms.differentiate import with_pullback
 from .backward import grad
 from .modes import enable_grad
-from .tensor import Tensor, as_tensor
+from .tensor import Tensor, as_tensor, held
 from .tracing import NoProgram, noting_operands, program_of
 
 Function = Callable[..., Any]
@@ -156,7 +156,7 @@ def _modes(forward: bool, reverse: bool) -> tuple[Mode, ...]:
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, tuple | list) else (x,)
+    return tuple([held(y) for y in x]) if isinstance(x, tuple | list) else (held(x),)
 
 
 def _outputs(out: Any, func: Function, what: str) -> list[Tensor]:

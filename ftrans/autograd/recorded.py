@@ -20,7 +20,7 @@ from ..transforms.jvp import jvp as jvp_program
 from .backward import grad
 from .graph import Node
 from .modes import enable_grad, set_grad_enabled
-from .tensor import Tensor
+from .tensor import Tensor, held
 from .tracing import NoProgram, Notes, noting_operands, program_of
 
 Function = Callable[..., Any]
@@ -86,7 +86,7 @@ def record(func: Function, inputs: Any, create_graph: bool, what: str) -> Record
 
 
 def _checked(tensors: Any, name: str, what: str) -> tuple[Tensor, ...]:
-    found = tensors if isinstance(tensors, tuple) else (tensors,)
+    found = tuple([held(x) for x in tensors]) if isinstance(tensors, tuple) else (held(tensors),)
     for x in found:
         if not isinstance(x, Tensor):
             raise TypeError(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.cell import Cell
 from ..core.interpret import evaluate
 from ..core.observe import current_observer
 from ..core.primitive import MissingRule
@@ -23,7 +24,7 @@ from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
 from .graph import Edge, Memory, OperationNode, Watched, protected
 from .modes import current_mode
-from .operations import Call, Operation, node_name, operation_for, operation_of, stripped
+from .operations import Call, Operation, any_cells, mapped, node_name, operation_for, operation_of, stripped
 from .tensor import Tensor, inference_error
 from .tracing import Note, current_notes
 from .windows import enter_view
@@ -49,6 +50,9 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
                 result = Tensor(array, derivative.out_types[0])
                 connect(name, derivative, [x for x in args if x.__class__ is Tensor], (result,))
                 return result
+    if any_cells((args, kwargs)):
+        args, kwargs = mapped((args, kwargs), lambda x: x.read() if isinstance(x, Cell) else x)
+        return apply(function, args, kwargs, name)
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
     result = run_numpy(function, args, kwargs, plain_args, plain_kwargs, name)

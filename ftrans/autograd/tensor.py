@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.program import Program
 from ..core.source import Line, at_line, user_line
+from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .graph import Memory, Node
 from .hooks import Handle, Hooks
@@ -332,6 +334,14 @@ def _no_array_error(x: Tensor) -> RuntimeError:
     )
 
 
+def held(x: Any) -> Any:
+    """What a parameter or buffer of a module holds, as a tensor; other values as they are."""
+    if not isinstance(x, Cell):
+        return x
+    found = x.read()
+    return found if isinstance(found, Tensor | Tracer) else Tensor.of(np.asarray(found))
+
+
 def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """Data as a tensor, of the same memory where possible.
 
@@ -339,6 +349,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
         data: a tensor, which is returned as it is where its dtype fits; an array, a number, or nested lists.
         dtype: dtype of the tensor; that of the data by default.
     """
+    data = held(data)
     if isinstance(data, Tensor):
         return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined,no-any-return]
     array = np.asarray(data, dtype)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .cell import Cell
 from .eager import Eager
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
@@ -438,7 +439,7 @@ def _chain(builder: Builder | None) -> Iterator[Builder]:
 def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
     if isinstance(value, np.ndarray | np.generic | Tracer):
         return value
-    if isinstance(value, Eager):
+    if isinstance(value, Eager | Cell):
         return value.concrete()
     try:
         return np.asarray(value)

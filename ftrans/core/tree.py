@@ -7,11 +7,14 @@ namespace are containers; all else is a leaf.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .cell import Cell
 from .trace import Tracer
+from .types import type_of
 
 if TYPE_CHECKING:
     import optree
@@ -23,6 +26,8 @@ NAMESPACE = "ftrans"
 _LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
 # Classes that have been met as leaves and are no dataclasses.
 _plain_leaves: set[type] = set()
+# Whether containers are being taken apart to be differentiated.
+_of_targets: ContextVar[bool] = ContextVar("leaves that are differentiated", default=False)
 
 
 class _Leaf:
@@ -63,6 +68,9 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     for cls in {x.__class__ for x in leaves}:
         if cls not in _plain_leaves:
+            if issubclass(cls, Cell):
+                leaves = [_held(x) if isinstance(x, cls) else x for x in leaves]
+                continue
             if hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "dtype"):
                 _register_dataclass(cls)
                 return flatten(tree)
@@ -70,10 +78,98 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)
 
 
-def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+def _held(cell: Any) -> Any:
+    """What stands for a cell: what an operation on it computes with, or the array to be differentiated."""
+    return cell.value if _of_targets.get() else cell.read()
+
+
+class Fixed:
+    """A leaf that a container has beside those that are differentiated, such as an integer array of a module."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Partial:
+    """The structure of a container of which only some leaves are differentiated.
+
+    With those leaves, `unflatten` makes a container in which the others are zeros: what a gradient is.
+    """
+
+    def __init__(self, structure: Structure, fixed: dict[int, Any]) -> None:
+        self._structure = structure
+        self._fixed = fixed
+        self.num_leaves = structure.num_leaves - len(fixed)
+
+    def _filled(self, leaves: Sequence[Any], others: dict[int, Any]) -> Any:
+        remaining = iter(leaves)
+        count = self._structure.num_leaves
+        return unflatten(self._structure, [others[i] if i in others else next(remaining) for i in range(count)])
+
+    def with_values(self, leaves: Sequence[Any]) -> Any:
+        """The container with these leaves, and the others as they are."""
+        return self._filled(leaves, self._fixed)
+
+    def with_zeros(self, leaves: Sequence[Any]) -> Any:
+        """The container with these leaves, and zeros of the types of the others."""
+        types = {i: type_of(x) for i, x in self._fixed.items()}
+        return self._filled(leaves, {i: np.zeros(t.shape, t.dtype) for i, t in types.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Partial)
+            and self._structure == other._structure
+            and self._fixed.keys() == other._fixed.keys()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._structure, *self._fixed))
+
+    def __repr__(self) -> str:
+        return repr(self._structure)
+
+
+def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a container that are differentiated, and its structure."""
+    if tree.__class__ in _LEAVES:
+        return [tree], LEAF
+    token = _of_targets.set(True)
+    try:
+        leaves, structure = flatten(tree)
+    finally:
+        _of_targets.reset(token)
+    fixed = {i: x.value for i, x in enumerate(leaves) if x.__class__ is Fixed}
+    if not fixed:
+        return leaves, structure
+    return [x for x in leaves if x.__class__ is not Fixed], Partial(structure, fixed)
+
+
+def flatten_like(structure: Any, tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a container that has, or should have, a structure; and its own structure."""
+    return flatten_targets(tree) if structure.__class__ is Partial else flatten(tree)
+
+
+def takes_targets() -> bool:
+    """Whether a container that is taken apart now is to put what is not differentiated into `Fixed`."""
+    return _of_targets.get()
+
+
+def is_target(tree: Any) -> list[bool]:
+    """For each leaf, whether it is one of those that are differentiated."""
+    leaves, structure = flatten_targets(tree)
+    if structure.__class__ is not Partial:
+        return [True] * len(leaves)
+    return [i not in structure._fixed for i in range(structure._structure.num_leaves)]
+
+
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The nested container of a structure, with these leaves."""
     if structure is LEAF:
         return leaves[0]
+    if structure.__class__ is Partial:
+        return structure.with_zeros(leaves)
     import optree
 
     return optree.tree_unflatten(structure, leaves)

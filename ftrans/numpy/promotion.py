@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cell import Cell
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
@@ -46,8 +47,8 @@ def has_tracer(x: Any) -> bool:
     if isinstance(x, list | tuple):
         return any(has_tracer(y) for y in x)
     if isinstance(x, np.ndarray) and x.dtype == object:
-        return any(y.__class__ is Tracer for y in x.flat)
-    return False
+        return any(has_tracer(y) for y in x.flat)
+    return isinstance(x, Cell) and x.read().__class__ is Tracer
 
 
 def asarray(x: Any) -> Any:
@@ -60,6 +61,8 @@ def asarray(x: Any) -> Any:
         return x
     if x.__class__ is Selection:
         return x.taken()
+    if isinstance(x, Cell):
+        return asarray(x.read())
     if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype == object):
         if has_tracer(x):
             return _stack_nested(x)
@@ -100,7 +103,7 @@ def is_number(x: Any) -> bool:
 
 def is_operand(x: Any) -> bool:
     """Whether arithmetic takes `x`: other objects may know themselves what to do with a tracer."""
-    return isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, *_NUMBERS)) or hasattr(x, "__array__")
+    return isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, Cell, *_NUMBERS)) or hasattr(x, "__array__")
 
 
 def is_weak(x: Any) -> bool:

@@ -1,5 +1,25 @@
 """The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
 
-from .execute import Compiled, is_jax, is_jax_tracer, run_function, run_program, to_numpy
+from .execute import (
+    Compiled,
+    device_arrays,
+    is_jax,
+    is_jax_tracer,
+    jax_leaves,
+    put_on_device,
+    run_function,
+    run_program,
+    to_numpy,
+)
 
-__all__ = ["Compiled", "is_jax", "is_jax_tracer", "run_function", "run_program", "to_numpy"]
+__all__ = [
+    "Compiled",
+    "device_arrays",
+    "is_jax",
+    "is_jax_tracer",
+    "jax_leaves",
+    "put_on_device",
+    "run_function",
+    "run_program",
+    "to_numpy",
+]

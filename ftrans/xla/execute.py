@@ -123,6 +123,32 @@ def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return tree.unflatten(out_structure, run_program(program, [*values, *builder.captured]))
 
 
+def device_arrays(arrays: Sequence[Any]) -> list[Any]:
+    """Arrays as JAX arrays of the same dtypes."""
+    import jax
+
+    with jax.enable_x64(True):
+        return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
+
+
+def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], Any]:
+    """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure."""
+    import jax
+
+    with jax.enable_x64(any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))):
+        paths, structure = jax.tree_util.tree_flatten_with_path(jax.jit(f)(x))
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+    return names, [leaf for _, leaf in paths], structure
+
+
+def put_on_device(x: Any, device: Any) -> Any:
+    """An array as a JAX array on a device, which is one of JAX's, or the name of a platform such as "gpu"."""
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.device_put(x, jax.devices(device)[0] if isinstance(device, str) else device)
+
+
 class Compiled:
     """A program compiled by XLA.
 

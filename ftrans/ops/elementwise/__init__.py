@@ -4,6 +4,7 @@ An elementwise primitive states its NumPy function, its XLA function and its par
 and absent tangents belong to the family.  Linear ones state their transpose as well.
 """
 
+from .activations import logistic, relu, softplus
 from .conversions import complex_, conj, convert, imag, real, stand_in, stop_gradient
 from .family import Elementwise, add, div, mul, neg, sub
 from .functions import (
@@ -69,6 +70,7 @@ from .logic import (
     select,
     signbit,
 )
+from .special import erf, erf_inv, erfc
 
 __all__ = [
     "Elementwise",
@@ -95,6 +97,9 @@ __all__ = [
     "cosh",
     "div",
     "eq",
+    "erf",
+    "erf_inv",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -117,6 +122,7 @@ __all__ = [
     "log10",
     "logaddexp",
     "logaddexp2",
+    "logistic",
     "lt",
     "maximum",
     "minimum",
@@ -127,6 +133,7 @@ __all__ = [
     "power",
     "real",
     "reciprocal",
+    "relu",
     "remainder",
     "right_shift",
     "rint",
@@ -135,6 +142,7 @@ __all__ = [
     "signbit",
     "sin",
     "sinh",
+    "softplus",
     "sqrt",
     "square",
     "stand_in",

@@ -1,0 +1,256 @@
+"""Paths: the compiled programs of a function for one signature, one for each way that Python control flow takes.
+
+While the function is traced, a Python branch on a traced value is decided by the actual arguments.  The compiled
+program also returns the predicates that were assumed (its *guards*).  A call checks them; on a miss the path with
+the other outcome is taken, or traced and compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core import tree
+from ..core.eager import Eager
+from ..core.interpret import inline
+from ..core.program import Const, Program, literal
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, Guard, NoWitness, Tracer, building
+from ..core.types import type_of
+from ..transforms.simplify import simplify
+from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer
+from .call import Traced, name_of, trace_flat
+
+_NUMBERS = (float, int, bool, complex)
+_MOST_PATHS = 32
+# Captured arrays up to this size are constants to XLA, which folds them; larger ones are passed on each call.
+_EMBEDDED_BYTES = 1 << 16
+
+_compiling: ContextVar[bool] = ContextVar("compiling", default=False)
+
+
+def is_compiling() -> bool:
+    """Whether what is being traced will be compiled and kept, so that what it captures is constant from then on."""
+    return _compiling.get()
+
+
+class Path(NamedTuple):
+    """One compiled way through a function: what was traced, and what was assumed.
+
+    Attributes:
+        compiled: the compiled program; its last results are the guards.
+        constants: the captured arrays, on the device.
+        guards: the predicates that were assumed.
+        structure: structure of the function's result.
+        on_device: whether an argument or a captured array is JAX's, so that results stay JAX arrays.
+        note: what its maker wants to know of it.
+    """
+
+    compiled: Compiled
+    constants: list[Any]
+    guards: list[Guard]
+    structure: tree.Structure
+    on_device: bool
+    note: Any = None
+
+    def first_miss(self, values: Sequence[Any]) -> int | None:
+        """The first guard whose value differs from what was assumed."""
+        for index, (guard, value) in enumerate(zip(self.guards, values, strict=True)):
+            if not _equal(value, guard.expected):
+                return index
+        return None
+
+    def assumes_the_same(self, other: Path) -> bool:
+        """Whether two paths are one, because all that they assume is equal."""
+        return len(self.guards) == len(other.guards) and all(
+            mine.line is others.line and _equal(mine.expected, others.expected)
+            for mine, others in zip(self.guards, other.guards, strict=True)
+        )
+
+
+def _equal(value: Any, expected: Any) -> bool:
+    return bool(np.all(np.asarray(value) == np.asarray(expected)))
+
+
+class Paths:
+    """The compiled paths of a function for one signature, the latest used first.
+
+    Attributes:
+        paths: the paths.
+        swaps_bytes: whether an argument has the byte order of another machine.
+        eager: the class of those arguments that are more than arrays, or None.
+    """
+
+    def __init__(self, leaves: Sequence[Any]) -> None:
+        self.swaps_bytes = any(native(x) is not x for x in leaves)
+        self.eager = next((x.__class__ for x in leaves if isinstance(x, Eager)), None)
+        self.paths: list[Path] = []
+        self._has_warned = False
+
+    def add(self, path: Path, f: Callable[..., Any]) -> None:
+        """Enter a new path; warn once if there are too many of them, and forget the one unused longest."""
+        self.paths.insert(0, path)
+        if len(self.paths) > _MOST_PATHS:
+            self.paths.pop()
+            if not self._has_warned:
+                self._has_warned = True
+                line = path.guards[-1].line if path.guards else None
+                warnings.warn(
+                    f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on "
+                    f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or "
+                    f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+
+    def find(self, miss: int, values: Sequence[Any], tried: Sequence[Path]) -> Path | None:
+        """A path, not tried yet, that assumes the actual outcomes of the guards up to number `miss`."""
+        for path in self.paths:
+            if any(path is t for t in tried) or len(path.guards) <= miss:
+                continue
+            if all(_equal(path.guards[i].expected, values[i]) for i in range(miss + 1)):
+                return path
+        return None
+
+    def use(self, path: Path) -> None:
+        """Try this path first from now on."""
+        if self.paths[0] is not path:
+            self.paths = [p for p in self.paths if p is not path]
+            self.paths.insert(0, path)
+
+
+def new_path(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    call: Callable[[list[Any]], Any],
+    donated: Callable[[], tuple[int, ...]] | None = None,
+    note: Any = None,
+) -> Path:
+    """Trace and compile a function for these arguments, on the path that its control flow takes for them.
+
+    Args:
+        f: the function, for its name.
+        leaves: the arrays among the arguments.
+        call: calls the function with tracers in their place.
+        donated: says, once the function is traced, which leaves XLA may overwrite.
+        note: what the path is to carry for its maker.
+    """
+    with collector_paused():
+        traced = trace_guarded(f, leaves, call)
+        if any(isinstance(x, Eager) for x in traced.captured):
+            raise _closes_over_eager(f)
+        program, captured = bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
+        program = simplify(program)
+    guards = traced.builder.guards
+    # A path whose guards miss is followed by another one, which still needs the arguments.
+    given = () if guards or donated is None else donated()
+    on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
+    constants = device_arrays([native(x) for x in captured])
+    return Path(Compiled(program, given), constants, guards, traced.structure, on_device, note)
+
+
+def run_paths(
+    paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[], Path]
+) -> tuple[list[Any], Path]:
+    """The results of the path that fits the arguments, which `trace` makes if there is none, and the path."""
+    path: Path | None = paths.paths[0] if paths.paths else None
+    tried: list[Path] = []
+    while path is not None:
+        outs = path.compiled(*leaves, *path.constants)
+        if not path.guards:
+            return outs, path
+        count = len(outs) - len(path.guards)
+        if is_jax_tracer(outs[0]):
+            raise TypeError(
+                f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX "
+                f"transformation; use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
+            )
+        values = outs[count:]
+        miss = path.first_miss(values)
+        if miss is None:
+            paths.use(path)
+            return outs[:count], path
+        # Each path is tried once: two programs may round a predicate to either side of where it changes.
+        tried.append(path)
+        path = paths.find(miss, values, tried)
+    path = trace()
+    # Where rounding makes XLA and NumPy differ over a predicate, this path has been compiled before.
+    path = next((p for p in paths.paths if p.assumes_the_same(path)), path)
+    # The path was traced with these very arguments, so its guards hold, whatever rounding says of them.
+    outs = path.compiled(*leaves, *path.constants)
+    if any(p is path for p in paths.paths):
+        paths.use(path)
+    else:
+        paths.add(path, f)
+    return outs[: len(outs) - len(path.guards)], path
+
+
+def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:
+    """A function traced with guards, for what will be compiled."""
+    types = [type_of(x) for x in leaves]
+    weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
+    token = _compiling.set(True)
+    try:
+        traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True)
+    finally:
+        _compiling.reset(token)
+    return traced
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep Python's cyclic garbage collector from running.
+
+    Tracing and lowering a long function make many objects and drop few, so collections in between find nothing and
+    cost up to a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def native(x: Any) -> Any:
+    """`x` in the byte order of this machine, which is the only one that XLA takes."""
+    if isinstance(x, np.ndarray | np.generic) and not x.dtype.isnative:
+        return x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
+def _closes_over_eager(f: Any) -> TypeError:
+    return TypeError(
+        f"{name_of(f)} closes over a tensor, which would be a constant of the compiled program and get no gradient; "
+        f"pass it as an argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
+    )
+
+
+def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: float) -> tuple[Program, list[Any]]:
+    """`program` with captured inputs up to a size as constants, and the captured values that stay inputs."""
+    is_bound = [type_of(x).nbytes <= most_bytes for x in captured]
+    if not any(is_bound):
+        return program, list(captured)
+    rest = [x for x, b in zip(captured, is_bound, strict=True) if not b]
+    types = [*program.in_types[:count], *map(type_of, rest)]
+    builder = Builder(types, NoWitness("the program is bound to constants"))
+    with building(builder):
+        inputs = builder.inputs()
+        others = iter(inputs[count:])
+        bound = [Tracer(builder, _constant(x)) if b else next(others) for x, b in zip(captured, is_bound, strict=True)]
+        outs = inline(program, [*inputs[:count], *bound])
+        return builder.finish(outs, program.name), rest
+
+
+def _constant(x: Any) -> Const:
+    type = type_of(x)
+    # The program is kept, so it must not change with the array.
+    array = np.array(x, type.dtype)
+    return literal(array[()], type) if type.shape == () else Const(array, type)

@@ -1,0 +1,183 @@
+"""Signatures: what the compiled program of a call depends on among its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from ..core.eager import Eager
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..xla import is_jax
+from .call import name_of, type_name
+
+
+class Signatures:
+    """Takes the calls of one function apart.
+
+    Args:
+        f: the function.
+        static_argnums: positions of arguments that are no arrays.
+        static_argnames: the same by name.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = ()
+    ) -> None:
+        self.function = f
+        self.statics = _Statics(f, static_argnums, static_argnames)
+        self.has_statics = bool(self.statics.positions or self.statics.names)
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        """The signature of a call, its array leaves, and how to call the function with others in their place."""
+        if not kwargs and not self.has_statics:
+            # The usual call, without containers, is spared the cost of taking them apart.
+            keys = [leaf_key(x) for x in args]
+            if None not in keys:
+                return tuple(keys), list(args), (None, None, False)
+        static: Any = None
+        if self.has_statics:
+            static, args, kwargs = self.statics.take(args, kwargs)
+        leaves, structure = tree.flatten((args, kwargs) if kwargs else args)
+        keys = [leaf_key(x) for x in leaves]
+        if None in keys:
+            raise _not_an_array(self.function, keys.index(None), leaves, args, kwargs)
+        key = (structure, bool(kwargs), static and _exactly(static), tuple(keys))
+        return key, leaves, (structure, static, bool(kwargs))
+
+    def rebuild(self, how: Any, function: Callable[..., Any] | None = None) -> Callable[[list[Any]], Any]:
+        """A function of the leaves that calls the function, or another one in its place."""
+        structure, static, has_kwargs = how
+        f = function or self.function
+
+        def call(values: list[Any]) -> Any:
+            if structure is None:
+                return f(*values)
+            whole = tree.unflatten(structure, values)
+            new_args, new_kwargs = whole if has_kwargs else (whole, {})
+            if static is not None:
+                new_args, new_kwargs = self.statics.put_back(static, new_args, new_kwargs)
+            return f(*new_args, **new_kwargs)
+
+        return call
+
+    def donated(self, argnums: Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+        """Which leaves of the arguments, not counting static ones, belong to donated positions."""
+        positions = {i % len(args) for i in argnums if -len(args) <= i < len(args)}
+        return _donated_leaves(positions, args, self.statics.among(len(args))) if positions else ()
+
+    def unhashable(self, how: Any) -> TypeError:
+        """The error for a call whose signature cannot be looked up."""
+        return _unhashable_static(self.function, how[1])
+
+
+_kinds: dict[type, str | None] = {float: "number", int: "number", bool: "number", complex: "number"}
+
+
+def leaf_key(x: Any) -> Any:
+    """What the program of a call depends on in an argument: kind, shape and dtype; None if it is not an array."""
+    cls = x.__class__
+    try:
+        kind = _kinds[cls]
+    except KeyError:
+        if isinstance(x, np.ndarray | np.generic):
+            kind = "numpy"
+        elif isinstance(x, Eager):
+            kind = "eager"
+        else:
+            kind = "jax" if is_jax(x) else "traced" if cls is Tracer else None
+        _kinds[cls] = kind
+    if kind == "number":
+        return cls
+    return None if kind is None else (kind, x.shape, x.dtype)
+
+
+def _donated_leaves(positions: set[int], args: tuple[Any, ...], static: set[int]) -> tuple[int, ...]:
+    """Which leaves of the arguments, not counting static ones, belong to donated positions."""
+    donated: list[int] = []
+    count = 0
+    for position, arg in enumerate(args):
+        if position in static:
+            continue
+        size = len(tree.flatten(arg)[0])
+        if position in positions:
+            donated += range(count, count + size)
+        count += size
+    return tuple(donated)
+
+
+class _Statics:
+    """Which arguments are static, by position and by name."""
+
+    def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
+        self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
+        self.names = {argnames} if isinstance(argnames, str) else set(argnames)
+        if not self.positions and not self.names:
+            return
+        import inspect
+
+        declared: Iterable[inspect.Parameter] = ()
+        with contextlib.suppress(TypeError, ValueError):
+            declared = inspect.signature(f).parameters.values()
+        parameters = [p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        # A static argument may be given by position or by name, whichever way it was declared.
+        self.names |= {parameters[i] for i in self.positions if -len(parameters) <= i < len(parameters)}
+        self.positions |= {i for i, name in enumerate(parameters) if name in self.names}
+
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """Divide arguments into static ones (hashable) and others."""
+        positions = self.among(len(args))
+        static = (
+            tuple((i, args[i]) for i in sorted(positions)),
+            tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.names),
+        )
+        others = tuple(x for i, x in enumerate(args) if i not in positions)
+        return static, others, {k: v for k, v in kwargs.items() if k not in self.names}
+
+    def among(self, count: int) -> set[int]:
+        """Which of so many positional arguments are static."""
+        return {i % count for i in self.positions if -count <= i < count}
+
+    def put_back(self, static: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The opposite of `take`."""
+        whole = list(args)
+        for position, value in static[0]:
+            whole.insert(position, value)
+        return whole, {**kwargs, **dict(static[1])}
+
+
+def _exactly(static: Any) -> Any:
+    """A key for static arguments that tells apart what Python holds to be equal: 1, 1.0 and True, 0.0 and -0.0."""
+    return tuple((name, _exact(v)) for part in static for name, v in part)
+
+
+def _exact(x: Any) -> Any:
+    if isinstance(x, float | complex):
+        return type(x), repr(x)
+    if isinstance(x, tuple):
+        return type(x), tuple(map(_exact, x))
+    return type(x), x
+
+
+def _unhashable_static(f: Any, static: Any) -> TypeError:
+    for _, value in (*static[0], *static[1]):
+        try:
+            hash(value)
+        except TypeError:
+            return TypeError(
+                f"a static argument of jit({name_of(f)}) must be hashable, but it is {type_name(value)}; pass a tuple "
+                f"or another immutable value{at_line(user_line())}"
+            )
+    return TypeError(f"a container among the arguments of jit({name_of(f)}) has keys that cannot be hashed")
+
+
+def _not_an_array(f: Any, index: int, leaves: list[Any], args: Any, kwargs: Any) -> TypeError:
+    path = tree.paths((args, kwargs))[index]
+    return TypeError(
+        f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(leaves[index])}; declare it by "
+        f"static_argnums or static_argnames{at_line(user_line())}"
+    )

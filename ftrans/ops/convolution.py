@@ -1,0 +1,406 @@
+"""The convolution of images of any number of axes, whose derivatives are convolutions again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.primitive import Primitive, Tangent
+from ..core.program import Params
+from ..core.trace import Tracer
+from ..core.types import ArrayType, Shape, is_inexact
+from .elementwise import add
+from .shapes import full_like, reshape, reverse, transpose
+from .windows import Padding, Place, numpy_padded, positions, reach, slices, xla_padded
+
+# How much memory a block of windows may take that are copied to be multiplied at once: it should fit the cache.
+_BLOCK_BYTES = 5 << 20
+# The most slices that a lowering to XLA is made of.
+_MOST_SLICES = 150
+
+
+class Convolution(Primitive):
+    """Sums of products of the `kernel` with the windows of `x`: what neural networks call a convolution.
+
+    `x` has the axes (sample, channel, *space), `kernel` (out channel, channel of the group, *space), the result
+    (sample, out channel, *space). Along each axis of space, `lhs_dilation - 1` zeros are put between the elements of
+    `x`, `padding` zeros before and after it (where negative, elements are left out); the kernel's elements act
+    `rhs_dilation` apart; windows begin `strides` apart. The kernel is not reversed. Channels fall into `groups`:
+    each out channel sees those of its own group.
+
+    XLA is asked for the highest precision, so that float32 on a GPU is float32, and not TF32 without a warning.
+    """
+
+    name = "convolution"
+
+    def __call__(
+        self,
+        x: Any,
+        kernel: Any,
+        *,
+        strides: Shape,
+        padding: Padding,
+        lhs_dilation: Shape | None = None,
+        rhs_dilation: Shape | None = None,
+        groups: int = 1,
+    ) -> Any:
+        ones = (1,) * len(strides)
+        return super().__call__(
+            x,
+            kernel,
+            strides=strides,
+            padding=padding,
+            lhs_dilation=lhs_dilation or ones,
+            rhs_dilation=rhs_dilation or ones,
+            groups=groups,
+        )
+
+    def type_rule(self, x: ArrayType, kernel: ArrayType, *, groups: int, **params: Any) -> ArrayType:
+        if x.dtype != kernel.dtype or x.dtype.kind == "b":
+            raise TypeError(f"{self.name} needs numbers of one dtype: {x}, {kernel}")
+        if x.ndim < 3 or kernel.ndim != x.ndim or any(len(v) != x.ndim - 2 for v in params.values()):
+            raise TypeError(f"{self.name} cannot apply {kernel} to {x} with {params}")
+        if x.shape[1] != groups * kernel.shape[1] or kernel.shape[0] % groups:
+            raise ValueError(f"{self.name}: channels of {kernel} do not fit those of {x} in {groups} groups")
+        out = _Window.of(x.shape, kernel.shape, **params).out
+        if any(n < 1 for n in out):
+            raise ValueError(f"{self.name}: {kernel} is larger than the padded {x}")
+        return x.with_shape((x.shape[0], kernel.shape[0], *out))
+
+    def numpy(self, x: Any, kernel: Any, *, groups: int, **params: Any) -> Any:
+        dtype = x.dtype
+        if is_inexact(dtype) and dtype.itemsize == 2:
+            # BLAS has no small formats.
+            x, kernel = x.astype(np.float32), kernel.astype(np.float32)
+        window = _Window.of(x.shape, kernel.shape, **params)
+        if not x.size or not kernel.size:
+            return np.zeros((x.shape[0], kernel.shape[0], *window.out), dtype)
+        x = numpy_padded(x, window.padding, window.lhs_dilation, 0)
+        product = _numpy_by_rows if window.has_large_kernel else _numpy_by_columns
+        return product(x, kernel, window, groups).astype(dtype, copy=False)
+
+    def xla(self, x: Any, kernel: Any, *, groups: int, **params: Any) -> Any:
+        from jax import lax
+
+        window = _Window.of(x.shape, kernel.shape, **params)
+        if not x.size or not kernel.size:
+            return lax.full((x.shape[0], kernel.shape[0], *window.out), 0, x.dtype)
+
+        def whole(x: Any, kernel: Any) -> Any:
+            return lax.conv_general_dilated(
+                x,
+                kernel,
+                params["strides"],
+                params["padding"],
+                params["lhs_dilation"],
+                params["rhs_dilation"],
+                feature_group_count=groups,
+                precision=lax.Precision.HIGHEST,
+                preferred_element_type=x.dtype,
+            )
+
+        by_slices = _by_slices(window, x, kernel, groups)
+        if by_slices is None:
+            return whole(x, kernel)
+
+        def on_cpu(x: Any, kernel: Any) -> Any:
+            return by_slices(xla_padded(x, window.padding, window.lhs_dilation, 0), kernel, window, groups)
+
+        return lax.platform_dependent(x, kernel, cpu=on_cpu, default=whole)
+
+    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+        return 2.0 * results[0].size * math.prod(types[1].shape[1:])
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        (x, kernel), (tx, tk) = primals, tangents
+        along = [self(t, kernel, **params) for t in (tx,) if t is not None]
+        along += [self(x, t, **params) for t in (tk,) if t is not None]
+        return self(x, kernel, **params), add(*along) if len(along) == 2 else along[0]
+
+    def transpose(
+        self,
+        ct: Tracer,
+        operands: Sequence[Any],
+        *,
+        strides: Shape,
+        padding: Padding,
+        lhs_dilation: Shape,
+        rhs_dilation: Shape,
+        groups: int,
+    ) -> list[Tangent]:
+        x, kernel = operands
+        window = _Window.of(x.shape, kernel.shape, strides, padding, lhs_dilation, rhs_dilation)
+        if not x.size or not kernel.size:
+            return [full_like(v, 0) if isinstance(v, ArrayType) else None for v in operands]
+        # What the last window does not reach is padding of both derivatives, and may be negative.
+        sizes = [
+            (d, e, (o - 1) * s + 1, low)
+            for d, e, o, s, (low, _) in zip(window.extent, window.reach, window.out, strides, padding, strict=True)
+        ]
+        ct_x = ct_kernel = None
+        if isinstance(x, ArrayType):
+            ct_x = convolution(
+                ct,
+                turned(kernel, groups),
+                strides=lhs_dilation,
+                padding=tuple((e - 1 - low, d - o + low) for d, e, o, low in sizes),
+                lhs_dilation=strides,
+                rhs_dilation=rhs_dilation,
+                groups=groups,
+            )
+        if isinstance(kernel, ArrayType):
+            ct_kernel = _swapped(
+                convolution(
+                    _samples_as_channels(x, groups),
+                    _swapped(ct),
+                    strides=rhs_dilation,
+                    padding=tuple((low, e - 1 + o - d - low) for d, e, o, low in sizes),
+                    lhs_dilation=lhs_dilation,
+                    rhs_dilation=strides,
+                    groups=groups,
+                )
+            )
+        return [ct_x, ct_kernel]
+
+    def batch(
+        self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, groups: int, **params: Any
+    ) -> Any:
+        x, kernel = operands
+        if not batched[1]:
+            out = self(_merged(x, 0), kernel, groups=groups, **params)
+            return _divided(out, 0, size), True
+        if not batched[0]:
+            # More out channels of each group.
+            kernel = _divided(_axis_moved(kernel, 0, 1), 0, groups)
+            kernel = _merged(_merged(_axis_moved(kernel, 2, 1), 0), 0)
+            out = _divided(_divided(self(x, kernel, groups=groups, **params), 1, groups), 2, size)
+            return _merged(_axis_moved(out, 2, 0), 2), True
+        x = _merged(_axis_moved(x, 0, 1), 1)
+        out = self(x, _merged(kernel, 0), groups=size * groups, **params)
+        return _axis_moved(_divided(out, 1, size), 1, 0), True
+
+
+convolution = Convolution()
+
+
+# Axes
+
+
+def _merged(x: Tracer, axis: int) -> Tracer:
+    """`x` with `axis` and the next one as one axis."""
+    return reshape(x, shape=(*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]))
+
+
+def _divided(x: Tracer, axis: int, count: int) -> Tracer:
+    """`x` with `axis` as two axes, of which the first has the size `count`."""
+    return reshape(x, shape=(*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :]))
+
+
+def _axis_moved(x: Tracer, source: int, target: int) -> Tracer:
+    axes = [i for i in range(x.ndim) if i != source]
+    axes.insert(target, source)
+    return transpose(x, axes=tuple(axes))
+
+
+def _swapped(x: Tracer) -> Tracer:
+    return _axis_moved(x, 1, 0)
+
+
+def turned(kernel: Tracer, groups: int) -> Tracer:
+    """A kernel reversed along the axes of space, with its in and out channels exchanged in each group."""
+    kernel = reverse(kernel, axes=tuple(range(2, kernel.ndim)))
+    if groups == 1:
+        return _swapped(kernel)
+    return _merged(_axis_moved(_divided(kernel, 0, groups), 2, 1), 0)
+
+
+def _samples_as_channels(x: Tracer, groups: int) -> Tracer:
+    """`x` with each group's samples for channels, and its channels for samples."""
+    if groups == 1:
+        return _swapped(x)
+    return _merged(_axis_moved(_axis_moved(_divided(x, 1, groups), 2, 0), 2, 1), 1)
+
+
+# Windows
+
+
+class _Window(NamedTuple):
+    """Where the kernel is put along each axis of space.
+
+    Attributes:
+        kernel: sizes of the kernel.
+        out: sizes of the result.
+        extent: sizes of the dilated `x`, without padding.
+        reach: sizes of the dilated kernel.
+        strides, padding, lhs_dilation, rhs_dilation: as for `Convolution`.
+    """
+
+    kernel: Shape
+    out: Shape
+    extent: Shape
+    reach: Shape
+    strides: Shape
+    padding: Padding
+    lhs_dilation: Shape
+    rhs_dilation: Shape
+
+    @classmethod
+    def of(
+        cls, x: Shape, kernel: Shape, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape
+    ) -> _Window:
+        """The windows of an image and a kernel of these shapes."""
+        extent, window = reach(x[2:], lhs_dilation), reach(kernel[2:], rhs_dilation)
+        out = positions(extent, padding, strides, window)
+        return cls(kernel[2:], out, extent, window, strides, padding, lhs_dilation, rhs_dilation)
+
+    @property
+    def has_large_kernel(self) -> bool:
+        """Whether there are fewer windows than elements in one, as where a kernel's derivative is computed."""
+        return math.prod(self.out) < math.prod(self.kernel)
+
+    def in_columns(self) -> Iterator[Place]:
+        """For each element of the kernel, what it is multiplied with in all windows."""
+        return slices(self.kernel, self.rhs_dilation, self.out, self.strides)
+
+    def in_rows(self) -> Iterator[Place]:
+        """For each window, what the kernel is multiplied with in it."""
+        return slices(self.out, self.strides, self.kernel, self.rhs_dilation)
+
+
+def _block(bytes_of_one: int, count: int) -> int:
+    """How many of `count` things are computed with at once."""
+    return max(1, min(count, _BLOCK_BYTES // bytes_of_one))
+
+
+# NumPy: windows are copied, a block at a time, and multiplied by BLAS
+
+
+def _numpy_by_columns(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    samples, channels = x.shape[:2]
+    count, places = math.prod(window.out), math.prod(window.kernel)
+    weights = kernel.reshape(groups, kernel.shape[0] // groups, -1)
+    result = np.empty((samples, *weights.shape[:2], count), x.dtype)
+    block = _block(channels * places * count * x.itemsize, samples)
+    columns = np.empty((block, channels, places, *window.out), x.dtype)
+    for first in range(0, samples, block):
+        part = x[first : first + block]
+        for i, place in enumerate(window.in_columns()):
+            columns[: len(part), :, i] = part[place]
+        matrices = columns[: len(part)].reshape(len(part), groups, weights.shape[2], count)
+        np.matmul(weights, matrices, out=result[first : first + block])
+    return result.reshape(samples, kernel.shape[0], *window.out)
+
+
+def _numpy_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    samples, channels = x.shape[0], kernel.shape[1]
+    count, places = math.prod(window.out), math.prod(window.kernel)
+    x = x.reshape(samples, groups, channels, *x.shape[2:]).swapaxes(0, 1)
+    weights = kernel.reshape(groups, kernel.shape[0] // groups, channels, places)
+    result = np.zeros((groups, samples * count, weights.shape[1]), x.dtype)
+    block = _block(groups * samples * count * places * x.itemsize, channels)
+    for first in range(0, channels, block):
+        part = x[:, :, first : first + block]
+        rows = np.empty((groups, samples, count, part.shape[2], *window.kernel), x.dtype)
+        for i, place in enumerate(window.in_rows()):
+            rows[:, :, i] = part[place]
+        matrices = weights[:, :, first : first + block].reshape(groups, weights.shape[1], -1)
+        result += np.matmul(rows.reshape(groups, samples * count, -1), matrices.swapaxes(1, 2))
+    result = result.reshape(groups, samples, count, weights.shape[1]).transpose(1, 0, 3, 2)
+    return result.reshape(samples, kernel.shape[0], *window.out)
+
+
+# XLA on a CPU, whose own convolution is slow for large kernels, as those of derivatives are, and very slow for groups
+
+
+def _by_slices(window: _Window, x: Any, kernel: Any, groups: int) -> Any:
+    """The function that computes a convolution by slices of `x`, where that is faster on a CPU, or None."""
+    if min(math.prod(window.out), math.prod(window.kernel)) > _MOST_SLICES:
+        return None
+    if window.has_large_kernel:
+        if groups == 1:
+            return _xla_by_blocks_of_rows
+        return _xla_each_window if kernel.shape[0] == groups else _xla_by_rows
+    if groups == 1:
+        return None
+    return _xla_each_element if kernel.shape[1] == 1 else _xla_by_columns
+
+
+def _xla_by_blocks_of_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """One matrix product of windows and kernels, added up over blocks of channels."""
+    from jax import lax
+
+    channels, count = x.shape[1], math.prod(window.out)
+    block = _block(x.shape[0] * count * math.prod(window.kernel) * x.dtype.itemsize, channels)
+
+    def product(first: Any, size: int) -> Any:
+        part = lax.dynamic_slice_in_dim(x, first, size, 1)
+        return _product_of_rows(part, lax.dynamic_slice_in_dim(weights, first, size, 1), window)
+
+    weights = _channels_last(kernel, 1)
+    full, rest = divmod(channels, block)
+    if full == 1 and not rest:
+        return product(0, block)
+    result = product(full * block, rest) if rest else lax.full((x.shape[0], kernel.shape[0], *window.out), 0, x.dtype)
+    return lax.fori_loop(0, full, lambda i, total: total + product(i * block, block), result)
+
+
+def _xla_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """One matrix product of windows and kernels for each group."""
+    return _product_of_rows(x, _channels_last(kernel, groups), window)
+
+
+def _channels_last(kernel: Any, groups: int) -> Any:
+    """The kernel with the axes (group, channel, *space, out channel), in which a CPU leaves what derivatives are of."""
+    import jax.numpy as jnp
+
+    return jnp.moveaxis(kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:]), 1, -1)
+
+
+def _product_of_rows(x: Any, weights: Any, window: _Window) -> Any:
+    import jax.numpy as jnp
+
+    samples, count, groups, out_channels = x.shape[0], math.prod(window.out), weights.shape[0], weights.shape[-1]
+    x = x.reshape(samples, groups, weights.shape[1], *x.shape[2:]).swapaxes(0, 1)
+    rows = jnp.stack([x[place] for place in window.in_rows()], 2).reshape(groups, samples * count, -1)
+    product = _xla_product(rows, weights.reshape(groups, -1, out_channels))
+    out = product.reshape(groups, samples, count, out_channels).transpose(1, 0, 3, 2)
+    return out.reshape(samples, groups * out_channels, *window.out)
+
+
+def _xla_by_columns(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """The same, with the windows as columns."""
+    import jax.numpy as jnp
+
+    samples, channels = x.shape[0], kernel.shape[1]
+    x = jnp.moveaxis(x.reshape(samples, groups, channels, *x.shape[2:]), 0, 2)
+    weights = kernel.reshape(groups, kernel.shape[0] // groups, -1)
+    columns = jnp.stack([x[place] for place in window.in_columns()], 2).reshape(groups, weights.shape[2], -1)
+    product = _xla_product(weights, columns)
+    out = jnp.moveaxis(product.reshape(*weights.shape[:2], samples, math.prod(window.out)), 2, 0)
+    return out.reshape(samples, kernel.shape[0], *window.out)
+
+
+def _xla_product(x: Any, y: Any) -> Any:
+    from jax import lax
+
+    return lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), lax.Precision.HIGHEST, x.dtype)
+
+
+def _xla_each_element(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """A sum over the kernel's elements, where each group has one channel."""
+    weights = kernel.reshape(groups, kernel.shape[0] // groups, math.prod(window.kernel), *(1,) * len(window.out))
+    terms = [weights[:, :, i] * x[:, :, None][place] for i, place in enumerate(window.in_columns())]
+    return sum(terms[1:], terms[0]).reshape(x.shape[0], kernel.shape[0], *window.out)
+
+
+def _xla_each_window(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """A sum for each window, where each group has one out channel."""
+    import jax.numpy as jnp
+
+    x = x.reshape(x.shape[0], groups, kernel.shape[1], *x.shape[2:])
+    axes = tuple(range(2, x.ndim))
+    sums = [(x[place] * kernel).sum(axes, dtype=x.dtype) for place in window.in_rows()]
+    return jnp.stack(sums, 2).reshape(x.shape[0], kernel.shape[0], *window.out)

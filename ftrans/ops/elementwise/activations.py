@@ -1,0 +1,67 @@
+"""Functions of neural networks that are worth primitives: relu, the logistic function and its integral, softplus.
+
+Written with other primitives they would overflow, lose digits far from zero, or share the derivative of a kink.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.trace import Tracer
+from ..shapes import full_like
+from .family import Elementwise, is_real, mul, sub, unary
+from .logic import gt, select
+
+
+def _relu(x: Any) -> Any:
+    return np.maximum(x, x.dtype.type(0))
+
+
+def _relu_xla(x: Any) -> Any:
+    from jax import lax
+
+    return lax.max(x, lax.full_like(x, 0))
+
+
+def _relu_partial(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
+    # In terms of the result, so that reverse mode need not keep the operand.
+    zero = full_like(y, 0)
+    return select(gt(y, zero), t, zero)  # type: ignore[no-any-return]
+
+
+relu = Elementwise(
+    "relu", _relu, _relu_xla, lambda y, x: [lambda t: _relu_partial(y, x, t)], accepts=lambda d: d.kind != "c"
+)
+
+
+def _logistic(x: Any) -> Any:
+    # The exponential of a large negative number is infinite, and the result 0, as it should be; but float16 has results
+    # that are not 0 where its exponential is infinite.
+    wide = x if x.dtype.itemsize > 2 else x.astype(np.float32)
+    one = wide.dtype.type(1)
+    with np.errstate(over="ignore"):
+        return (one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+
+
+logistic = unary(
+    "logistic",
+    _logistic,
+    "logistic",
+    lambda y, x, t: mul(t, mul(y, sub(full_like(y, 1), y))),
+    accepts=is_real,
+)
+
+
+def _softplus(x: Any) -> Any:
+    return np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _softplus_xla(x: Any) -> Any:
+    from jax import lax
+
+    return lax.add(lax.max(x, lax.full_like(x, 0)), lax.log1p(lax.exp(lax.neg(lax.abs(x)))))
+
+
+softplus = unary("softplus", _softplus, _softplus_xla, lambda y, x, t: mul(t, logistic(x)), accepts=is_real)
