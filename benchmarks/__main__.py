@@ -26,6 +26,7 @@ from . import (
     rosenbrock,
     scan,
     script,
+    training,
     while_loop,
 )
 
@@ -41,6 +42,7 @@ MEASURES = {
     "odeint": odeint.run,
     "progress": progress.run,
     "anomaly": anomaly.run,
+    "training": training.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}
 

@@ -22,7 +22,7 @@ from .api.vmap import vmap
 from .control.convergence import ConvergenceError
 
 if _typing.TYPE_CHECKING:
-    from . import autograd, debug, testing
+    from . import autograd, debug, nn, testing
 
 __all__ = [
     "ConvergenceError",
@@ -50,6 +50,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "nn",
     "numpy",
     "odeint",
     "residuals",
@@ -71,7 +72,7 @@ __all__ = [
 ]
 
 # What a script that takes gradients of functions can do without is imported when somebody asks for it.
-_LATER = ("autograd", "debug", "testing")
+_LATER = ("autograd", "debug", "nn", "testing")
 
 
 def __getattr__(name: str) -> _typing.Any:

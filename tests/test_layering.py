@@ -17,10 +17,10 @@ import ftrans
 
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
-LAYERS = ["core", "xla", "ops", "transforms", "control", "numpy", "api", "testing", "debug", "autograd", ""]
+LAYERS = ["core", "xla", "ops", "transforms", "control", "numpy", "api", "testing", "debug", "autograd", "nn", ""]
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
-MAY_IMPORT_XLA = {"xla", "control", "numpy", "api", "debug", ""}
-MAY_NAME_JAX = {"ops", "control", "xla", "api/jit.py", "api/interop.py"}
+MAY_IMPORT_XLA = {"xla", "control", "numpy", "api", "debug", "nn", ""}
+MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",

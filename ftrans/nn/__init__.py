@@ -1,0 +1,64 @@
+"""Neural networks: a mutable `Module` over pure transformations, with layers, losses and a training loop."""
+
+from . import functional, init, layers, random
+from .averaging import EMA
+from .cells import Buffer, Parameter, RngState
+from .checkpoint import checkpoint
+from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .gradients import grad, value_and_grad
+from .init import generator, manual_seed
+from .jit import jit
+from .layers import *  # noqa: F403
+from .module import Module
+from .optimizer import Optimizer
+from .precision import LossScale, all_finite, clip_grad_norm, clip_grad_norm_, global_norm
+from .stacks import scan, stack_modules, unstack_modules
+from .state import functional_call, merge, split, state_of
+from .summary import summary
+from .training import Callback, FitState, History, batches, fit, load, save
+from .vectorize import vmap
+
+__all__ = [
+    "EMA",
+    "Buffer",
+    "Callback",
+    "FitState",
+    "History",
+    "LossScale",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "Optimizer",
+    "Parameter",
+    "ParameterDict",
+    "ParameterList",
+    "RngState",
+    "Sequential",
+    "all_finite",
+    "batches",
+    "checkpoint",
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "fit",
+    "functional",
+    "functional_call",
+    "generator",
+    "global_norm",
+    "grad",
+    "init",
+    "jit",
+    "load",
+    "manual_seed",
+    "merge",
+    "random",
+    "save",
+    "scan",
+    "split",
+    "stack_modules",
+    "state_of",
+    "summary",
+    "unstack_modules",
+    "value_and_grad",
+    "vmap",
+]
+__all__ += layers.__all__

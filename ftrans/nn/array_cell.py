@@ -1,0 +1,308 @@
+"""ArrayCell: a place of a module that holds an array, and what is read from it.
+
+User code computes with a cell as with the array in it.  What that is depends on who asks:
+
+    * in a transformation that was given the cell (`nn.grad`, `nn.jit`, ...), the traced value that was put in;
+    * in the forward code of a module that was called with arrays, a NumPy array;
+    * everywhere else, for a parameter that requires a gradient, a leaf tensor of `ftrans.autograd`, so that nothing
+      that is computed from a parameter by hand loses its gradient without a word.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..api.derivatives import stop_gradient
+from ..api.paths import is_compiling
+from ..autograd.creation import from_numpy
+from ..autograd.tensor import Tensor
+from ..core.cell import Cell
+from ..core.eager import Eager
+from ..core.source import at_line, user_line
+from ..core.trace import Builder, Tracer, current_builder
+from ..core.types import ArrayType, type_of
+from ..xla import is_jax, is_jax_tracer
+from . import epoch
+from .operands import Operand
+
+if TYPE_CHECKING:
+    from .checkpoint import Changes
+    from .module import Module
+
+# What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
+# trace, and whoever runs the program finds out; None outside of forward code.
+reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
+# What takes changes of cells out of an inner trace, where something does.
+taking_changes: ContextVar[Changes | None] = ContextVar("changes of cells", default=None)
+
+
+class ArrayCell(Operand):
+    """A cell of `ftrans.nn`: the base class of `Parameter`, `Buffer` and `RngState`.
+
+    Attributes:
+        array: what it holds: a NumPy array, a JAX array after a compiled step, or what a transformation has put in.
+        name: the attribute of its module that it is.
+        owner: the module, weakly.
+        guests: how many transformations have put something in that they will take out again.
+        home: the trace that the cell belongs to, which alone may change it: the one that it was made in or, later,
+            given to; None outside of traces.
+    """
+
+    __slots__ = ("__weakref__", "array", "guests", "home", "name", "owner")
+
+    # What to write where a function may not change the cell, for messages.
+    _instead_of_changing = "return the new value from that function, and assign it where the module was given"
+
+    def __init__(self, value: Any) -> None:
+        self.array = _held(value)
+        self.name = ""
+        self.owner: weakref.ref[Module] | None = None
+        self.guests = 0
+        self.home: Builder | None = current_builder()
+
+    # What it is
+
+    @property
+    def type(self) -> ArrayType:
+        """Shape and dtype."""
+        return type_of(self.array)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return np.dtype(self.array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.array.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.array.shape, dtype=np.int64))
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.size
+
+    @property
+    def path(self) -> str:
+        """Where it is, such as `encoder.0.weight`, from the outermost module that holds it."""
+        owner = None if self.owner is None else self.owner()
+        above = "" if owner is None else owner.path
+        return f"{above}.{self.name}" if above else self.name or type(self).__name__
+
+    # What it holds
+
+    @property
+    def value(self) -> Any:
+        """What it holds: a NumPy array, or in a transformation the traced value.  Assigning puts another one in.
+
+        An array that is put in is not copied.  In the forward code of a transformation, what is put in comes out with
+        the result, and is in the cell from then on.
+        """
+        array = self.array
+        if array.__class__ is np.ndarray or array.__class__ is Tracer:
+            return array
+        return self._on_host(array)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if isinstance(value, Cell):
+            value = value.read()
+        self.check_change()
+        if isinstance(value, Eager):
+            value = value if self.guests and isinstance(self.array, Eager) else np.array(value.concrete())
+        elif value.__class__ is not Tracer:
+            value = _held(value)
+        old = self.array
+        self.array = value
+        if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
+            epoch.bump()
+
+    def check_change(self) -> None:
+        """Raise if the cell is about to be changed in a trace that it does not belong to.
+
+        What is put in there would be lost, or would stay behind when that trace has ended.
+
+        Raises:
+            RuntimeError: it is.
+        """
+        builder = current_builder()
+        if self.home is builder:
+            return
+        if self.home is not None and not self.home.is_open:
+            # The trace that it was made in is over.
+            self.home = None
+            if builder is None:
+                return
+        changes = taking_changes.get()
+        if changes is None or not changes.take(self):
+            raise changed_inside_error(self)
+
+    def _on_host(self, array: Any) -> Any:
+        if isinstance(array, Eager) or is_jax_tracer(array):
+            return array
+        if is_jax(array):
+            if array.is_deleted():
+                raise deleted_error(self.path)
+            return np.asarray(array)
+        return array
+
+    def to(self, dtype: Any) -> ArrayCell:
+        """Convert what it holds to another dtype, in place."""
+        self.value = self.value.astype(dtype)
+        return self
+
+    @property
+    def data(self) -> Any:
+        """What it holds without derivative; outside of transformations a tensor, which shares its memory with the cell.
+
+        Assigning puts another array in.
+        """
+        array = self.array
+        if array.__class__ is Tracer:
+            return stop_gradient(array)
+        if isinstance(array, Eager):
+            return array.detach()  # type: ignore[attr-defined]
+        if current_builder() is not None:
+            return self.value
+        if not (isinstance(array, np.ndarray) and array.flags.writeable):
+            self.array = np.array(self.value)
+        return self._shared()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.value = value
+
+    def _shared(self) -> Tensor:
+        """A tensor of the memory of the cell."""
+        return from_numpy(self.array)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """What it holds, as a NumPy array."""
+        return np.asarray(self.value)
+
+    def read(self) -> Any:
+        array = self.array
+        if array.__class__ is Tracer or (self.guests and isinstance(array, Eager)):
+            return array
+        builder = current_builder()
+        if builder is not None and not self.guests and is_compiling():
+            raise not_given_error(self)
+        if reading.get() == "arrays" or (builder is not None and self.guests):
+            return self.value
+        if builder is not None and reading.get() == "traced" and self._is_trained():
+            # Whether what is computed from it is recorded depends on what else the program is given.
+            return Tracer(builder, builder.atom(self))
+        return self.recorded()
+
+    def _is_trained(self) -> bool:
+        return False
+
+    def concrete(self) -> Any:
+        return self.value
+
+    def recorded(self) -> Any:
+        return self.value
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        array = self.array
+        shown = repr(array) if array.__class__ is Tracer else np.array2string(np.asarray(self.value), separator=", ")
+        return f"{type(self).__name__}({shown}, {array.dtype})"
+
+    def twin(self) -> Any:
+        """A new cell that holds the same array."""
+        new = self.__class__.__new__(self.__class__)
+        new.array, new.name, new.owner, new.guests = self.array, self.name, None, 0
+        new.home = current_builder()
+        return new
+
+    # Copies hold an array of their own.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        new = self.__class__.__new__(self.__class__)
+        memo[id(self)] = new
+        new.__setstate__(self.__getstate__())
+        return new
+
+    def __copy__(self) -> Any:
+        return self.__deepcopy__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.array.__class__ is Tracer:
+            raise TypeError(f"{self.path} cannot be copied or pickled while it is traced{at_line(user_line())}")
+        return {"array": np.array(self.value), "name": self.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ArrayCell.__init__(self, state["array"])
+        self.name = state["name"]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _empty, (self.__class__,), self.__getstate__()
+
+
+def _empty(cls: type[ArrayCell]) -> ArrayCell:
+    return cls.__new__(cls)
+
+
+def _held(value: Any) -> Any:
+    """A value as a cell holds it."""
+    if isinstance(value, Cell):
+        value = value.read()
+    if isinstance(value, Eager):
+        return np.array(value.concrete())
+    if isinstance(value, Tracer) or is_jax(value):
+        return value
+    array = np.asarray(value)
+    try:
+        type_of(array)
+    except TypeError as error:
+        raise TypeError(
+            f"a cell holds an array of numbers, not {type(value).__name__}: {error}{at_line(user_line())}"
+        ) from None
+    return array
+
+
+def not_given_error(cell: ArrayCell) -> RuntimeError:
+    """The error for a cell that a compiled function reads though it was not among its arguments."""
+    return RuntimeError(
+        f"the compiled function reads {cell.path}, whose module is not among its arguments: it would be a constant, "
+        "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...)"
+        + at_line(user_line())
+    )
+
+
+def changed_inside_error(cell: ArrayCell) -> RuntimeError:
+    """The error for a cell that is changed in a trace that it does not belong to."""
+    if cell.home is None:
+        where = "that is being traced, and its module is no argument of the transformation"
+    else:
+        where = "that is traced on its own, inside of the transformation that its module was given to"
+    return RuntimeError(
+        f"{cell.path} is changed in a function {where}, so the new value would be lost. Pass the module to nn.grad, "
+        "nn.value_and_grad, nn.jit, nn.vmap, nn.scan or nn.checkpoint, which write changes back (in place of ft.grad, "
+        f"ft.vmap, ft.scan ...); or {cell._instead_of_changing}; or call eval() where it need not change"
+        + at_line(user_line())
+    )
+
+
+def deleted_error(path: str) -> RuntimeError:
+    """The error for an array that was donated and is used again."""
+    return RuntimeError(
+        f"the array of {path} was donated to a compiled function, which has overwritten it; take a copy before the "
+        f"call (model.state_dict() makes one), or compile without donate_argnums{at_line(user_line())}"
+    )

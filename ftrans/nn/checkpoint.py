@@ -1,0 +1,154 @@
+"""nn.checkpoint: reverse mode keeps less of code that calls modules, whose changes are taken out of its trace."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..api import checkpoint as api
+from ..api.call import has_active, name_of
+from ..core.trace import Builder, current_builder
+from .array_cell import ArrayCell, reading, taking_changes
+from .module import Module
+from .roots import in_places, with_places
+
+
+def checkpoint(
+    f: Callable[..., Any] | None = None,
+    *,
+    policy: api.GivenPolicy = "nothing",
+    memory_budget: int | None = None,
+) -> Any:
+    """Make reverse mode keep less of a function that calls modules, or of a module, and compute the rest again.
+
+    It is `ft.checkpoint`, and buffers and streams of random numbers that the function changes come out as without it.
+    What is computed again meets the same random numbers, so the gradient is the same, too.
+
+    Args:
+        f: the function, which may close over modules or take them as arguments; or a module.  Without it, a decorator
+            is returned.
+        policy: what is kept, as for `ft.checkpoint`: "nothing" but arguments and parameters, "dots", ...
+        memory_budget: a number of bytes, in place of a policy.
+
+    Returns:
+        A function of the same arguments with the same results; of a module, a module that holds it as `module`.
+
+    Raises:
+        TypeError: as `ft.checkpoint`.
+        ValueError: as `ft.checkpoint`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans import nn
+        >>> model = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 1))
+        >>> x = np.ones((8, 4), np.float32)
+        >>> kept = ft.residuals(lambda model, x: model(x).sum(), argnums=0)(model, x).total
+        >>> less = ft.residuals(lambda model, x: nn.checkpoint(model)(x).sum(), argnums=0)(model, x).total
+        >>> less < kept
+        True
+    """
+    if f is None:
+        return functools.partial(checkpoint, policy=policy, memory_budget=memory_budget)
+    api.as_policy(policy, memory_budget)
+    if isinstance(f, Module):
+        return Checkpointed(f, policy, memory_budget)
+    function = f
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        changes = Changes()
+
+        def pure(*new_args: Any, **new_kwargs: Any) -> Any:
+            with changes.collected():
+                out = function(*in_places(new_args, modules), **in_places(new_kwargs, modules))
+                return out, changes.values()
+
+        pure.__name__ = name_of(function)
+        modules: list[Module] = []
+        plain_args, plain_kwargs = with_places((args, kwargs), modules)
+        token = None
+        if reading.get() is None and current_builder() is None and has_active((plain_args, plain_kwargs)):
+            token = reading.set("tensors")
+        try:
+            run = api.checkpoint(pure, policy=policy, memory_budget=memory_budget)
+            out, new = run(*plain_args, **plain_kwargs)
+        finally:
+            if token is not None:
+                reading.reset(token)
+        changes.make(new)
+        return out
+
+    return checkpointed
+
+
+class Checkpointed(Module):
+    """A module of which reverse mode keeps less: what `nn.checkpoint` makes of one.
+
+    Args:
+        module: the module.
+        policy: as for `nn.checkpoint`.
+        memory_budget: as for `nn.checkpoint`.
+    """
+
+    def __init__(self, module: Module, policy: api.GivenPolicy = "nothing", memory_budget: int | None = None) -> None:
+        self.module = module
+        self.policy = policy if isinstance(policy, str) or callable(policy) else tuple(policy)
+        self.memory_budget = memory_budget
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the module."""
+        run = checkpoint(self.module.__call__, policy=self.policy, memory_budget=self.memory_budget)
+        return run(*args, **kwargs)
+
+    def extra_repr(self) -> str:
+        return f"policy={self.policy!r}" if self.memory_budget is None else f"memory_budget={self.memory_budget}"
+
+
+class Changes:
+    """What a function that is traced on its own changes in cells that belong to the trace around it.
+
+    The changed cells get back what they held when the inner trace ends; what was put in leaves it as a result, and is
+    put in again outside.
+    """
+
+    def __init__(self) -> None:
+        self._outer = current_builder()
+        self._around = taking_changes.get()
+        self._inner: Builder | None = None
+        self._before: dict[int, tuple[ArrayCell, Any, Builder | None]] = {}
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Within this block, which is inside of the inner trace, changes of cells are collected."""
+        self._inner = current_builder()
+        token = taking_changes.set(self)
+        try:
+            yield
+        finally:
+            taking_changes.reset(token)
+            for cell, array, home in self._before.values():
+                cell.array, cell.home = array, home
+
+    def take(self, cell: ArrayCell) -> bool:
+        """Let a cell be changed in the running trace, if that is the inner one; return whether it may be."""
+        if current_builder() is not self._inner or not self._reaches(cell.home):
+            return False
+        self._before[id(cell)] = cell, cell.array, cell.home
+        cell.home = self._inner
+        return True
+
+    def _reaches(self, home: Builder | None) -> bool:
+        """Whether a change can be taken out to a trace, by this and by what takes it further."""
+        around = self._around
+        return home is self._outer or (around is not None and around._inner is self._outer and around._reaches(home))
+
+    def values(self) -> list[Any]:
+        """What the changed cells hold."""
+        return [cell.array for cell, _, _ in self._before.values()]
+
+    def make(self, values: list[Any]) -> None:
+        """Put what has left the inner trace into the cells."""
+        for (cell, _, _), x in zip(self._before.values(), values, strict=True):
+            cell.value = x

@@ -1,0 +1,20 @@
+"""The structure epoch: a number that grows whenever the structure of any module changes.
+
+A list of the cells of a module, made at one epoch, is right as long as the epoch has not changed.  Values of cells are
+no structure; their shapes and dtypes are.
+"""
+
+from __future__ import annotations
+
+_epoch = 0
+
+
+def now() -> int:
+    """The present epoch."""
+    return _epoch
+
+
+def bump() -> None:
+    """Note that the structure of a module has changed."""
+    global _epoch
+    _epoch += 1

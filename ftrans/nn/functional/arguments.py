@@ -1,0 +1,151 @@
+"""What the functions of this package share: looking at arguments, and reductions of losses."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Literal
+
+import numpy as np
+
+from ...api.call import record_or_run
+from ...core.eager import Eager
+from ...core.primitive import Primitive
+from ...core.source import at_line, user_line
+from ...core.trace import Tracer
+from ...core.types import Shape, is_inexact, type_of
+from ...numpy.promotion import asarray, cast, has_tracer
+
+Reduction = Literal["none", "mean", "sum"]
+
+
+def apply_elementwise(primitive: Primitive, x: Any) -> Any:
+    """A primitive of one operand, on an array, a traced value or a tensor."""
+    if x.__class__ is np.ndarray and x.dtype.kind == "f":
+        return primitive.numpy(x)
+    if not isinstance(x, Eager) and not has_tracer(x):
+        x = np.asarray(x)
+        return primitive.numpy(x if is_inexact(x.dtype) else x.astype(np.float64))[()]
+    (y,) = record_or_run(primitive.name, lambda xs: [primitive(_as_inexact(xs[0]))], [x])
+    if x.__class__ is Tracer:
+        y.weak = x.weak
+    return y
+
+
+def _as_inexact(x: Tracer) -> Any:
+    return x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64))
+
+
+def array(x: Any) -> Any:
+    """`x` as something with a shape: lists and numbers become arrays."""
+    if hasattr(x, "shape"):
+        return x
+    return asarray(x) if has_tracer(x) else np.asarray(x)
+
+
+def shape_of(x: Any) -> Shape:
+    """The shape of an array, a traced value, a tensor or a number."""
+    return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+
+
+def described(x: Any) -> str:
+    """Type and shape of an argument, as in `f32[2,3]`, for messages."""
+    try:
+        return str(type_of(x))
+    except TypeError:
+        return type(x).__name__
+
+
+def axis_of(dim: Any, ndim: int, what: str) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        TypeError: `dim` is not an integer.
+        IndexError: there is no such axis.
+    """
+    try:
+        axis = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"dim of {what} must be an integer, not {dim!r}{at_line(user_line())}") from None
+    if not -max(ndim, 1) <= axis < max(ndim, 1):
+        raise IndexError(f"dim={dim} of {what} is no axis of an array with {ndim} axes{at_line(user_line())}")
+    return axis % ndim if ndim else 0
+
+
+def concrete(x: Any) -> Any:
+    """`x` as a NumPy array, or None where its values are not known while the function is traced."""
+    if x.__class__ is np.ndarray:
+        return x
+    if isinstance(x, Eager):
+        return x.concrete()
+    return None if has_tracer(x) else np.asarray(x)
+
+
+def checked_indices(x: Any, size: int, what: str, name: str, ignored: int | None = None) -> Any:
+    """An array of integers from 0 to `size - 1`, checked as far as its values are known.
+
+    Raises:
+        TypeError: they are no integers.
+        IndexError: one is out of range, and is not `ignored`.
+    """
+    x = array(x)
+    if x.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name} of {what} must be integers, from 0 to {size - 1}, not {described(x)}; convert it with "
+            f".astype(np.int64){at_line(user_line())}"
+        )
+    values = concrete(x)
+    if values is not None and values.size:
+        wrong = (values < 0) | (values >= size)
+        if ignored is not None:
+            wrong &= values != ignored
+        if wrong.any():
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            where = f"{name}[{', '.join(map(str, place))}]" if place else name
+            raise IndexError(
+                f"{where} of {what} is {int(values[place])}, but must be from 0 to {size - 1}"
+                + ("" if ignored is None else f", or {ignored} to be ignored")
+                + at_line(user_line())
+            )
+    return x
+
+
+def same_shapes(what: str, **given: Any) -> None:
+    """Raise unless the arguments have one shape; single numbers go with any.
+
+    Raises:
+        ValueError: they have not.
+    """
+    shapes = {name: shape_of(x) for name, x in given.items()}
+    if len({s for s in shapes.values() if s != ()}) > 1:
+        listed = " and ".join(f"{name} {described(x)}" for name, x in given.items())
+        hint = "; NumPy would broadcast them, which is seldom meant in a loss: reshape one of them"
+        try:
+            np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            hint = ""
+        raise ValueError(f"{what} takes arrays of one shape, not {listed}{hint}{at_line(user_line())}")
+
+
+def reduced(loss: Any, reduction: str, what: str) -> Any:
+    """The elements of a loss, their mean, or their sum.
+
+    Raises:
+        ValueError: `reduction` names none of these.
+    """
+    if reduction == "mean":
+        return np.mean(loss)
+    if reduction == "sum":
+        return np.sum(loss)
+    if reduction == "none":
+        return loss
+    raise unknown_reduction(reduction, what)
+
+
+def unknown_reduction(reduction: Any, what: str, allowed: str = "'none', 'mean' or 'sum'") -> ValueError:
+    """The error for a reduction that there is not."""
+    return ValueError(f"reduction of {what} must be {allowed}, not {reduction!r}{at_line(user_line())}")
+
+
+def positive_part(x: Any) -> Any:
+    """`max(x, 0)`, whose derivative at 0 is 1, as `torch` has it in losses."""
+    return np.where(x < 0, 0, x)

@@ -1,0 +1,54 @@
+"""The way into a function of `ftrans.nn.functional`: cells are read, and JAX arrays are computed with by JAX.
+
+A function of bfloat16 numbers returns such numbers.  NumPy, to which they are foreign, makes float32 or float64 of one
+of them and a number of Python; so that is what the function computes with where it has numbers of its own, and its
+result is rounded.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...core import tree
+from ...core.cell import Cell
+from ...core.types import is_inexact
+from ...numpy.promotion import has_tracer
+from ...xla import is_jax, run_function
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def functional(f: Function) -> Function:
+    """A function of arrays, for whatever stands for arrays: NumPy's, traced ones, tensors, cells, and JAX's."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple([x.read() if isinstance(x, Cell) else x for x in args])
+        for name, x in kwargs.items():
+            if isinstance(x, Cell):
+                kwargs[name] = x.read()
+        given = [*args, *kwargs.values()]
+        if "jax" in sys.modules and any(map(is_jax, given)) and not any(map(has_tracer, given)):
+            return run_function(call, args, kwargs)
+        narrow = _narrow_dtype(given)
+        out = f(*args, **kwargs)
+        return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
+
+    return call  # type: ignore[return-value]
+
+
+def _narrow_dtype(given: list[Any]) -> Any:
+    """The dtype bfloat16, if it is that of all floating-point arrays among the arguments."""
+    found = None
+    for x in given:
+        dtype = getattr(x, "dtype", None)
+        # A dtype may itself be an argument, and the classes of NumPy's scalars have an attribute of that name.
+        kind = getattr(dtype, "kind", None)
+        if kind is not None and kind in "Vfc":
+            if kind != "V":
+                return None
+            found = dtype
+    return found

@@ -1,0 +1,199 @@
+"""Images in other sizes: elements added around them, interpolation, and channels exchanged for resolution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.source import at_line, user_line
+from ...core.types import is_inexact
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .arguments import array, described
+from .entry import functional
+from .spatial import per_axis
+
+_NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_AXES_OF_MODE = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+@functional
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """Elements added before and behind the last axes.
+
+    Args:
+        input: array.
+        pad: how many elements, before and behind, for the last axis first: `(left, right)`, `(left, right, top,
+            bottom)`, and so on. With mode `"constant"` negative numbers take elements away.
+        mode: `"constant"`, `"reflect"` (mirrored at the first and last element), `"replicate"` (these repeated) or
+            `"circular"` (from the other end).
+        value: the number for mode `"constant"`; 0 by default.
+
+    Returns:
+        The larger array.
+
+    Raises:
+        ValueError: `pad` or `mode` does not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.pad(np.array([1.0, 2.0, 3.0]), (2, 1), mode="reflect")
+        array([3., 2., 1., 2., 3., 2.])
+    """
+    x = array(input)
+    ndim = len(x.shape)
+    amounts = tuple(pad)
+    if len(amounts) % 2 or len(amounts) > 2 * ndim:
+        raise ValueError(
+            f"pad takes two numbers for each axis, at most {2 * ndim} for {described(x)}, the last axis first, but got "
+            f"{amounts}{at_line(user_line())}"
+        )
+    if mode not in _NUMPY_MODES:
+        raise ValueError(f"mode of pad must be one of {', '.join(_NUMPY_MODES)}, not {mode!r}{at_line(user_line())}")
+    widths = [(0, 0)] * (ndim - len(amounts) // 2) + [
+        (int(amounts[i]), int(amounts[i + 1])) for i in range(len(amounts) - 2, -2, -2)
+    ]
+    if mode == "constant":
+        kept = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, widths, strict=True))
+        x = x[kept] if any(min(w) < 0 for w in widths) else x
+        positive = [(max(a, 0), max(b, 0)) for a, b in widths]
+        return np.pad(x, positive, constant_values=0 if value is None else value)
+    for n, (a, b) in zip(x.shape, widths, strict=True):
+        most = n - 1 if mode == "reflect" else n
+        if (a or b) and (min(a, b) < 0 or (mode != "replicate" and max(a, b) > most)):
+            raise ValueError(
+                f"pad with mode {mode!r} takes from 0 to {most} elements for an axis of {n}, but got {(a, b)} for "
+                f"{described(x)}{at_line(user_line())}"
+            )
+    return np.pad(x, widths, _NUMPY_MODES[mode])  # type: ignore[call-overload]
+
+
+@functional
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Any:
+    """Signals, images or volumes in another size.
+
+    Args:
+        input: array with the axes (sample, channel, *space).
+        size: sizes of the result; this or `scale_factor` is given.
+        scale_factor: how many times larger the result is.
+        mode: `"nearest"`, `"nearest-exact"`, `"area"` (means of windows), and between neighbours `"linear"` for
+            signals, `"bilinear"` for images, `"trilinear"` for volumes.
+        align_corners: for the last three, whether the centres of the first and last elements stay where they are,
+            and not the outer edges.
+        recompute_scale_factor: whether distances follow from the sizes, and not from `scale_factor`.
+
+    Returns:
+        The array in its new size.
+
+    Raises:
+        ValueError: the arguments do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.interpolate(np.array([[[0.0, 1.0]]]), size=3, mode="linear", align_corners=True)
+        array([[[0. , 0.5, 1. ]]])
+    """
+    x = array(input)
+    count = len(x.shape) - 2
+    if count not in (1, 2, 3):
+        raise ValueError(
+            f"interpolate takes an array with the axes (sample, channel, *space) of 1 to 3 axes of space, but got "
+            f"{described(x)}{at_line(user_line())}"
+        )
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"interpolate takes either size or scale_factor{at_line(user_line())}")
+    if mode not in ("nearest", "nearest-exact", "area") and _AXES_OF_MODE.get(mode) != count:
+        fitting = next(name for name, axes in _AXES_OF_MODE.items() if axes == count)
+        raise ValueError(
+            f"mode of interpolate for {described(x)} must be 'nearest', 'nearest-exact', 'area' or {fitting!r}, not "
+            f"{mode!r}{at_line(user_line())}"
+        )
+    space = x.shape[2:]
+    steps: list[float | None] = [None] * count
+    if size is not None:
+        sizes = per_axis(size, count, "interpolate", "size")
+    else:
+        factors = tuple(scale_factor) if isinstance(scale_factor, tuple | list) else (scale_factor,) * count
+        sizes = tuple(math.floor(n * f) for n, f in zip(space, factors, strict=True))
+        if not recompute_scale_factor:
+            steps = [1 / f for f in factors]
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1](x, sizes)
+    if mode in _AXES_OF_MODE and not is_inexact(x.dtype):
+        x = x.astype(np.float64)
+    for axis, (n, m, step) in enumerate(zip(space, sizes, steps, strict=True), 2):
+        step = n / m if step is None else step
+        if mode not in _AXES_OF_MODE:
+            shift = 0.5 if mode == "nearest-exact" else 0.0
+            places = np.minimum(np.floor((np.arange(m) + shift) * step).astype(np.int64), n - 1)
+            x = np.take(x, places, axis)
+            continue
+        if align_corners:
+            exact = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
+        else:
+            exact = np.maximum((np.arange(m) + 0.5) * step - 0.5, 0)
+        below = np.minimum(exact.astype(np.int64), n - 1)
+        above = np.minimum(below + 1, n - 1)
+        share = (exact - below).astype(x.dtype).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
+        x = np.take(x, below, axis) * (1 - share) + np.take(x, above, axis) * share
+    return x
+
+
+@functional
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """Images of `upscale_factor` times the height and width, from that factor squared as many channels.
+
+    Args:
+        input: array of shape (..., channel * factor ** 2, height, width).
+        upscale_factor: the factor.
+
+    Returns:
+        An array of shape (..., channel, height * factor, width * factor).
+
+    Raises:
+        ValueError: the channels cannot be divided so.
+    """
+    x, r = array(input), upscale_factor
+    if len(x.shape) < 3 or x.shape[-3] % (r * r):
+        raise ValueError(
+            f"pixel_shuffle takes (..., channel, height, width) with channels in multiples of {r} ** 2, but got "
+            f"{described(x)}{at_line(user_line())}"
+        )
+    *lead, c, h, w = x.shape
+    parts = np.moveaxis(x.reshape(*lead, c // (r * r), r, r, h, w), (-4, -3), (-3, -1))
+    return parts.reshape(*lead, c // (r * r), h * r, w * r)
+
+
+@functional
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """The inverse of `pixel_shuffle`.
+
+    Args:
+        input: array of shape (..., channel, height * factor, width * factor).
+        downscale_factor: the factor.
+
+    Returns:
+        An array of shape (..., channel * factor ** 2, height, width).
+
+    Raises:
+        ValueError: height or width cannot be divided so.
+    """
+    x, r = array(input), downscale_factor
+    if len(x.shape) < 3 or x.shape[-1] % r or x.shape[-2] % r:
+        raise ValueError(
+            f"pixel_unshuffle takes (..., channel, height, width) with height and width in multiples of {r}, but got "
+            f"{described(x)}{at_line(user_line())}"
+        )
+    *lead, c, h, w = x.shape
+    parts = np.moveaxis(x.reshape(*lead, c, h // r, r, w // r, r), (-3, -1), (-4, -3))
+    return parts.reshape(*lead, c * r * r, h // r, w // r)

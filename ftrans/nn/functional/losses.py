@@ -1,0 +1,265 @@
+"""Losses of regression and ranking."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...api.derivatives import stop_gradient
+from ...core.source import at_line, user_line
+from .arguments import array, described, positive_part, reduced, same_shapes, shape_of
+from .distances import pairwise_distance
+from .entry import functional
+
+# Regression
+
+
+@functional
+def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
+    """`(x - t)**2`.
+
+    Args:
+        input: array.
+        target: array of its shape.
+        reduction: "none", "mean" or "sum".  With weights, the mean is weighted.
+        weight: a factor for each element.
+
+    Raises:
+        ValueError: shapes do not fit, or `reduction` is none of those above.
+
+    Example:
+        >>> import ftrans.nn.functional as F
+        >>> F.mse_loss(np.array([1.0, 2.0]), np.array([0.0, 0.0]))
+        np.float64(2.5)
+    """
+    same_shapes("mse_loss", input=input, target=target)
+    difference = array(input) - target
+    return _weighted_mean(difference * difference, weight, reduction, "mse_loss")
+
+
+@functional
+def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
+    """`|x - t|`; its derivative at 0 is 0.  Arguments are those of `mse_loss`."""
+    same_shapes("l1_loss", input=input, target=target)
+    return _weighted_mean(np.abs(array(input) - target), weight, reduction, "l1_loss")
+
+
+def _weighted_mean(loss: Any, weight: Any, reduction: str, what: str) -> Any:
+    if weight is None:
+        return reduced(loss, reduction, what)
+    same_shapes(what, loss=loss, weight=weight)
+    total = reduced(loss * weight, "sum" if reduction == "mean" else reduction, what)
+    return total / np.sum(weight) if reduction == "mean" else total
+
+
+@functional
+def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """`d**2 / (2 beta)` for differences `d` below `beta`, else `|d| - beta / 2`.
+
+    Args:
+        input: array.
+        target: array of its shape.
+        reduction: "none", "mean" or "sum".
+        beta: where the parabola ends.
+
+    Raises:
+        ValueError: shapes do not fit, `beta` is negative, or `reduction` is none of those above.
+    """
+    if beta < 0:
+        raise ValueError(f"beta of smooth_l1_loss cannot be negative, as {beta} is{at_line(user_line())}")
+    same_shapes("smooth_l1_loss", input=input, target=target)
+    difference = array(input) - target
+    loss = size = np.abs(difference)
+    if beta:
+        loss = np.where(size < beta, difference * difference * (0.5 / beta), size - 0.5 * beta)
+    return reduced(loss, reduction, "smooth_l1_loss")
+
+
+@functional
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """`d**2 / 2` for differences `d` up to `delta`, else `delta * (|d| - delta / 2)` (Huber, 1964).
+
+    Args:
+        input: array.
+        target: array of its shape.
+        reduction: "none", "mean" or "sum".
+        delta: where the parabola ends.
+        weight: a factor for each element.
+
+    Raises:
+        ValueError: shapes do not fit, `delta` is not positive, or `reduction` is none of those above.
+    """
+    if delta <= 0:
+        raise ValueError(f"delta of huber_loss must be positive, not {delta}{at_line(user_line())}")
+    same_shapes("huber_loss", input=input, target=target)
+    difference = array(input) - target
+    size = np.abs(difference)
+    loss = np.where(size <= delta, 0.5 * difference * difference, delta * (size - 0.5 * delta))
+    if weight is not None:
+        same_shapes("huber_loss", loss=loss, weight=weight)
+        loss = loss * weight
+    return reduced(loss, reduction, "huber_loss")
+
+
+@functional
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Any:
+    """Minus the logarithm of the probability of counts `t` under Poisson distributions.
+
+    Args:
+        input: logarithms of the expected counts, or with `log_input=False` the expected counts.
+        target: counts, of the shape of `input`.
+        log_input: what `input` is.
+        full: whether to add Stirling's formula for the logarithm of `t!`, where `t` is above 1.
+        eps: what is added to expected counts before their logarithm is taken.
+        reduction: "none", "mean" or "sum".
+
+    Raises:
+        ValueError: shapes do not fit, or `reduction` is none of those above.
+    """
+    same_shapes("poisson_nll_loss", input=input, target=target)
+    input, target = array(input), array(target)
+    loss = np.exp(input) - target * input if log_input else input - target * np.log(input + eps)
+    if full:
+        is_large = target > 1
+        t = np.where(is_large, target, 1)
+        loss = loss + np.where(is_large, t * np.log(t) - t + 0.5 * np.log(2 * math.pi * t), 0)
+    return reduced(loss, reduction, "poisson_nll_loss")
+
+
+@functional
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Minus the logarithm of the density of `t` under normal distributions: `(log(v) + (x - t)**2 / v) / 2`.
+
+    Args:
+        input: expected values.
+        target: array of the shape of `input`.
+        var: variances: of the shape of `input`, or of that shape with 1 for the last axis or without it, or one number.
+        full: whether to add the constant `log(2 pi) / 2`.
+        eps: the least variance.  Derivatives are as though smaller ones were as large.
+        reduction: "none", "mean" or "sum".
+
+    Raises:
+        ValueError: shapes do not fit, a variance is negative, or `reduction` is none of those above.
+    """
+    what = "gaussian_nll_loss"
+    same_shapes(what, input=input, target=target)
+    input, var = array(input), array(var)
+    shape = input.shape
+    if var.shape == shape[:-1] and var.shape != shape:
+        var = var[..., None]
+    elif var.shape not in (shape, (*shape[:-1], 1), ()):
+        raise ValueError(
+            f"var of {what} must have the shape {shape} of input, or one number for its last axis, not "
+            f"{described(var)}{at_line(user_line())}"
+        )
+    if isinstance(var, np.ndarray) and (var < 0).any():
+        raise ValueError(f"var of {what} holds a negative variance{at_line(user_line())}")
+    var = var + stop_gradient(np.where(var < eps, eps - var, 0))
+    difference = input - target
+    loss = 0.5 * (np.log(var) + difference * difference / var)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, what)
+
+
+# Ranking and similarity
+
+
+@functional
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
+    """`max(0, -t * (x1 - x2) + margin)`: with `t` of 1 the first shall be greater, with -1 the second.
+
+    Raises:
+        ValueError: shapes do not fit, or `reduction` is none of "none", "mean" and "sum".
+    """
+    same_shapes("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    loss = positive_part(margin - target * (array(input1) - input2))
+    return reduced(loss, reduction, "margin_ranking_loss")
+
+
+@functional
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Any:
+    """`x` where the label is 1, and `max(0, margin - x)` where it is -1.
+
+    Raises:
+        ValueError: shapes do not fit, or `reduction` is none of "none", "mean" and "sum".
+    """
+    same_shapes("hinge_embedding_loss", input=input, target=target)
+    input, target = array(input), array(target)
+    loss = np.where(target != 1, positive_part(margin - input), 0) + np.where(target != -1, input, 0)
+    return reduced(loss, reduction, "hinge_embedding_loss")
+
+
+@functional
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
+    """`1 - cos(x1, x2)` where the label is 1, and `max(0, cos(x1, x2) - margin)` where it is -1.
+
+    Args:
+        input1: vectors of shape (N, D) or (D,).
+        input2: vectors of the same shape.
+        target: labels of shape (N,) or ().
+        margin: from -1 to 1.
+        reduction: "none", "mean" or "sum".
+
+    Raises:
+        ValueError: shapes do not fit, or `reduction` is none of those above.
+    """
+    what = "cosine_embedding_loss"
+    input1, input2, target = array(input1), array(input2), array(target)
+    if input1.shape != input2.shape or target.shape != input1.shape[:-1] or not input1.shape:
+        raise ValueError(
+            f"{what} takes two arrays (N, D) and target (N,), or (D,) and (), not {described(input1)}, "
+            f"{described(input2)} and {described(target)}{at_line(user_line())}"
+        )
+    # The small number under the root is torch's: a zero vector has cosine 0, and a finite derivative.
+    squares = (np.sum(input1 * input1, -1) + 1e-12) * (np.sum(input2 * input2, -1) + 1e-12)
+    cosine = np.sum(input1 * input2, -1) / np.sqrt(squares)
+    loss = np.where(target == 1, 1 - cosine, 0) + np.where(target == -1, positive_part(cosine - margin), 0)
+    return reduced(loss, reduction, what)
+
+
+@functional
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """`max(0, |a - p| - |a - n| + margin)`, of distances along the last axis (Schroff, Kalenichenko and Philbin, 2015).
+
+    Args:
+        anchor: vectors of shape (N, D) or (D,).
+        positive: vectors that shall be near the anchors.
+        negative: vectors that shall be far from them.
+        margin: by how much farther.
+        p: which norm.
+        eps: what is added to differences of vectors.
+        swap: whether the distance of `positive` and `negative` counts where it is less than that of `anchor` and
+            `negative`.
+        reduction: "none", "mean" or "sum".
+
+    Raises:
+        ValueError: shapes do not fit, `margin` is not positive, or `reduction` is none of those above.
+    """
+    what = "triplet_margin_loss"
+    if margin <= 0:
+        raise ValueError(f"margin of {what} must be positive, not {margin}{at_line(user_line())}")
+    shapes = [shape_of(x) for x in (anchor, positive, negative)]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = ", ".join(map(described, (anchor, positive, negative)))
+        raise ValueError(f"{what} takes three arrays of one shape, not {given}{at_line(user_line())}") from None
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = np.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced(positive_part(margin + near - far), reduction, what)

@@ -1,0 +1,388 @@
+"""Pooling: one number for each window of a signal, an image or a volume."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...api.call import record_or_run
+from ...core.source import at_line, user_line
+from ...core.trace import Tracer
+from ...core.types import is_complex, is_inexact
+from ...ops.elementwise import convert
+from ...ops.reductions import reduce_sum
+from ...ops.shapes import full, pad, reshape, slice_
+from ...ops.windows import reach, window_argmax, window_max, window_sum
+from .arguments import array, described
+from .entry import functional
+from .spatial import check_fits, check_image, per_axis
+
+
+def _windows(
+    x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int, what: str
+) -> dict[str, Any]:
+    """Parameters of the windows of an image; their padding behind the last element is just what they reach."""
+    check_image(x, count, what)
+    sizes = per_axis(size, count, what, "kernel_size")
+    strides = sizes if stride is None or stride == () or stride == [] else per_axis(stride, count, what, "stride")
+    lows = per_axis(padding, count, what, "padding", 0)
+    rates = per_axis(dilation, count, what, "dilation")
+    if any(2 * p > k for p, k in zip(lows, sizes, strict=True)):
+        raise ValueError(
+            f"padding of {what} must be at most half of the kernel_size, so that each window has an element of the "
+            f"input; got padding {padding!r} for kernel_size {size!r}{at_line(user_line())}"
+        )
+    space, window = x.shape[-count:], reach(sizes, rates)
+    check_fits(x, tuple(n + 2 * p for n, p in zip(space, lows, strict=True)), window, what, "kernel_size")
+    around = []
+    for n, e, s, p in zip(space, window, strides, lows, strict=True):
+        rest = n + 2 * p - e
+        found = (rest + s - 1 if ceil_mode else rest) // s + 1
+        if ceil_mode and (found - 1) * s >= n + p:
+            # The last window must begin before the padding behind the image.
+            found -= 1
+        around.append((p, (found - 1) * s + e - n - p))
+    return {"window": sizes, "strides": strides, "padding": tuple(around), "dilation": rates}
+
+
+# Maxima
+
+
+def _max_pool(
+    count: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
+    what = f"max_pool{count}d"
+    x = array(input)
+    windows = _windows(x, kernel_size, stride, padding, dilation, ceil_mode, count, what)
+    check_ordered(x, what)
+    return maxima_of_windows(what, x, windows, return_indices)
+
+
+def check_ordered(x: Any, what: str) -> None:
+    """Raise for complex numbers.
+
+    Raises:
+        TypeError: they are.
+    """
+    if is_complex(x.dtype):
+        raise TypeError(
+            f"{what} is not defined for complex numbers, which have no order, but got {described(x)}"
+            + at_line(user_line())
+        )
+
+
+def maxima_of_windows(
+    what: str, x: Any, windows: dict[str, Any], return_indices: bool, tables: list[Any] | None = None
+) -> Any:
+    """The maxima of windows of `x`, and where they are if that is asked for.
+
+    Args:
+        what: the function's name.
+        x: array whose last axes are space.
+        windows: parameters of the windows.
+        return_indices: whether to return a pair.
+        tables: for each axis, which places of the user's image those of `x` are copies of; by default, they are it.
+    """
+
+    def record(operands: list[Tracer]) -> list[Any]:
+        results = [window_max(*operands, **windows)]
+        return [*results, window_argmax(*operands, **windows)] if return_indices else results
+
+    maximum, *index = record_or_run(what, record, [x])
+    if not return_indices:
+        return maximum
+    (inside,), flat = index, 0
+    sizes, count = windows["window"], len(windows["window"])
+    for axis in range(count):
+        low, _ = windows["padding"][axis]
+        starts = np.arange(inside.shape[axis - count]) * windows["strides"][axis] - low
+        step = inside // math.prod(sizes[axis + 1 :]) % sizes[axis] * windows["dilation"][axis]
+        place = starts.reshape(-1, *(1,) * (count - 1 - axis)) + step
+        length = x.shape[axis - count]
+        if tables is not None:
+            place, length = np.take(tables[axis], place), int(tables[axis][-1]) + 1
+        flat = flat * length + place
+    return maximum, flat
+
+
+@functional
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of signals.
+
+    The derivative goes to the first element of a window that has the maximum. NaN counts as largest.
+
+    Args:
+        input: signals, with the axes (sample, channel, length) or (channel, length).
+        kernel_size: how many elements a window has.
+        stride: how far apart windows begin; `kernel_size` by default.
+        padding: how far windows may begin before the signal; at most half of the size.
+        dilation: how far apart the elements of a window are.
+        ceil_mode: whether a last window may reach over the end.
+        return_indices: whether to return also where each maximum is, counted along the length.
+
+    Returns:
+        The maxima; with `return_indices` a pair of them and of integers.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans as ft, ftrans.nn.functional as F
+        >>> x = np.array([[1.0, 3.0, 3.0, 2.0]])
+        >>> F.max_pool1d(x, 2)
+        array([[3., 3.]])
+        >>> ft.grad(lambda x: F.max_pool1d(x, 4).sum())(x)
+        array([[0., 1., 0., 0.]])
+    """
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@functional
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of images.
+
+    The derivative goes to the first element, row by row, that has the maximum. NaN counts as largest.
+
+    Args:
+        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
+        kernel_size, stride, padding, dilation: as for `max_pool1d`; a number, or one for each of height and width.
+        ceil_mode: whether last windows may reach over the ends.
+        return_indices: whether to return also where each maximum is, counted row by row in its image.
+
+    Returns:
+        The maxima; with `return_indices` a pair of them and of integers.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.max_pool2d(np.arange(16.0).reshape(1, 4, 4), 2)
+        array([[[ 5.,  7.],
+                [13., 15.]]])
+    """
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@functional
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of each window of volumes.
+
+    Args:
+        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
+        kernel_size, stride, padding, dilation, ceil_mode, return_indices: as for `max_pool2d`.
+
+    Returns:
+        The maxima; with `return_indices` a pair of them and of integers.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.max_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
+        array([[[[7.]]]])
+    """
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+# Means
+
+
+def _avg_pool(
+    count: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: Any,
+) -> Any:
+    what = f"avg_pool{count}d"
+    x = array(input)
+    windows = _windows(x, kernel_size, stride, padding, 1, ceil_mode, count, what)
+    lows = per_axis(padding, count, what, "padding", 0)
+    if divisor_override is not None:
+        if not divisor_override:
+            raise ValueError(f"divisor_override of {what} must not be zero{at_line(user_line())}")
+        return sums_of_windows(what, x, windows) / divisor_override
+    sums = sums_of_windows(what, x, windows)
+    divisor: Any = 1.0
+    for axis, (k, s, n, p) in enumerate(
+        zip(windows["window"], windows["strides"], x.shape[-count:], lows, strict=True)
+    ):
+        start = np.arange(sums.shape[axis - count]) * s - p
+        stop = np.minimum(start + k, n + p)
+        sizes = stop - start if count_include_pad else np.minimum(stop, n) - np.maximum(start, 0)
+        divisor = divisor * (float(k) if (sizes == k).all() else sizes.reshape(-1, *(1,) * (count - 1 - axis)))
+    return sums / (divisor if isinstance(divisor, float) else divisor.astype(sums.dtype))
+
+
+def sums_of_windows(what: str, x: Any, windows: dict[str, Any]) -> Any:
+    """Sums of the elements of windows."""
+    sizes, strides, padding = windows["window"], windows["strides"], windows["padding"]
+    lead = len(x.shape) - len(sizes)
+
+    def record(operands: list[Tracer]) -> list[Any]:
+        (x,) = operands
+        if not is_inexact(x.dtype):
+            x = convert(x, dtype=np.dtype(np.float64))
+        none = (0,) * lead
+        x = slice_(
+            x,
+            start=(*none, *(max(-low, 0) for low, _ in padding)),
+            limit=(*x.shape[:lead], *(n - max(-high, 0) for n, (_, high) in zip(x.shape[lead:], padding, strict=True))),
+            strides=(1,) * x.ndim,
+        )
+        x = pad(
+            x,
+            full((), 0, x.dtype),
+            before=(*none, *(max(low, 0) for low, _ in padding)),
+            after=(*none, *(max(high, 0) for _, high in padding)),
+            interior=(0,) * x.ndim,
+        )
+        if sizes != strides:
+            return [window_sum(x, window=sizes, strides=strides, dilation=(1,) * len(sizes))]
+        tiles = [n for m, k in zip(x.shape[lead:], sizes, strict=True) for n in (m // k, k)]
+        x = reshape(x, shape=(*x.shape[:lead], *tiles))
+        return [reduce_sum(x, axes=tuple(range(lead + 1, x.ndim, 2)))]
+
+    (sums,) = record_or_run(what, record, [x])
+    return sums
+
+
+@functional
+def avg_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of each window of signals.
+
+    Args:
+        input: signals, with the axes (sample, channel, length) or (channel, length).
+        kernel_size: how many elements a window has.
+        stride: how far apart windows begin; `kernel_size` by default.
+        padding: how many zeros are put before and behind; at most half of the size.
+        ceil_mode: whether a last window may reach over the end.
+        count_include_pad: whether these zeros count in a mean.
+
+    Returns:
+        The means.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.avg_pool1d(np.array([[1.0, 3.0, 5.0, 7.0]]), 2)
+        array([[2., 6.]])
+    """
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+@functional
+def avg_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> Any:
+    """The mean of each window of images.
+
+    Args:
+        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
+        kernel_size, stride, padding: as for `avg_pool1d`; a number, or one for each of height and width.
+        ceil_mode: whether last windows may reach over the ends.
+        count_include_pad: whether the zeros of the padding count in a mean.
+        divisor_override: what to divide each sum by, in place of the number of elements.
+
+    Returns:
+        The means.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.avg_pool2d(np.arange(16.0).reshape(1, 4, 4), 2)
+        array([[[ 2.5,  4.5],
+                [10.5, 12.5]]])
+    """
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@functional
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: Any = None,
+) -> Any:
+    """The mean of each window of volumes.
+
+    Args:
+        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
+        kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: as for `avg_pool2d`.
+
+    Returns:
+        The means.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.avg_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
+        array([[[[3.5]]]])
+    """
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)

@@ -1,0 +1,356 @@
+"""Recurrent networks: their cells, and their layers over whole sequences as loops by `ftrans.scan`.
+
+Weights are laid out as in `torch`: the matrices of all gates lie one above the other, in the order input, forget, cell,
+output for `lstm`, and reset, update, new for `gru`.  The products with all inputs are computed at once, before the
+loop, and the gradients of weights behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...api.loops import scan
+from ...core.cell import Cell
+from ...core.source import at_line, user_line
+from .activations import relu, sigmoid
+from .arguments import array, described, shape_of
+from .entry import functional
+from .linear import linear
+
+# From what the inputs and the hidden state contribute to the gates, and the state, the next state.
+Step = Callable[[Any, Any, tuple[Any, ...]], tuple[Any, ...]]
+Weights = Sequence[Any]
+
+
+def _rnn_step(nonlinearity: str, what: str) -> Step:
+    functions: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": relu}
+    if nonlinearity not in functions:
+        raise ValueError(f"nonlinearity of {what} must be 'tanh' or 'relu', not {nonlinearity!r}{at_line(user_line())}")
+    function = functions[nonlinearity]
+    return lambda of_input, of_hidden, state: (function(of_input + of_hidden),)
+
+
+def _lstm_step(of_input: Any, of_hidden: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    gates = of_input + of_hidden
+    size = shape_of(gates)[-1] // 4
+    i, f, g, o = (gates[..., k * size : (k + 1) * size] for k in range(4))
+    cell = sigmoid(f) * state[1] + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(cell), cell
+
+
+def _gru_step(of_input: Any, of_hidden: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    size = shape_of(of_input)[-1] // 3
+    gates = sigmoid(of_input[..., : 2 * size] + of_hidden[..., : 2 * size])
+    reset, update = gates[..., :size], gates[..., size:]
+    new = np.tanh(of_input[..., 2 * size :] + reset * of_hidden[..., 2 * size :])
+    return (new + update * (state[0] - new),)
+
+
+# Cells
+
+
+@functional
+def rnn_cell(
+    input: Any,
+    hx: Any,
+    weight_ih: Any,
+    weight_hh: Any,
+    bias_ih: Any = None,
+    bias_hh: Any = None,
+    nonlinearity: str = "tanh",
+) -> Any:
+    """One step of `rnn`: `tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`.
+
+    Args:
+        input: array of shape (N, D) or (D,).
+        hx: hidden state of shape (N, H) or (H,); None for zeros.
+        weight_ih: matrix of shape (H, D).
+        weight_hh: matrix of shape (H, H).
+        bias_ih: vector of shape (H,).
+        bias_hh: vector of shape (H,).
+        nonlinearity: "tanh" or "relu".
+
+    Returns:
+        The next hidden state.
+
+    Raises:
+        ValueError: shapes do not fit, or there is no such nonlinearity.
+    """
+    step, weights = _rnn_step(nonlinearity, "rnn_cell"), (weight_ih, weight_hh, bias_ih, bias_hh)
+    return _one_step("rnn_cell", step, 1, input, (hx,), weights)[0]
+
+
+@functional
+def lstm_cell(
+    input: Any, hx: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any = None, bias_hh: Any = None
+) -> tuple[Any, Any]:
+    """One step of `lstm`.
+
+    Args:
+        input: array of shape (N, D) or (D,).
+        hx: hidden state and cell state, each of shape (N, H) or (H,); None for zeros.
+        weight_ih: matrix of shape (4 H, D).
+        weight_hh: matrix of shape (4 H, H).
+        bias_ih: vector of shape (4 H,).
+        bias_hh: vector of shape (4 H,).
+
+    Returns:
+        `(h, c)`, the next states.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    hidden, cell = _one_step(
+        "lstm_cell", _lstm_step, 4, input, _pair(hx, "lstm_cell"), (weight_ih, weight_hh, bias_ih, bias_hh)
+    )
+    return hidden, cell
+
+
+@functional
+def gru_cell(input: Any, hx: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any = None, bias_hh: Any = None) -> Any:
+    """One step of `gru`.
+
+    Args:
+        input: array of shape (N, D) or (D,).
+        hx: hidden state of shape (N, H) or (H,); None for zeros.
+        weight_ih: matrix of shape (3 H, D).
+        weight_hh: matrix of shape (3 H, H).
+        bias_ih: vector of shape (3 H,).
+        bias_hh: vector of shape (3 H,).
+
+    Returns:
+        The next hidden state.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    return _one_step("gru_cell", _gru_step, 3, input, (hx,), (weight_ih, weight_hh, bias_ih, bias_hh))[0]
+
+
+def _pair(hx: Any, what: str) -> tuple[Any, Any]:
+    if hx is None:
+        return None, None
+    if not isinstance(hx, tuple | list) or len(hx) != 2:
+        raise TypeError(
+            f"hx of {what} is the pair (h, c) of hidden state and cell state, not {described(hx)}{at_line(user_line())}"
+        )
+    return hx[0], hx[1]
+
+
+def _one_step(
+    what: str, step: Step, gates: int, input: Any, states: tuple[Any, ...], weights: Weights
+) -> tuple[Any, ...]:
+    input = array(input)
+    weight_ih, weight_hh, bias_ih, bias_hh = _checked(what, gates, shape_of(input)[-1], weights)
+    shape = (*input.shape[:-1], shape_of(weight_hh)[1])
+    state = _states(what, states, shape, input.dtype, f"(..., {shape[-1]})")
+    return step(linear(input, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh), state)
+
+
+def _states(what: str, given: Sequence[Any], shape: tuple[int, ...], dtype: Any, expected: str) -> tuple[Any, ...]:
+    """The states that were given, or zeros."""
+    found = []
+    for x in map(_read, given):
+        if x is not None and shape_of(x) != shape:
+            raise ValueError(
+                f"hx of {what} must hold states of shape {expected}, here {shape}, not {described(x)}"
+                + at_line(user_line())
+            )
+        found.append(np.zeros(shape, dtype) if x is None else x)
+    return tuple(found)
+
+
+def _read(x: Any) -> Any:
+    return x.read() if isinstance(x, Cell) else x
+
+
+def _checked(what: str, gates: int, size: int, weights: Weights) -> list[Any]:
+    """The four weights of a layer in one direction, of which biases may be None, after a look at their shapes."""
+    if len(weights) not in (2, 4):
+        raise ValueError(
+            f"{what} takes (weight_ih, weight_hh, bias_ih, bias_hh), or the first two, for each layer and direction, "
+            f"not {len(weights)} arrays{at_line(user_line())}"
+        )
+    weight_ih, weight_hh, bias_ih, bias_hh = found = [*map(_read, weights), None, None][:4]
+    hidden = shape_of(weight_hh)[-1] if shape_of(weight_hh) else 0
+    rows = gates * hidden
+    many = f"{gates} * " if gates > 1 else ""
+    for name, x, expected, meaning in (
+        ("weight_hh", weight_hh, (rows, hidden), f"({many}H, H)"),
+        ("weight_ih", weight_ih, (rows, size), f"({many}H, D)"),
+        ("bias_ih", bias_ih, (rows,), f"({many}H,)"),
+        ("bias_hh", bias_hh, (rows,), f"({many}H,)"),
+    ):
+        if x is not None and shape_of(x) != expected:
+            raise ValueError(
+                f"{name} of {what} must be {meaning}, here {expected} for inputs of size D={size} and "
+                f"weight_hh {described(weight_hh)}, not {described(x)}{at_line(user_line())}"
+            )
+    return found
+
+
+# Sequences
+
+
+@functional
+def rnn(
+    input: Any,
+    hx: Any,
+    weights: Sequence[Weights],
+    nonlinearity: str = "tanh",
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    between: Callable[[Any], Any] | None = None,
+) -> tuple[Any, Any]:
+    """Layers of the recurrence `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)` over sequences.
+
+    Args:
+        input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
+        hx: first hidden states of all layers and directions, of shape (K, N, H), or (K, H) for one sequence; None for
+            zeros.
+        weights: for each of K layers and directions `(weight_ih, weight_hh, bias_ih, bias_hh)`, of shapes (H, D),
+            (H, H), (H,), (H,); biases may be left out.  The second direction of a layer follows the first.  After the
+            first layer, D is the size of the outputs of the layer before.
+        nonlinearity: "tanh" or "relu".
+        bidirectional: whether each layer runs in both directions.
+        batch_first: which axis is that of the batch.
+        between: what is done with the outputs of each layer but the last one, dropout for instance.
+
+    Returns:
+        `(output, h)`: the outputs of the last layer, (T, N, H) or (T, N, 2 H), in the order of `input`; and the last
+        hidden states, of the shape of `hx`.
+
+    Raises:
+        ValueError: shapes do not fit, or there is no such nonlinearity.
+
+    Example:
+        >>> import ftrans.nn.functional as F
+        >>> output, h = F.rnn(np.ones((3, 1)), None, [(np.eye(1), np.eye(1))], "relu")
+        >>> output.ravel(), h
+        (array([1., 2., 3.]), array([[3.]]))
+    """
+    step = _rnn_step(nonlinearity, "rnn")
+    output, (hidden,) = _layers("rnn", step, 1, input, (hx,), weights, bidirectional, batch_first, between)
+    return output, hidden
+
+
+@functional
+def lstm(
+    input: Any,
+    hx: Any,
+    weights: Sequence[Weights],
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    between: Callable[[Any], Any] | None = None,
+) -> tuple[Any, tuple[Any, Any]]:
+    """Layers of long short-term memory (Hochreiter and Schmidhuber, 1997) over sequences.
+
+    Arguments are those of `rnn`, except for these:
+
+    Args:
+        input: as in `rnn`.
+        hx: the pair of first hidden states and first cell states, each as in `rnn`; None for zeros.
+        weights: as in `rnn`, of shapes (4 H, D), (4 H, H), (4 H,), (4 H,).
+        bidirectional: as in `rnn`.
+        batch_first: as in `rnn`.
+        between: as in `rnn`.
+
+    Returns:
+        `(output, (h, c))`.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    output, (hidden, cell) = _layers(
+        "lstm", _lstm_step, 4, input, _pair(hx, "lstm"), weights, bidirectional, batch_first, between
+    )
+    return output, (hidden, cell)
+
+
+@functional
+def gru(
+    input: Any,
+    hx: Any,
+    weights: Sequence[Weights],
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    between: Callable[[Any], Any] | None = None,
+) -> tuple[Any, Any]:
+    """Layers of gated recurrent units (Cho et al., 2014) over sequences.
+
+    Args:
+        input: as in `rnn`.
+        hx: as in `rnn`.
+        weights: as in `rnn`, of shapes (3 H, D), (3 H, H), (3 H,), (3 H,).
+        bidirectional: as in `rnn`.
+        batch_first: as in `rnn`.
+        between: as in `rnn`.
+
+    Returns:
+        `(output, h)`.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    output, (hidden,) = _layers("gru", _gru_step, 3, input, (hx,), weights, bidirectional, batch_first, between)
+    return output, hidden
+
+
+def _layers(
+    what: str,
+    step: Step,
+    gates: int,
+    input: Any,
+    first: tuple[Any, ...],
+    weights: Sequence[Weights],
+    bidirectional: bool,
+    batch_first: bool,
+    between: Callable[[Any], Any] | None,
+) -> tuple[Any, list[Any]]:
+    x, ndim = array(input), len(shape_of(input))
+    directions = 2 if bidirectional else 1
+    if ndim not in (2, 3):
+        raise ValueError(
+            f"input of {what} must be (T, N, D), with N first if batch_first, or (T, D), not {described(input)}"
+            + at_line(user_line())
+        )
+    if not weights or len(weights) % directions:
+        raise ValueError(
+            f"weights of {what} hold arrays for {len(weights)} layers and directions, which cannot be those of layers "
+            f"with {directions} direction{'s' * bidirectional} each{at_line(user_line())}"
+        )
+    x = np.swapaxes(x, 0, 1) if batch_first and ndim == 3 else x
+    checked = [_checked(what, gates, shape_of(x)[-1], w) for w in weights[:directions]]
+    hidden = shape_of(checked[0][1])[1]
+    checked += [_checked(what, gates, directions * hidden, w) for w in weights[directions:]]
+    lead = x.shape[1:-1]
+    states = _states(
+        what, first, (len(weights), *lead, hidden), x.dtype, "(layers * directions, N, H)" if lead else "(layers, H)"
+    )
+    last: list[tuple[Any, ...]] = []
+    for layer in range(0, len(weights), directions):
+        if layer and between is not None:
+            x = between(x)
+        outputs = []
+        for k in range(layer, layer + directions):
+            ends, ys = _loop(step, x, checked[k], tuple(s[k] for s in states), reverse=k > layer)
+            outputs.append(ys)
+            last.append(ends)
+        x = outputs[0] if directions == 1 else np.concatenate(outputs, axis=-1)
+    x = np.swapaxes(x, 0, 1) if batch_first and ndim == 3 else x
+    return x, [np.stack(column) for column in zip(*last, strict=True)]
+
+
+def _loop(step: Step, x: Any, weights: Weights, state: tuple[Any, ...], reverse: bool) -> tuple[tuple[Any, ...], Any]:
+    """One layer in one direction: its last states, and all of its outputs."""
+    weight_ih, weight_hh, bias_ih, bias_hh = weights
+
+    def body(state: tuple[Any, ...], of_input: Any) -> tuple[tuple[Any, ...], Any]:
+        state = step(of_input, linear(state[0], weight_hh, bias_hh), state)
+        return state, state[0]
+
+    ends, outputs = scan(body, state, linear(x, weight_ih, bias_ih), reverse=reverse)
+    return ends, outputs

@@ -1,0 +1,322 @@
+"""Graph: the cells and modules that are reachable from some modules, each once, with its path.
+
+A transformation asks for the graph of the modules among its arguments on every call, so it is kept until the structure
+epoch changes.  Its `key` says all that the forward code may depend on beside the values of the cells: classes, flags,
+sizes, and which cells are one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import is_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer, checksum, current_builder
+from ..core.types import ArrayType, is_inexact, type_of
+from . import epoch
+from .array_cell import ArrayCell
+from .cells import Cells, Parameter
+from .contents import REMEMBERED, joined
+from .module import Module, given_modules
+from .nested import is_mutable, parts_of
+
+if TYPE_CHECKING:
+    from .state import Structure
+
+_PLAIN = (bool, int, str, bytes, type(None))
+# Cells are shared by threads, so only one of them at a time may fill them.
+filling = threading.RLock()
+
+
+class ModuleKey(NamedTuple):
+    """What the forward code depends on in a module: its class and what that holds, its switch, its attributes."""
+
+    cls: type[Module]
+    of_class: Any
+    training: bool | None
+    parts: Any
+
+
+class CellKey(NamedTuple):
+    """What the forward code depends on in a cell beside its value."""
+
+    cls: type[ArrayCell]
+    shape: Any
+    dtype: Any
+    requires_grad: bool
+    hooks: Any
+
+
+class Graph:
+    """What is reachable from some modules.
+
+    Attributes:
+        roots: the modules that one starts from, with the beginnings of their paths.
+        cells: the cells, each once.
+        paths: the path of each cell, from the first way in which it was reached.
+        modules: the modules, each once, by path.
+        key: what the forward code depends on beside the values of the cells; hashable.
+        trained: places of the cells that gradients are taken with respect to.
+        numbers: the number that the key has for compiled functions.
+        operations: of one root, what it is as an operation with a rule of its own.
+    """
+
+    def __init__(self, roots: Sequence[tuple[str, Any]]) -> None:
+        self.roots = roots
+        self.cells: list[ArrayCell] = []
+        self.paths: list[str] = []
+        self.modules: dict[str, Module] = {}
+        self.epoch = epoch.now()
+        self._seen: dict[int, int] = {}
+        # Lists and sets, dicts and what has one, other containers, and arrays may change without our being told.
+        self._lists: list[tuple[Any, Any]] = []
+        self._dicts: list[tuple[Any, Any, Any]] = []
+        self._others: list[tuple[Any, Any]] = []
+        self._arrays: list[tuple[Any, Any]] = []
+        self._inside: set[int] = set()
+        self._classes: dict[type, Any] = {}
+        self.key = tuple([self._entered(path, root) for path, root in roots])
+        self.trained = [
+            i for i, c in enumerate(self.cells) if isinstance(c, Parameter) and c.requires_grad and _is_inexact(c.array)
+        ]
+        self._by_path: dict[str, int] | None = None
+        self.numbers: dict[object, int] = {}
+        # What the root is without its arrays, made when it is asked for.
+        self.structure: Structure | None = None
+        # What the root is as an operation with a rule, made when it is called.
+        self.operations: dict[str, Any] = {}
+
+    def _entered(self, path: str, x: Any) -> Any:
+        """Enter a value of an attribute; return what the forward code depends on in it."""
+        cls = x.__class__
+        if cls in _PLAIN:
+            return (cls, x)
+        if cls is float:
+            return (cls, repr(x))
+        if isinstance(x, ArrayCell):
+            return self._cell(path, x)
+        if isinstance(x, Module):
+            number = self._seen.get(id(x))
+            if number is not None:
+                return ("module", number)
+            self._seen[id(x)] = len(self._seen)
+            self.modules[path] = x
+            attributes = [
+                (name, self._entered(joined(path, name), value))
+                for name, value in x.__dict__.items()
+                if name not in _NOT_STRUCTURE
+            ]
+            return ModuleKey(cls, self._class(cls), x.training, tuple(attributes))
+        parts = parts_of(x)
+        if parts is not None:
+            return self._container(path, x, parts)
+        if isinstance(x, set | frozenset):
+            self._lists.append((x, tuple(x)))
+            return (cls, tuple(map(_static, x)))
+        if isinstance(x, np.ndarray) and x.dtype != object:
+            self._arrays.append((x, _fingerprint(x)))
+            return (cls, x.shape, x.dtype, self._arrays[-1][1])
+        return _static(x)
+
+    def _container(self, path: str, x: Any, parts: Iterable[tuple[Any, Any]]) -> Any:
+        if id(x) in self._inside:
+            return ("the container around",)
+        self._inside.add(id(x))
+        # Nobody changes `Cells` once they are made.
+        if is_mutable(x) and x.__class__ is not Cells:
+            self._watch(x)
+        entered = tuple([(_static(name), self._entered(joined(path, name), y)) for name, y in parts])
+        self._inside.discard(id(x))
+        return (x.__class__, entered)
+
+    def _watch(self, x: Any) -> None:
+        if isinstance(x, list):
+            self._lists.append((x, tuple(x)))
+        elif isinstance(x, dict) or hasattr(x, "__dict__"):
+            held = x if isinstance(x, dict) else vars(x)
+            self._dicts.append((held, tuple(held), tuple(held.values())))
+        else:
+            self._others.append((x, _contents(x)))
+
+    def _class(self, cls: type[Module]) -> Any:
+        """The attributes of a class and of those above, which user code may assign."""
+        for owner in cls.__mro__:
+            if owner not in self._classes and owner is not object and not owner.__module__.startswith("ftrans."):
+                self._classes[owner] = tuple([(name, _static(x)) for name, x in vars(owner).items()])
+                self._dicts.append((vars(owner), tuple(vars(owner)), tuple(vars(owner).values())))
+        return tuple([self._classes[owner] for owner in cls.__mro__ if owner in self._classes])
+
+    def _cell(self, path: str, cell: ArrayCell) -> Any:
+        number = self._seen.get(id(cell))
+        if number is not None:
+            return ("cell", number)
+        self._seen[id(cell)] = len(self._seen)
+        self.cells.append(cell)
+        self.paths.append(path)
+        hooks = tuple(map(_static, cell.hooks)) if isinstance(cell, Parameter) else ()
+        requires_grad = isinstance(cell, Parameter) and cell.requires_grad
+        return CellKey(cell.__class__, *_type_of_held(cell), requires_grad, hooks)
+
+    def is_current(self) -> bool:
+        """Whether the structure is still what it was when this was made."""
+        if self.epoch != epoch.now():
+            return False
+        for x, before in self._lists:
+            if len(x) != len(before) or not all(map(is_, x, before)):
+                return False
+        for x, names, before in self._dicts:
+            if len(x) != len(names) or not all(map(is_, x, names)) or not all(map(is_, x.values(), before)):
+                return False
+        for x, before in self._others:
+            if not all(map(is_, _contents(x), before)):
+                return False
+        return not self._arrays or all([_fingerprint(x) == before for x, before in self._arrays])
+
+    def place(self, path: str) -> int | None:
+        """The place of the cell at a path."""
+        if self._by_path is None:
+            self._by_path = {path: i for i, path in enumerate(self.paths)}
+        return self._by_path.get(path)
+
+
+def _type_of_held(cell: ArrayCell) -> tuple[Any, Any]:
+    """Shape and dtype of what a cell holds.
+
+    In modules that others map functions over, as containers, that may be anything.
+    """
+    array = cell.array
+    if hasattr(array, "shape") and hasattr(array, "dtype"):
+        return tuple(array.shape), np.dtype(array.dtype)
+    return type(array), None
+
+
+def _is_inexact(array: Any) -> bool:
+    return hasattr(array, "dtype") and is_inexact(np.dtype(array.dtype))
+
+
+def without_types(key: Any) -> Any:
+    """A key without the shapes and dtypes of what the cells hold."""
+    if key.__class__ is CellKey:
+        return key._replace(shape=None, dtype=None)
+    if key.__class__ is ModuleKey:
+        return key._replace(parts=without_types(key.parts))
+    return tuple([without_types(part) for part in key]) if key.__class__ is tuple else key
+
+
+_NOT_STRUCTURE = frozenset(("training", "_name", *REMEMBERED))
+
+
+# An array up to this size is compared byte by byte; of a larger one, a checksum is.
+_SMALL_BYTES = 1 << 12
+
+
+def _contents(x: Any) -> tuple[Any, ...]:
+    return tuple([part for _, part in parts_of(x) or ()])
+
+
+def _fingerprint(x: np.ndarray[Any, Any]) -> Any:
+    """The numbers in an array, which is a constant of the forward code, or what tells them from others."""
+    return x.tobytes() if x.nbytes <= _SMALL_BYTES else (checksum(x), id(x))
+
+
+class _Identity:
+    """An object as a key that is equal to itself only."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.x is other.x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+    def __repr__(self) -> str:
+        return repr(self.x)
+
+
+def _static(x: Any) -> Any:
+    """A key for a value that is neither a cell nor a module."""
+    if isinstance(x, np.dtype | type | str | int):
+        return (x.__class__, x)
+    if x.__class__ is float or x.__class__ is complex:
+        return (x.__class__, repr(x))
+    if isinstance(x, np.generic) and x.dtype != object:
+        return (x.__class__, x.dtype, x.tobytes())
+    if x.__class__ is tuple:
+        return (tuple, tuple(map(_static, x)))
+    return _Identity(x)
+
+
+def graph_of(module: Module) -> Graph:
+    """The graph of one module, from its cache if nothing has changed."""
+    graph = known = module.__dict__.get("_graph")
+    if graph is None or not graph.is_current():
+        graph = Graph([("", module)])
+        if known is not None and known.key == graph.key:
+            graph.operations = known.operations
+        object.__setattr__(module, "_graph", graph)
+    return graph
+
+
+@contextmanager
+def exchanging(graph: Graph) -> Iterator[None]:
+    """Within this block the cells of a graph may be filled with other arrays; afterwards they hold what they held."""
+    builder = current_builder()
+    with filling:
+        before = [(cell.array, cell.home) for cell in graph.cells]
+        token = given_modules.set(given_modules.get() | {id(m) for m in graph.modules.values()})
+        for cell in graph.cells:
+            cell.guests += 1
+            cell.home = builder
+        try:
+            yield
+        finally:
+            given_modules.reset(token)
+            for cell, (array, home) in zip(graph.cells, before, strict=True):
+                cell.array = array
+                cell.home = home
+                cell.guests -= 1
+
+
+class Filled:
+    """What was put into cells, to see later which of them have been changed since."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._arrays = [cell.array for cell in graph.cells]
+        # Assigning to elements of a traced value changes what it stands for.
+        self._atoms = [x.atom if x.__class__ is Tracer else None for x in self._arrays]
+
+    def changed(self) -> dict[int, Any]:
+        """What the changed cells hold, by place."""
+        found = {}
+        for i, (cell, array, atom) in enumerate(zip(self.graph.cells, self._arrays, self._atoms, strict=True)):
+            now = cell.array
+            if now is not array or (atom is not None and now.atom is not atom):
+                found[i] = now
+        return found
+
+
+def fitted(graph: Graph, place: int, x: Any, type: ArrayType | None = None) -> Any:
+    """What forward code has put into a cell: a traced value, which must have the type of the cell, or a given one.
+
+    Raises:
+        TypeError: it has another shape or dtype, so that the next call could not be the same.
+    """
+    wanted = type or graph.cells[place].type
+    if tuple(x.shape) == wanted.shape and x.dtype == wanted.dtype:
+        return x
+    if tuple(x.shape) == wanted.shape and np.can_cast(x.dtype, wanted.dtype, "same_kind"):
+        return x.astype(wanted.dtype)
+    raise TypeError(
+        f"forward code has put an array of type {type_of(x)} into {graph.paths[place]}, which is {wanted}; what a "
+        f"cell holds keeps its type: convert it with .astype, or reshape it{at_line(user_line())}"
+    )

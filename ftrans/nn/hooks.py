@@ -1,0 +1,266 @@
+"""What happens around the forward code of a module: hooks, and a `backward` that the module defines itself.
+
+On tensors, the gradients that backward hooks see are those that arrive at two nodes of the graph, before and behind the
+module.  In a trace, a module with backward hooks is one whose `backward` edits what automatic differentiation gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..api.rule_checks import matched
+from ..autograd.context import Context, as_tuple, place_of
+from ..autograd.function import Function
+from ..autograd.hooks import Handle
+from ..core import tree
+from ..core.eager import Eager
+from ..core.source import at_line, user_line
+from ..core.trace import current_builder
+from ..core.types import type_of
+from . import epoch
+
+if TYPE_CHECKING:
+    from .module import Module
+
+_numbers = iter(range(1 << 62))
+
+
+def add_hook(
+    module: Module, kind: str, hook: Callable[..., Any], prepend: bool = False, with_kwargs: bool = False
+) -> Handle:
+    """Add a hook of a kind: "forward_pre", "forward" or "backward"."""
+    if not callable(hook):
+        raise TypeError(f"a hook is a function, not {type(hook).__name__}{at_line(user_line())}")
+    kinds = module.__dict__.get("_hooks")
+    if kinds is None:
+        kinds = {"forward_pre": {}, "forward": {}, "backward": {}}
+        object.__setattr__(module, "_hooks", kinds)
+    hooks, key = kinds[kind], next(_numbers)
+    others = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[key] = (hook, with_kwargs)
+    hooks |= others
+    epoch.bump()
+    return _ModuleHandle(module, hooks, key)
+
+
+class _ModuleHandle(Handle):
+    """Removes a hook of a module."""
+
+    def __init__(self, module: Module, hooks: dict[int, Any], key: int) -> None:
+        super().__init__(hooks, key)
+        self._module = module
+
+    def remove(self) -> None:
+        super().remove()
+        # Without hooks, a module has the structure that it had before the first one.
+        if not any(self._module.__dict__.get("_hooks", {}).values()):
+            self._module.__dict__.pop("_hooks", None)
+        epoch.bump()
+
+
+def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a module that has hooks, or a `backward` of its own."""
+    hooks = module.__dict__.get("_hooks") or {"forward_pre": {}, "forward": {}, "backward": {}}
+    for hook, with_kwargs in list(hooks["forward_pre"].values()):
+        if with_kwargs:
+            new = hook(module, args, kwargs)
+            if new is not None:
+                args, kwargs = _pair(new)
+        else:
+            new = hook(module, args)
+            if new is not None:
+                args = new if isinstance(new, tuple) else (new,)
+    out = _with_backward_hooks(module, args, kwargs) if hooks["backward"] else _forward(module, args, kwargs)
+    for hook, with_kwargs in list(hooks["forward"].values()):
+        new = hook(module, args, kwargs, out) if with_kwargs else hook(module, args, out)
+        if new is not None:
+            out = new
+    return out
+
+
+def _pair(new: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(new, tuple) and len(new) == 2 and isinstance(new[0], tuple) and isinstance(new[1], dict):
+        return new
+    raise TypeError(
+        f"a forward pre-hook with with_kwargs=True returns None or a pair (args, kwargs), not {type(new).__name__}"
+        + at_line(user_line())
+    )
+
+
+def _forward(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not module._overrides_backward:
+        return module.forward(*args, **kwargs)
+    from .backward import call_with_backward
+
+    return call_with_backward(module, args, kwargs)
+
+
+# Backward hooks
+
+
+def _with_backward_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if current_builder() is None:
+        return _on_tensors(module, args, kwargs)
+    from .backward import operation_of
+    from .derived import Rule
+
+    hooks = _backward_hooks(module)
+
+    def rule() -> Rule:
+        return Rule(
+            type(module).__name__,
+            lambda module, ctx, *args, **kwargs: _forward(module, args, kwargs),
+            lambda module, ctx, *grads: _edited_derivative(module, ctx, grads),
+            module.forward,
+            hooks[-1],
+        )
+
+    return operation_of(module, "hooked", rule)(args, kwargs)
+
+
+def _backward_hooks(module: Module) -> list[Callable[..., Any]]:
+    return [hook for hook, _ in module.__dict__["_hooks"]["backward"].values()]
+
+
+def _edited_derivative(module: Module, ctx: Any, grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients of the arguments, after the hooks."""
+    found = ctx.vjp()[0]
+    count = len(ctx.needs_input_grad)
+    found = found if count != 1 else (found,)
+    grad_input = tuple([g if n else None for g, n in zip(found, ctx.needs_input_grad, strict=True)])
+    return _replaced(module, grad_input, grad_output)
+
+
+def _replaced(module: Module, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the hooks make of the gradients of the arguments."""
+    for hook in _backward_hooks(module):
+        new = hook(module, grad_input, grad_output)
+        if new is None:
+            continue
+        given = new if isinstance(new, tuple | list) else (new,)
+        if len(given) != len(grad_input):
+            raise RuntimeError(
+                f"the backward hook{place_of(hook)} of {module.described()} returned {len(given)} gradients in place "
+                f"of {len(grad_input)}; return a tuple with one for each positional argument, None to leave it as it is"
+                + at_line(user_line())
+            )
+        grad_input = tuple([_checked(module, hook, a, b) for a, b in zip(grad_input, given, strict=True)])
+    return grad_input
+
+
+def _checked(module: Module, hook: Callable[..., Any], before: Any, new: Any) -> Any:
+    if new is None or before is None:
+        return before
+    leaves, structure = tree.flatten(before)
+    given, given_structure = tree.flatten(new)
+    if structure != given_structure or [np.shape(x) for x in leaves] != [np.shape(x) for x in given]:
+        raise RuntimeError(
+            f"the backward hook{place_of(hook)} of {module.described()} returned a gradient of shape "
+            f"{[np.shape(x) for x in given]} in place of {[str(type_of(x)) for x in leaves]}; a gradient keeps its "
+            f"shape{at_line(user_line())}"
+        )
+    return new
+
+
+class _Tensors:
+    """The tensors that require a gradient among some values.
+
+    Attributes:
+        chosen: these tensors.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._flat = [tree.flatten(x) for x in values]
+        self._leaves = [x for leaves, _ in self._flat for x in leaves]
+        self._places = [i for i, x in enumerate(self._leaves) if isinstance(x, Eager) and x.is_active()]
+        self.chosen = [self._leaves[i] for i in self._places]
+        # Only what the gradients look like is needed later.
+        self._structures = [structure for _, structure in self._flat]
+
+    def with_others(self, new: Sequence[Any]) -> tuple[Any, ...]:
+        """The values with other tensors in them."""
+        leaves = list(self._leaves)
+        for i, x in zip(self._places, new, strict=True):
+            leaves[i] = x
+        self._leaves, self._flat = [None] * len(leaves), []
+        return self._together(leaves)
+
+    def gradients(self, cts: Sequence[Any]) -> tuple[Any, ...]:
+        """Gradients like the values, None for all else."""
+        leaves: list[Any] = [None] * len(self._leaves)
+        for i, ct in zip(self._places, cts, strict=True):
+            leaves[i] = ct
+        return self._together(leaves)
+
+    def taken(self, gradients: Sequence[Any]) -> list[Any]:
+        """The gradients of the tensors among those of the values."""
+        leaves: list[Any] = []
+        for g, structure in zip(gradients, self._structures, strict=True):
+            leaves += [g] if structure is tree.LEAF else matched(g, structure, "a backward hook", "the argument")
+        return [leaves[i] for i in self._places]
+
+    def _together(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        remaining = iter(leaves)
+        return tuple([tree.unflatten(s, [next(remaining) for _ in range(s.num_leaves)]) for s in self._structures])
+
+
+class _Relay:
+    """What two nodes, before and behind a module, tell each other on the way back."""
+
+    def __init__(self, module: Module, inputs: _Tensors, outputs: _Tensors | None = None) -> None:
+        self.module = module
+        self.inputs = inputs
+        self.outputs = outputs
+        self.grad_output: tuple[Any, ...] = ()
+
+
+def _on_tensors(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    inputs = _Tensors(args)
+    relay = _Relay(module, inputs)
+    if inputs.chosen:
+        args = inputs.with_others(_Before.apply(relay, *inputs.chosen))
+    out = _forward(module, args, kwargs)
+    relay.outputs = outputs = _Tensors(as_tuple(out))
+    if not outputs.chosen:
+        return out
+    found = outputs.with_others(_Behind.apply(relay, *outputs.chosen))
+    return type(out)(found) if out.__class__ in (tuple, list) else found[0]
+
+
+class _Behind(Function):
+    """The results of a module as they are; on the way back it notes what arrives."""
+
+    @staticmethod
+    def forward(ctx: Context, relay: _Relay, *outs: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.relay = relay  # type: ignore[attr-defined]
+        return outs
+
+    @staticmethod
+    def backward(ctx: Context, *cts: Any) -> Any:
+        relay = ctx.relay  # type: ignore[attr-defined]
+        relay.grad_output = relay.outputs.gradients(cts)
+        if not relay.inputs.chosen:
+            _replaced(relay.module, relay.inputs.gradients(()), relay.grad_output)
+        return (None, *cts)
+
+
+class _Before(Function):
+    """The arguments of a module as they are; on the way back the hooks run."""
+
+    @staticmethod
+    def forward(ctx: Context, relay: _Relay, *xs: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.relay = relay  # type: ignore[attr-defined]
+        return xs
+
+    @staticmethod
+    def backward(ctx: Context, *cts: Any) -> Any:
+        relay = ctx.relay  # type: ignore[attr-defined]
+        found = _replaced(relay.module, relay.inputs.gradients(cts), relay.grad_output)
+        return (None, *relay.inputs.taken(found))

@@ -1,0 +1,294 @@
+"""Attention of several heads, and the cache of keys and values with which a sequence is decoded step by step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...autograd import tensor
+from ...core.eager import Eager
+from ...core.source import at_line, user_line
+from .. import functional as F
+from .. import init
+from ..cells import Buffer, RngState
+from ..functional.arguments import concrete, described, shape_of
+from ..module import Module
+from .arguments import empty, expect_last_axis, positive
+from .linear import Linear
+
+
+class KeyValueCache(Module):
+    """The keys and values that an attention layer has seen, so that a new position costs one row instead of all.
+
+    It is a module: pass it to compiled functions beside the model, and it holds the new keys and values afterwards.
+    Shapes do not change from step to step, so that one compiled program serves all of them.
+
+    Args:
+        batch_size: how many sequences are decoded at a time.
+        max_length: the greatest length of a sequence.
+        num_heads: heads of the attention.
+        head_dim: size of each head.
+        dtype: dtype of keys and values.
+
+    Attributes:
+        key: a buffer of shape (batch_size, max_length, num_heads, head_dim), not part of `state_dict()`.
+        value: likewise.
+        length: a buffer, the number of positions so far.
+
+    Example:
+        >>> from ftrans import nn
+        >>> attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        >>> cache = attention.new_cache(batch_size=1, max_length=8)
+        >>> for x in np.ones((3, 1, 1, 4), np.float32):
+        ...     y, _ = attention(x, x, x, cache=cache)
+        >>> int(cache.length)
+        3
+    """
+
+    def __init__(
+        self, batch_size: int, max_length: int, num_heads: int, head_dim: int, dtype: Any = np.float32
+    ) -> None:
+        self.key = Buffer(np.zeros((batch_size, max_length, num_heads, head_dim), dtype), persistent=False)
+        self.value = Buffer(np.zeros((batch_size, max_length, num_heads, head_dim), dtype), persistent=False)
+        self.length = Buffer(np.zeros((), np.int64), persistent=False)
+
+    def reset(self) -> None:
+        """Begin with new sequences."""
+        self.length.value = np.zeros((), np.int64)
+
+    def extend(self, key: Any, value: Any) -> tuple[Any, Any, Any]:
+        """Add keys and values of the next positions.
+
+        Args:
+            key: array of shape (batch_size, L, num_heads, head_dim).
+            value: likewise.
+
+        Returns:
+            `(keys, values, allowed)`: those of all `max_length` places; and booleans (L, max_length), True where a
+            position may look at a place, which are those up to itself.
+
+        Raises:
+            ValueError: there is no room left, or the shape is another one.
+        """
+        batch_size, max_length, *rest = self.key.shape
+        shape = shape_of(key)
+        if len(shape) != 4 or (shape[0], *shape[2:]) != (batch_size, *rest):
+            raise ValueError(
+                f"this cache is for {batch_size} sequences and heads of shape {tuple(rest)}, so it takes keys "
+                f"({batch_size}, L, {rest[0]}, {rest[1]}), not {described(key)}{at_line(user_line())}"
+            )
+        before = self.length.read()
+        self.length = before + shape[1]  # type: ignore[assignment]
+        known = concrete(before)
+        if known is not None and known + shape[1] > max_length:
+            self.length = before  # type: ignore[assignment]
+            raise ValueError(
+                f"this cache has room for max_length={max_length} positions, {int(known)} of which are taken, so "
+                f"{shape[1]} more do not fit; make a longer one, or call reset(){at_line(user_line())}"
+            )
+        positions = before + np.arange(shape[1])
+        keys, values = _put_in(self.key, positions, key), _put_in(self.value, positions, value)
+        return keys, values, np.arange(max_length) <= positions[:, None]
+
+    def extra_repr(self) -> str:
+        batch_size, max_length, num_heads, head_dim = self.key.shape
+        return f"batch_size={batch_size}, max_length={max_length}, num_heads={num_heads}, head_dim={head_dim}"
+
+
+def _put_in(cell: Buffer, positions: Any, rows: Any) -> Any:
+    """Overwrite rows of a buffer; return all of them."""
+    if not isinstance(rows, Eager):
+        cell[:, positions] = rows
+        return cell.read()
+    # The gradient of these rows is known; those of earlier calls are constants.
+    whole: Any = tensor(cell.value)
+    whole[:, positions] = rows
+    cell.value = whole
+    return whole
+
+
+class MultiheadAttention(Module):
+    """Attention of several heads, see `functional.multi_head_attention_forward`.
+
+    Args:
+        embed_dim: size E of queries and results.
+        num_heads: number of heads, which divides E.
+        dropout: the share of weights that is dropped in training.
+        bias: whether the projections have biases.
+        kdim: size of keys; E by default.
+        vdim: size of values; E by default.
+        batch_first: whether arrays are (N, L, E), and not (L, N, E).
+        dtype: dtype of the parameters.
+
+    Attributes:
+        in_proj_weight: the matrices of queries, keys and values one above the other, (3 E, E); None if sizes differ.
+        q_proj_weight: matrix of queries, (E, E), if sizes differ; likewise `k_proj_weight` and `v_proj_weight`.
+        in_proj_bias: vector of shape (3 E,), or None.
+        out_proj: a `Linear` from E to E.
+        rng: the stream of random numbers of dropout; None without.
+
+    Raises:
+        ValueError: `num_heads` does not divide `embed_dim`.
+
+    Example:
+        >>> from ftrans import nn
+        >>> attention = nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+        >>> x = np.ones((3, 5, 8), np.float32)
+        >>> y, weights = attention(x, x, x, is_causal=True)
+        >>> y.shape, weights.shape
+        ((3, 5, 8), (3, 5, 5))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
+        positive(embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads:
+            raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}{at_line(user_line())}")
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        packed = self.kdim == self.vdim == embed_dim
+        self.in_proj_weight = empty((3 * embed_dim, embed_dim), dtype) if packed else None
+        self.q_proj_weight = None if packed else empty((embed_dim, embed_dim), dtype)
+        self.k_proj_weight = None if packed else empty((embed_dim, self.kdim), dtype)
+        self.v_proj_weight = None if packed else empty((embed_dim, self.vdim), dtype)
+        self.in_proj_bias = empty((3 * embed_dim,), dtype) if bias else None
+        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype)
+        self.rng = RngState() if dropout else None
+        self._reset()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values: weights by Glorot and Bengio, biases zero."""
+        self.out_proj.reset_parameters()
+        self._reset()
+
+    def _reset(self) -> None:
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+
+    def new_cache(self, batch_size: int, max_length: int) -> KeyValueCache:
+        """An empty cache for this layer; see `KeyValueCache`."""
+        return KeyValueCache(batch_size, max_length, self.num_heads, self.head_dim, self.out_proj.weight.dtype)
+
+    def forward(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> tuple[Any, Any]:
+        """The values that queries find, and with which weights.
+
+        Args:
+            query: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E) without a batch.
+            key: array of shape (S, N, kdim), or likewise.
+            value: array of shape (S, N, vdim), or likewise.
+            key_padding_mask: of shape (N, S): True for keys that nobody is allowed, or numbers added to scores.
+            need_weights: whether to return the weights as well.
+            attn_mask: of shape (L, S) or (N H, L, S): True where a key is not allowed for a query, or numbers added
+                to scores.
+            average_attn_weights: whether the weights that are returned are the mean over all heads.
+            is_causal: whether query i is allowed the keys up to i only; in addition to the masks.
+            cache: from `new_cache`: the arguments are the next positions, which are allowed all positions so far and
+                those up to themselves; no masks can be given, and no weights are returned.
+
+        Returns:
+            `(output, weights)`; see `functional.multi_head_attention_forward`.
+
+        Raises:
+            ValueError: shapes do not fit; or there is no room left in the cache.  In compiled code, where that cannot
+                be known in advance, the output is NaN then.
+        """
+        for name, x, size in (
+            ("queries", query, self.embed_dim),
+            ("keys", key, self.kdim),
+            ("values", value, self.vdim),
+        ):
+            expect_last_axis(self, x, size, name)
+        if cache is not None:
+            if attn_mask is not None or key_padding_mask is not None:
+                raise ValueError(
+                    "attention with a cache is causal, and takes neither attn_mask nor key_padding_mask"
+                    + at_line(user_line())
+                )
+            return self._with_cache(query, key, value, cache), None
+        drops = self.training and self.dropout > 0
+        return F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            dropout_p=self.dropout if drops else 0.0,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            batch_first=self.batch_first,
+            rng=self.rng.next_key() if drops and self.rng is not None else None,
+        )
+
+    def _with_cache(self, query: Any, key: Any, value: Any, cache: KeyValueCache) -> Any:
+        """The output for the next positions."""
+        shape = shape_of(query)
+        if len(shape) != 3 or shape_of(key)[:2] != shape[:2] or shape_of(value)[:2] != shape[:2]:
+            raise ValueError(
+                "attention with a cache takes queries, keys and values of the next positions, each with an axis of the "
+                f"batch, not {', '.join(map(described, (query, key, value)))}{at_line(user_line())}"
+            )
+        queries, keys, values = (self._heads(x, place) for place, x in enumerate((query, key, value)))
+        keys, values, allowed = cache.extend(keys, values)
+        drops = self.training and self.dropout > 0
+        found = F.scaled_dot_product_attention(
+            np.swapaxes(queries, 1, 2),
+            np.swapaxes(keys, 1, 2),
+            np.swapaxes(values, 1, 2),
+            attn_mask=allowed,
+            dropout_p=self.dropout if drops else 0.0,
+            rng=self.rng.next_key() if drops and self.rng is not None else None,
+        )
+        out = np.transpose(found, (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3))
+        out = self.out_proj(np.reshape(out, (*shape[:2], self.embed_dim)))
+        length = cache.length.read()
+        return out if concrete(length) is not None else np.where(length > cache.key.shape[1], math.nan, out)
+
+    def _heads(self, x: Any, place: int) -> Any:
+        """Queries, keys or values (place 0, 1, 2), of shape (N, L, heads, head_dim)."""
+        rows = slice(place * self.embed_dim, (place + 1) * self.embed_dim)
+        single = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[place]
+        weight = self.in_proj_weight.read()[rows] if self.in_proj_weight is not None else single
+        bias = None if self.in_proj_bias is None else self.in_proj_bias.read()[rows]
+        projected = F.linear(x, weight, bias)
+        heads = np.reshape(projected, (*shape_of(projected)[:2], self.num_heads, self.head_dim))
+        return heads if self.batch_first else np.swapaxes(heads, 0, 1)

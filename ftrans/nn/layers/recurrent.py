@@ -1,0 +1,354 @@
+"""Recurrent layers over whole sequences, and their cells, which make one step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core.source import at_line, user_line
+from .. import functional as F
+from .. import init
+from ..cells import Parameter, RngState
+from ..module import Module
+from .arguments import empty, expect_last_axis, positive
+
+
+def _fill(module: Module, hidden_size: int) -> None:
+    bound = 1 / math.sqrt(hidden_size)
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)
+
+
+class _Recurrent(Module):
+    """Layers of a recurrence, each in one or two directions."""
+
+    # How many gates there are, so many times are weights as high as the hidden state.
+    _gates: ClassVar[int]
+
+    def _set_up(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        dtype: Any,
+    ) -> None:
+        positive(hidden_size=hidden_size, num_layers=num_layers)
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                f"dropout={dropout} of {type(self).__name__} is a probability, which is from 0 to 1"
+                + at_line(user_line())
+            )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        rows = self._gates * hidden_size
+        for layer in range(num_layers):
+            size = hidden_size * (1 + bidirectional) if layer else input_size
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, size), "weight_hh": (rows, hidden_size)}
+            if bias:
+                shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            for ending in self._endings(layer):
+                for name, shape in shapes.items():
+                    setattr(self, name + ending, empty(shape, dtype))
+        self.rng = RngState() if dropout else None
+        self.reset_parameters()
+
+    def _endings(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values: all are uniform up to 1 / sqrt(hidden_size)."""
+        _fill(self, self.hidden_size)
+
+    def _weights(self) -> list[tuple[Parameter, ...]]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.bias else 2]
+        endings = [ending for layer in range(self.num_layers) for ending in self._endings(layer)]
+        return [tuple([getattr(self, name + ending) for name in names]) for ending in endings]
+
+    def _settings(self) -> dict[str, Any]:
+        """Arguments that all recurrences take."""
+        between = None
+        if self.training and self.dropout and self.rng is not None:
+            keys = iter([self.rng.next_key() for _ in range(self.num_layers - 1)])
+
+            def between(x: Any) -> Any:
+                return F.dropout(x, self.dropout, True, rng=next(keys))
+
+        return {"bidirectional": self.bidirectional, "batch_first": self.batch_first, "between": between}
+
+    def extra_repr(self) -> str:
+        shown = [f"{self.input_size}, {self.hidden_size}"]
+        shown += [f"num_layers={self.num_layers}"] if self.num_layers != 1 else []
+        shown += ["bias=False"] if not self.bias else []
+        shown += ["batch_first=True"] if self.batch_first else []
+        shown += [f"dropout={self.dropout}"] if self.dropout else []
+        shown += ["bidirectional=True"] if self.bidirectional else []
+        return ", ".join(shown)
+
+
+class RNN(_Recurrent):
+    """Layers of the recurrence `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`, see `functional.rnn`.
+
+    Args:
+        input_size: size D of inputs.
+        hidden_size: size H of the hidden state.
+        num_layers: how many layers, each on the outputs of the one before.
+        nonlinearity: "tanh" or "relu".
+        bias: whether there are biases.
+        batch_first: whether arrays are (N, T, D), and not (T, N, D).
+        dropout: the share of the outputs of each layer but the last one that is dropped in training.
+        bidirectional: whether each layer runs in both directions.
+        dtype: dtype of the parameters.
+
+    Attributes:
+        weight_ih_l0: matrix of shape (H, D) of layer 0; likewise `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`, those
+            of further layers, and those of the other direction, which end in `_reverse`.
+        rng: the stream of random numbers of dropout; None without.
+
+    Raises:
+        ValueError: a size is not positive, or there is no such nonlinearity.
+
+    Example:
+        >>> from ftrans import nn
+        >>> output, h = nn.RNN(3, 4, num_layers=2)(np.ones((7, 5, 3), np.float32))
+        >>> output.shape, h.shape
+        ((7, 5, 4), (2, 5, 4))
+    """
+
+    _gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
+        self.nonlinearity = _checked(nonlinearity)
+        self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """`(output, h)`: the outputs of the last layer, and the last hidden states of all layers and directions.
+
+        Args:
+            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
+            hx: first hidden states, of shape (layers * directions, N, H); zeros by default.
+        """
+        expect_last_axis(self, input, self.input_size)
+        return F.rnn(input, hx, self._weights(), self.nonlinearity, **self._settings())
+
+
+class LSTM(_Recurrent):
+    """Layers of long short-term memory, see `functional.lstm`.
+
+    Args:
+        input_size: size D of inputs.
+        hidden_size: size H of the hidden state.
+        num_layers: how many layers, each on the outputs of the one before.
+        bias: whether there are biases.
+        batch_first: whether arrays are (N, T, D), and not (T, N, D).
+        dropout: the share of the outputs of each layer but the last one that is dropped in training.
+        bidirectional: whether each layer runs in both directions.
+        dtype: dtype of the parameters.
+
+    Attributes:
+        weight_ih_l0: matrix of shape (4 H, D) of layer 0, of the gates input, forget, cell and output; the other names
+            are those of `RNN`.
+
+    Example:
+        >>> from ftrans import nn
+        >>> output, (h, c) = nn.LSTM(3, 4, bidirectional=True)(np.ones((7, 5, 3), np.float32))
+        >>> output.shape, h.shape, c.shape
+        ((7, 5, 8), (2, 5, 4), (2, 5, 4))
+    """
+
+    _gates = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
+        self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
+        """`(output, (h, c))`: the outputs of the last layer, and the last states of all layers and directions.
+
+        Args:
+            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
+            hx: the pair of first hidden and cell states, each (layers * directions, N, H); zeros by default.
+        """
+        expect_last_axis(self, input, self.input_size)
+        return F.lstm(input, hx, self._weights(), **self._settings())
+
+
+class GRU(_Recurrent):
+    """Layers of gated recurrent units, see `functional.gru`; the arguments are those of `LSTM`.
+
+    Attributes:
+        weight_ih_l0: matrix of shape (3 H, D) of layer 0, of the gates reset, update and new; the other names are
+            those of `RNN`.
+
+    Example:
+        >>> from ftrans import nn
+        >>> output, h = nn.GRU(3, 4, batch_first=True)(np.ones((5, 7, 3), np.float32))
+        >>> output.shape, h.shape
+        ((5, 7, 4), (1, 5, 4))
+    """
+
+    _gates = 3
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
+        self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """`(output, h)`: the outputs of the last layer, and the last hidden states of all layers and directions.
+
+        Args:
+            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
+            hx: first hidden states, of shape (layers * directions, N, H); zeros by default.
+        """
+        expect_last_axis(self, input, self.input_size)
+        return F.gru(input, hx, self._weights(), **self._settings())
+
+
+def _checked(nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise ValueError(f"nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}{at_line(user_line())}")
+    return nonlinearity
+
+
+class _RecurrentCell(Module):
+    """One step of a recurrence."""
+
+    _gates: ClassVar[int]
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = np.float32) -> None:
+        positive(hidden_size=hidden_size)
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = self._gates * hidden_size
+        self.weight_ih = empty((rows, input_size), dtype)
+        self.weight_hh = empty((rows, hidden_size), dtype)
+        self.bias_ih = empty((rows,), dtype) if bias else None
+        self.bias_hh = empty((rows,), dtype) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values: all are uniform up to 1 / sqrt(hidden_size)."""
+        _fill(self, self.hidden_size)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+class RNNCell(_RecurrentCell):
+    """One step of `RNN`.
+
+    Args:
+        input_size: size D of inputs.
+        hidden_size: size H of the hidden state.
+        bias: whether there are biases.
+        nonlinearity: "tanh" or "relu".
+        dtype: dtype of the parameters.
+
+    Attributes:
+        weight_ih: matrix of shape (H, D).
+        weight_hh: matrix of shape (H, H).
+        bias_ih: vector of shape (H,), or None.
+        bias_hh: vector of shape (H,), or None.
+
+    Example:
+        >>> from ftrans import nn
+        >>> nn.RNNCell(3, 4)(np.ones((5, 3), np.float32)).shape
+        (5, 4)
+    """
+
+    _gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        dtype: Any = np.float32,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, dtype)
+        self.nonlinearity = _checked(nonlinearity)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """The next hidden state, from an input (N, D) or (D,) and a hidden state, which is zero by default."""
+        expect_last_axis(self, input, self.input_size)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return F.rnn_cell(input, hx, *weights, nonlinearity=self.nonlinearity)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
+
+class LSTMCell(_RecurrentCell):
+    """One step of `LSTM`, with weights of shapes (4 H, D) and (4 H, H).
+
+    Args:
+        input_size: size D of inputs.
+        hidden_size: size H of the hidden state.
+        bias: whether there are biases.
+        dtype: dtype of the parameters.
+
+    Example:
+        >>> from ftrans import nn
+        >>> h, c = nn.LSTMCell(3, 4)(np.ones((5, 3), np.float32))
+        >>> h.shape, c.shape
+        ((5, 4), (5, 4))
+    """
+
+    _gates = 4
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """The next hidden and cell state, from an input (N, D) or (D,) and the pair of states, zero by default."""
+        expect_last_axis(self, input, self.input_size)
+        return F.lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+
+
+class GRUCell(_RecurrentCell):
+    """One step of `GRU`, with weights of shapes (3 H, D) and (3 H, H); the arguments are those of `LSTMCell`."""
+
+    _gates = 3
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """The next hidden state, from an input (N, D) or (D,) and a hidden state, which is zero by default."""
+        expect_last_axis(self, input, self.input_size)
+        return F.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

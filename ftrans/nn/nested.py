@@ -1,0 +1,94 @@
+"""Nested containers among the attributes and arguments: lists, tuples, dicts, and dataclasses, with what is in them.
+
+Subclasses count, such as named tuples and ordered dicts, and so do the namespaces of Python's `types` and `argparse`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import current_builder
+from ..numpy.promotion import asarray, has_tracer
+from .array_cell import ArrayCell
+
+_NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
+
+
+def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
+    """Names and parts of a container; None for all else."""
+    cls = x.__class__
+    if cls is list or cls is tuple:
+        return enumerate(x)
+    if cls is dict:
+        return x.items()  # type: ignore[no-any-return]
+    if isinstance(x, dict):
+        return x.items()
+    if isinstance(x, list | tuple):
+        return enumerate(x)
+    if isinstance(x, _NAMESPACES):
+        return vars(x).items()
+    if _is_dataclass(cls):
+        return [(name, getattr(x, name)) for name in cls.__dataclass_fields__ if hasattr(x, name)]
+    return None
+
+
+def walk(name: str, x: Any, around: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """What is in nested containers, with names such as `layers.0`; what holds itself is not entered again."""
+    parts = None if id(x) in around else parts_of(x)
+    if parts is None:
+        yield name, x
+    else:
+        for key, part in parts:
+            yield from walk(f"{name}.{key}", part, (*around, id(x)))
+
+
+def is_mutable(x: Any) -> bool:
+    """Whether the parts of a container may be exchanged."""
+    return not isinstance(x, tuple)
+
+
+def rebuilt(x: Any, f: Callable[[Any], Any], always: bool = False) -> Any:
+    """A container of the same kind, with `f` of each part.
+
+    Unless a new one is wanted `always`, it is the container itself if no part changes.
+    """
+    parts = parts_of(x)
+    assert parts is not None
+    old = list(parts)
+    new = [f(part) for _, part in old]
+    if not always and all([a is b for a, (_, b) in zip(new, old, strict=True)]):
+        return x
+    if isinstance(x, tuple):
+        return x._make(new) if hasattr(x, "_make") else x.__class__(new)
+    if x.__class__ is list:
+        return new
+    if x.__class__ is dict:
+        return {name: part for (name, _), part in zip(old, new, strict=True)}
+    made = copy.copy(x)
+    for (name, _), part in zip(old, new, strict=True):
+        if isinstance(x, dict | list):
+            made[name] = part
+        else:
+            object.__setattr__(made, name, part)
+    return made
+
+
+def settled(x: Any) -> Any:
+    """A result of forward code, with what its cells hold now in their places."""
+    if isinstance(x, ArrayCell):
+        return x.value if x.guests else x.read()
+    if x.__class__ is np.ndarray and x.dtype == object:
+        return asarray(x) if current_builder() is not None and has_tracer(x) else x
+    return x if parts_of(x) is None else rebuilt(x, settled)
+
+
+def _is_dataclass(cls: Any) -> bool:
+    # What has a dtype is an array, and what has cells is a module.
+    return dataclasses.is_dataclass(cls) and not hasattr(cls, "dtype") and not hasattr(cls, "named_cells")

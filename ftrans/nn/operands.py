@@ -1,0 +1,122 @@
+"""What a cell can do as an operand: the operators, methods and NumPy functions of what it holds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.cell import Cell
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer, current_builder
+from .inplace import ChangedInPlace
+
+# Attributes of cells that are not there are not those of arrays.
+_SLOTS = ("array", "guests", "home", "name", "owner")
+
+
+class Operand(ChangedInPlace):
+    """The part of a cell that stands for an array in user code."""
+
+    __slots__ = ()
+
+    # NumPy's scalars and arrays leave arithmetic with a cell to the cell.
+    __array_priority__ = 1000
+
+    array: Any
+    check_change: Callable[[], None]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.value, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Cell) for x in kwargs.get("out", ())):
+            raise TypeError(
+                f"np.{ufunc.__name__} cannot write into a cell by out=; assign to its value, cell.value = "
+                f"np.{ufunc.__name__}(...){at_line(user_line())}"
+            )
+        return getattr(ufunc, method)(*(x.read() if isinstance(x, Cell) else x for x in inputs), **_resolved(kwargs))
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*_resolved(args), **_resolved(kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in _SLOTS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.read(), name)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.check_change()
+        array = self.array
+        if array.__class__ is not Tracer and current_builder() is not None:
+            from ..numpy.creation import array as traced_copy
+
+            array = traced_copy(self.read())
+        elif array.__class__ is not Tracer:
+            array = np.array(self.value)
+        array[index] = value.read() if isinstance(value, Cell) else value
+        self.value = array
+
+    def __len__(self) -> int:
+        return len(self.read())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read())
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __index__(self) -> int:
+        return operator.index(self.value)
+
+
+def _resolved(x: Any) -> Any:
+    """Arguments with what cells hold in their place."""
+    if isinstance(x, Cell):
+        return x.read()
+    if x.__class__ in (tuple, list):
+        return x.__class__([_resolved(y) for y in x])
+    if x.__class__ is dict:
+        return {name: _resolved(y) for name, y in x.items()}
+    return x
+
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+
+
+def _install_operators() -> None:
+    """Python's operators, which are those of what the cells hold."""
+
+    def operand(x: Any) -> Any:
+        return x.read() if isinstance(x, Cell) else x
+
+    def binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return (
+            lambda self, other: call(self.read(), operand(other)),
+            lambda self, other: call(operand(other), self.read()),
+        )
+
+    def unary(call: Callable[[Any], Any]) -> Callable[..., Any]:
+        return lambda self: call(self.read())
+
+    for name in _BINARY:
+        function = getattr(operator, name + "_" if name in ("and", "or") else name)
+        forward, reflected = binary(function)
+        setattr(Operand, f"__{name}__", forward)
+        setattr(Operand, f"__r{name}__", reflected)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Operand, f"__{name}__", binary(getattr(operator, name))[0])
+    for name in ("neg", "abs", "invert", "pos"):
+        setattr(Operand, f"__{name}__", unary(getattr(operator, name)))
+    Operand.__getitem__ = lambda self, index: self.read()[operand(index)]  # type: ignore[attr-defined,misc]
+
+
+_install_operators()

@@ -1,0 +1,158 @@
+"""Mixed precision: a scale for the loss, so that gradients in a short format do not underflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import numpy as fnp
+from ..core.source import at_line, user_line
+from .cells import Buffer
+from .module import Module
+
+
+class LossScale(Module):
+    """A factor for the loss that follows the range of its gradients.
+
+    float16 has small exponents, so that small gradients vanish; a loss that is multiplied before it is differentiated
+    has larger ones.  The factor is halved when a gradient overflows, and doubled after a number of steps without
+    (Micikevicius et al., Mixed precision training, 2018).  bfloat16 has the exponents of float32 and needs none.
+
+    Args:
+        initial: the first factor.
+        growth_interval: steps without overflow after which it grows.
+        factor: what it grows and shrinks by.
+
+    Attributes:
+        scale: the factor, a buffer of type f32[].
+
+    Example:
+        >>> import numpy as np, optax
+        >>> from ftrans import nn
+        >>> model, scale = nn.Linear(2, 1), nn.LossScale()
+        >>> optimizer = nn.Optimizer(model, optax.sgd(0.1))
+        >>> @nn.jit
+        ... def step(model, optimizer, scale, x):
+        ...     loss = lambda model, x: (model(x.astype("float16")) ** 2).mean()
+        ...     value, gradients = nn.value_and_grad(loss, dtype="float16", loss_scale=scale)(model, x)
+        ...     scale.step(optimizer, gradients)
+        ...     return value
+        >>> step(model, optimizer, scale, np.ones((4, 2), np.float32)).dtype
+        dtype('float16')
+    """
+
+    def __init__(self, initial: float = 2.0**15, growth_interval: int = 2000, factor: float = 2.0) -> None:
+        if initial <= 0 or factor <= 1 or growth_interval < 1:
+            raise ValueError(
+                f"LossScale takes a positive initial scale, a factor above 1 and a positive interval, not "
+                f"initial={initial}, factor={factor}, growth_interval={growth_interval}{at_line(user_line())}"
+            )
+        self.scale = Buffer(np.asarray(initial, np.float32))
+        self.good_steps = Buffer(np.asarray(0, np.int32))
+        self.growth_interval = growth_interval
+        self.factor = factor
+
+    def step(self, optimizer: Any, gradients: Mapping[str, Any]) -> Any:
+        """`optimizer.step(gradients)` if they are all finite, else nothing; the factor follows.
+
+        Args:
+            optimizer: the `nn.Optimizer`.
+            gradients: what `nn.value_and_grad(..., loss_scale=self)` returned.
+
+        Returns:
+            Whether the step was taken, a boolean array.
+        """
+        finite = all_finite(gradients)
+        cells = {id(c): c for c in (*optimizer.model.parameters(), *optimizer.state.values())}.values()
+        before = [cell.value for cell in cells]
+        optimizer.step(gradients)
+        for cell, old in zip(cells, before, strict=True):
+            if cell.value is not old:
+                cell.value = fnp.where(finite, cell.value, old)
+        steps = self.good_steps.value + 1
+        grows = steps >= self.growth_interval
+        larger = self.scale.value * self.factor
+        grown = fnp.where(grows & fnp.isfinite(larger), larger, self.scale.value)
+        self.scale.value = fnp.where(finite, grown, self.scale.value / self.factor).astype(np.float32)
+        self.good_steps.value = fnp.where(finite & ~grows, steps, 0).astype(np.int32)
+        return finite
+
+    def extra_repr(self) -> str:
+        return f"growth_interval={self.growth_interval}, factor={self.factor}"
+
+
+def all_finite(gradients: Mapping[str, Any]) -> Any:
+    """Whether all numbers in a dictionary of arrays are finite, a boolean array."""
+    found: Any = np.bool_(True)
+    for x in gradients.values():
+        found = found & fnp.all(fnp.isfinite(x))
+    return found
+
+
+def global_norm(gradients: Mapping[str, Any]) -> Any:
+    """The Euclidean norm of all arrays in a dictionary together.
+
+    Args:
+        gradients: arrays by name.
+
+    Returns:
+        A number, in the dtype of the arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.global_norm({"a": np.array([3.0]), "b": np.array([4.0])})
+        np.float64(5.0)
+    """
+    total: Any = 0.0
+    for x in gradients.values():
+        total = total + fnp.sum(fnp.square(fnp.abs(x)))
+    return fnp.sqrt(total)
+
+
+def clip_grad_norm(gradients: Mapping[str, Any], max_norm: float) -> dict[str, Any]:
+    """Gradients scaled down together, so that their norm is at most `max_norm`.
+
+    Args:
+        gradients: arrays by name, as `nn.value_and_grad` returns them.
+        max_norm: the greatest norm.
+
+    Returns:
+        The gradients, in a new dictionary.
+
+    Raises:
+        ValueError: the norm is negative.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.clip_grad_norm({"a": np.array([3.0]), "b": np.array([4.0])}, 1.0)["a"].round(12)
+        array([0.6])
+    """
+    if max_norm < 0:
+        raise ValueError(f"max_norm is a norm, which is not negative, not {max_norm}{at_line(user_line())}")
+    norm = global_norm(gradients)
+    factor = fnp.minimum(max_norm / fnp.maximum(norm, 1e-30), 1.0)
+    return {name: (x * factor).astype(x.dtype) for name, x in gradients.items()}
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float) -> float:
+    """Scale down the gradients that `backward` has left in parameters, so that their norm is at most `max_norm`.
+
+    Args:
+        parameters: a module, or parameters.
+        max_norm: the greatest norm.
+
+    Returns:
+        The norm before.
+    """
+    given = list(parameters.parameters() if isinstance(parameters, Module) else parameters)
+    gradients = {str(i): p.grad.numpy() for i, p in enumerate(given) if p.grad is not None}
+    norm = float(global_norm(gradients)) if gradients else 0.0
+    clipped = clip_grad_norm(gradients, max_norm)
+    for i, p in enumerate(given):
+        if p.grad is not None:
+            p.grad = clipped[str(i)]
+    return norm

@@ -1,0 +1,47 @@
+"""Modules as nested containers: what `jax.tree_util` and the transformations of `ftrans` see of them.
+
+The arrays of the cells are the leaves, and the structure of the module is the rest.  A module that is put together
+again is a new one: whoever takes modules as containers changes nothing in the old.  To derivatives, only parameters
+that require a gradient are leaves; where a gradient is such a module, its other cells hold zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..core import tree
+
+
+def register(cls: type[Any]) -> None:
+    """Make a class of modules known as a container."""
+    import jax
+    import optree
+
+    def flatten(module: Any) -> tuple[list[Any], Any]:
+        from .graph import graph_of
+        from .state import structure_of
+
+        graph = graph_of(module)
+        leaves = [cell.array for cell in graph.cells]
+        if tree.takes_targets():
+            trained = set(graph.trained)
+            leaves = [x if i in trained else tree.Fixed(x) for i, x in enumerate(leaves)]
+        return leaves, structure_of(module)
+
+    def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
+        return structure.build(leaves)
+
+    def with_paths(module: Any) -> tuple[Any, Any, tuple[str, ...]]:
+        leaves, structure = flatten(module)
+        return leaves, structure, structure.paths
+
+    def with_keys(module: Any) -> tuple[Any, Any]:
+        leaves, structure = flatten(module)
+        keys = map(jax.tree_util.GetAttrKey, structure.paths)
+        return list(zip(keys, leaves, strict=True)), structure
+
+    optree.register_pytree_node(
+        cls, with_paths, unflatten, path_entry_type=optree.GetAttrEntry, namespace=tree.NAMESPACE
+    )
+    jax.tree_util.register_pytree_with_keys(cls, with_keys, unflatten, flatten)

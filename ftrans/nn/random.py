@@ -1,0 +1,455 @@
+"""Random numbers as functions of a key.
+
+A key is an array of type u32[2], of NumPy or traced.  The same key gives the same numbers, eager, compiled and in each
+lane of `vmap`; so a key is used once, and `split` and `fold_in` make further ones.  Nothing is remembered between
+calls.
+
+Samples have no derivative by themselves: `mean + std * normal(key, shape)` has one, with respect to `mean` and `std`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..api.call import record_or_run
+from ..core.eager import Eager
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer, current_builder
+from ..core.types import Shape, is_inexact
+from ..numpy.promotion import asarray, cast
+from ..ops import shapes
+from ..ops.elementwise import erf, erf_inv
+from ..ops.random_bits import encrypted
+from ..ops.random_bits import random_bits as random_bits_primitive
+from .functional.arguments import apply_elementwise, described, shape_of
+from .functional.entry import functional
+from .init import generator
+
+_U32 = np.dtype(np.uint32)
+_MASK = 0xFFFFFFFF
+# Counters that end with 0 make numbers, those that end with this make keys: no key is among another key's numbers.
+_FOLDS = 1
+_ROOT_2 = math.sqrt(2)
+
+
+# Keys
+
+
+@functional
+def key(seed: Any) -> Any:
+    """The key of a seed.
+
+    Args:
+        seed: an integer of up to 64 bits, which may be traced.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it has more than 64 bits.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.key(7)
+        array([0, 7], dtype=uint32)
+    """
+    if isinstance(seed, Tracer) and seed.shape == () and seed.dtype.kind in "iu":
+        wide = cast(seed, np.dtype(np.uint64))
+        return np.stack([wide >> 32, wide & _MASK]).astype(np.uint32)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"a seed is an integer, not {described(seed)}{at_line(user_line())}") from None
+    if not -(1 << 63) <= number < 1 << 64:
+        raise ValueError(f"a seed has up to 64 bits; {number} has more{at_line(user_line())}")
+    return np.array([number >> 32 & _MASK, number & _MASK], np.uint32)
+
+
+@functional
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key, from a key and an integer; different integers give different keys.
+
+    Args:
+        key: u32[2].
+        data: an integer, which may be traced; its lowest 32 bits count.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> key = random.key(0)
+        >>> bool((random.fold_in(key, 1) == random.fold_in(key, 2)).all())
+        False
+    """
+    key = _checked(key, "fold_in")
+    if shape_of(data) != () or getattr(data, "dtype", np.dtype(type(data))).kind not in "biu":
+        raise TypeError(f"fold_in takes one integer beside the key, not {described(data)}{at_line(user_line())}")
+    if not isinstance(data, Tracer):
+        low = operator.index(data) & _MASK
+        if current_builder() is None and isinstance(key, np.ndarray):
+            k0, k1 = key.tolist()
+            return np.array(encrypted(k0, k1, low, _FOLDS), np.uint32)
+        data = np.uint32(low)
+
+    def record(xs: list[Tracer]) -> list[Tracer]:
+        key, low = xs
+        low = shapes.reshape(cast(low, _U32), shape=(1,))
+        counter = shapes.concatenate(low, shapes.full((1,), _FOLDS, _U32), axis=0)
+        return [random_bits_primitive(key, counter, shape=(2,))]
+
+    return record_or_run("fold_in", record, [key, data])[0]
+
+
+def split(key: Any, num: int = 2) -> Any:
+    """New keys, an array of type u32[num,2].
+
+    Args:
+        key: u32[2].
+        num: how many.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> first, second = random.split(random.key(0))
+        >>> first.shape
+        (2,)
+    """
+    return bits(key, (num, 2))
+
+
+def stream(seed: int | None = None) -> np.ndarray[Any, Any]:
+    """The beginning of a stream of keys, for `advance`: an array u32[3], of a key and a counter.
+
+    Args:
+        seed: an integer; by default one that `nn.manual_seed` determines.
+    """
+    start = generator().integers(0, 1 << 32, 2, dtype=np.uint32) if seed is None else key(seed)
+    return np.append(start, np.uint32(0))
+
+
+@functional
+def advance(state: Any) -> tuple[Any, Any]:
+    """The next key of a stream, and the stream behind it.  A stream has 2**32 keys.
+
+    Args:
+        state: u32[3], of a key and a counter, as `stream` begins it.
+
+    Returns:
+        The key, u32[2], and the new state.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> state = random.stream(0)
+        >>> key, state = random.advance(state)
+        >>> state
+        array([0, 0, 1], dtype=uint32)
+    """
+    if isinstance(state, np.ndarray) and current_builder() is None:
+        k0, k1, count = state.tolist()
+        new = np.array([k0, k1, count + 1 & _MASK], np.uint32)
+        return np.array(encrypted(k0, k1, count, _FOLDS), np.uint32), new
+    return fold_in(state[:2], state[2]), state + np.array([0, 0, 1], np.uint32)
+
+
+def key_of(rng: Any, what: str) -> Any:
+    """The key that a random function was given, or the next one of a stream.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if hasattr(rng, "next_key"):
+        return rng.next_key()
+    if rng is None:
+        raise TypeError(
+            f"{what} needs rng, which its random numbers come from: a key such as nn.random.key(0), or the nn.RngState "
+            f"of a module, which gives a new key at each call{at_line(user_line())}"
+        )
+    return _checked(rng, what)
+
+
+def _checked(key: Any, what: str) -> Any:
+    """A key, if it is one.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if getattr(key, "dtype", None) == _U32 and tuple(key.shape) == (2,) and not isinstance(key, Eager):
+        return key
+    raise TypeError(
+        f"{what} takes a key, an array of type u32[2], not {described(key)}; nn.random.key(0) makes one, "
+        f"nn.random.split and nn.random.fold_in make several of one{at_line(user_line())}"
+    )
+
+
+def _shape(shape: Any) -> Shape:
+    try:
+        sizes = (operator.index(shape),) if isinstance(shape, int | np.integer) else tuple(map(operator.index, shape))
+    except TypeError:
+        raise TypeError(f"a shape is an integer or a tuple of integers, not {shape!r}{at_line(user_line())}") from None
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"a shape has no negative sizes, as {shape!r} has{at_line(user_line())}")
+    return sizes
+
+
+def _checked_dtype(dtype: Any, what: str) -> np.dtype[Any]:
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise TypeError(f"{what} makes float32 or float64, not {dtype}; convert them by .astype{at_line(user_line())}")
+    return dtype
+
+
+# Uniform numbers
+
+
+@functional
+def bits(key: Any, shape: int | Sequence[int] = ()) -> Any:
+    """Random bits, uint32.
+
+    Args:
+        key: u32[2].
+        shape: shape of the result.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.bits(random.key(0), 2)
+        array([1797259609, 2579123966], dtype=uint32)
+    """
+    key, shape = _checked(key, "bits"), _shape(shape)
+    if isinstance(key, np.ndarray) and current_builder() is None:
+        return random_bits_primitive.numpy(key, np.zeros(2, np.uint32), shape=shape)
+
+    def record(xs: list[Tracer]) -> list[Tracer]:
+        return [random_bits_primitive(xs[0], shapes.full((2,), 0, _U32), shape=shape)]
+
+    return record_or_run("random_bits", record, [key])[0]
+
+
+def _unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """Numbers in [0, 1), multiples of the spacing of floating-point numbers below 1."""
+    if dtype == np.float32:
+        # A signed integer becomes a floating-point number by one instruction, an unsigned one by several.
+        return (bits(key, shape) >> 8).astype(np.int32).astype(np.float32) * 2.0**-24
+    words = bits(key, (2, *shape))
+    return ((words[0] >> 5).astype(np.float64) * 2.0**26 + (words[1] >> 6).astype(np.float64)) * 2.0**-53
+
+
+def _open_unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+    """Numbers in (0, 1), which are as far from 1 as from 0: halves between multiples of a power of 2."""
+    if dtype == np.float32:
+        return ((bits(key, shape) >> 9).astype(np.int32).astype(np.float32) + 0.5) * 2.0**-23
+    words = bits(key, (2, *shape))
+    return ((words[0] >> 6).astype(np.float64) * 2.0**26 + (words[1] >> 6).astype(np.float64) + 0.5) * 2.0**-52
+
+
+@functional
+def uniform(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32, low: Any = 0.0, high: Any = 1.0) -> Any:
+    """Numbers from `low` up to and without `high` (which rounding may reach), each as likely as the others.
+
+    Args:
+        key: u32[2].
+        shape: shape of the result.
+        dtype: float32 or float64.
+        low: the lower bound; a number or an array that broadcasts.
+        high: the upper bound.
+
+    Raises:
+        TypeError: the dtype is another one.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.uniform(random.key(0), (2,), low=-1.0).round(4)
+        array([-0.1631,  0.201 ], dtype=float32)
+    """
+    unit = _unit(key, _shape(shape), _checked_dtype(dtype, "uniform"))
+    if isinstance(low, float | int) and isinstance(high, float | int) and (low, high) == (0, 1):
+        return unit
+    return low + (high - low) * unit
+
+
+@functional
+def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) -> Any:
+    """Booleans that are True with probability `p`, up to 2**-24: where `uniform(key, shape)` is below `p`.
+
+    Args:
+        key: u32[2].
+        p: probability; a number or an array that broadcasts.
+        shape: shape of the result; by default that of `p`.
+
+    Raises:
+        ValueError: `p` is a number outside of [0, 1].
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.bernoulli(random.key(0), 0.5, (4,))
+        array([ True,  True, False, False])
+    """
+    shape = shape_of(p) if shape is None else _shape(shape)
+    if not isinstance(p, float | int):
+        return _unit(key, shape, np.dtype(np.float32)) < p
+    if not 0 <= p <= 1:
+        raise ValueError(f"p={p} of bernoulli is no probability, which is from 0 to 1{at_line(user_line())}")
+    return bits(key, shape) >> 8 < math.ceil(p * (1 << 24))
+
+
+@functional
+def integers(key: Any, low: Any, high: Any, shape: int | Sequence[int] = (), dtype: Any = np.int64) -> Any:
+    """Integers from `low` up to and without `high`, each equally likely, up to a difference of (high - low) / 2**64.
+
+    Args:
+        key: u32[2].
+        low: the least integer; a number or an array that broadcasts.
+        high: one more than the greatest integer.
+        shape: shape of the result.
+        dtype: an integer dtype.
+
+    Raises:
+        TypeError: bounds or dtype are no integers.
+        ValueError: there is no integer between two bounds that are numbers.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.integers(random.key(0), 1, 7, (4,))
+        array([1, 1, 6, 5])
+    """
+    dtype = np.dtype(dtype)
+    for what, x in (("dtype", dtype), ("low", low), ("high", high)):
+        kind = x.kind if x is dtype else getattr(x, "dtype", np.dtype(type(x))).kind
+        if kind not in "iu":
+            raise TypeError(f"{what} of integers must be of integers, not {described(x)}{at_line(user_line())}")
+    if isinstance(low, int) and isinstance(high, int) and low >= high:
+        raise ValueError(f"there is no integer from low={low} up to and without high={high}{at_line(user_line())}")
+    words = bits(key, (2, *_shape(shape))).astype(np.uint64)
+    low, high = _as_int64(low), _as_int64(high)
+    span = (high - low).astype(np.uint64)
+    return (((words[0] << 32 | words[1]) % span).astype(np.int64) + low).astype(dtype)
+
+
+def _as_int64(x: Any) -> Any:
+    return cast(x, np.dtype(np.int64)) if isinstance(x, Tracer) else np.asarray(x, np.int64)
+
+
+@functional
+def permutation(key: Any, n: int) -> Any:
+    """The integers from 0 to `n - 1`, int64, in random order.
+
+    Args:
+        key: u32[2].
+        n: how many.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.permutation(random.key(0), 5)
+        array([1, 2, 0, 4, 3])
+    """
+    words = bits(key, (2, *_shape(n))).astype(np.uint64)
+    return np.argsort(words[0] << 32 | words[1], kind="stable")
+
+
+# Other distributions
+
+
+@functional
+def normal(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
+    """Normal numbers of mean 0 and variance 1, by the inverse of their distribution function.
+
+    The greatest is 5.3 in float32, and 8.1 in float64.
+
+    Args:
+        key: u32[2].
+        shape: shape of the result.
+        dtype: float32 or float64.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.normal(random.key(0), (2,)).round(4)
+        array([-0.2058,  0.2546], dtype=float32)
+    """
+    unit = _open_unit(key, _shape(shape), _checked_dtype(dtype, "normal"))
+    return apply_elementwise(erf_inv, unit * 2.0 - 1.0) * _ROOT_2
+
+
+@functional
+def truncated_normal(
+    key: Any, lower: Any = -2.0, upper: Any = 2.0, shape: int | Sequence[int] = (), dtype: Any = np.float32
+) -> Any:
+    """Normal numbers of mean 0 and variance 1 that lie between two bounds.
+
+    Bounds that are both beyond 3 (float32) or 6 (float64) on one side leave few digits.
+
+    Args:
+        key: u32[2].
+        lower: the lower bound; a number or an array that broadcasts.
+        upper: the upper bound.
+        shape: shape of the result.
+        dtype: float32 or float64.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> x = random.truncated_normal(random.key(0), -1.0, 1.0, (1000,))
+        >>> bool((abs(x) <= 1).all())
+        True
+    """
+    unit = _open_unit(key, _shape(shape), _checked_dtype(dtype, "truncated_normal"))
+    low, high = (_erf(bound) for bound in (lower, upper))
+    x = apply_elementwise(erf_inv, low + (high - low) * unit) * _ROOT_2
+    return np.clip(x, lower, upper)
+
+
+def _erf(bound: Any) -> Any:
+    """The error function of a bound over the root of 2."""
+    return math.erf(bound / _ROOT_2) if isinstance(bound, float | int) else apply_elementwise(erf, bound / _ROOT_2)
+
+
+@functional
+def exponential(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
+    """Exponential numbers of mean 1.
+
+    Args:
+        key: u32[2].
+        shape: shape of the result.
+        dtype: float32 or float64.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.exponential(random.key(0), (2,)).round(4)
+        array([0.8712, 0.51  ], dtype=float32)
+    """
+    return -np.log(_open_unit(key, _shape(shape), _checked_dtype(dtype, "exponential")))
+
+
+@functional
+def gumbel(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
+    """Numbers of the standard Gumbel distribution, that of a greatest value: `-log` of exponential ones.
+
+    Args:
+        key: u32[2].
+        shape: shape of the result.
+        dtype: float32 or float64.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.gumbel(random.key(0), (2,)).round(4)
+        array([0.1379, 0.6734], dtype=float32)
+    """
+    return -np.log(-np.log(_open_unit(key, _shape(shape), _checked_dtype(dtype, "gumbel"))))
+
+
+@functional
+def categorical(key: Any, logits: Any, axis: int = -1) -> Any:
+    """Indices along an axis, int64, chosen with probabilities `softmax(logits)`, by the greatest of logit plus noise.
+
+    Args:
+        key: u32[2].
+        logits: logarithms of probabilities, up to a constant; -inf for what is never chosen.
+        axis: the axis of the choices, which the result drops.
+
+    Example:
+        >>> from ftrans.nn import random
+        >>> random.categorical(random.key(0), np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
+        array([0, 1])
+    """
+    x = asarray(logits) if current_builder() is not None else logits if hasattr(logits, "dtype") else np.asarray(logits)
+    if not is_inexact(x.dtype):
+        x = x.astype(np.float32)
+    dtype = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
+    return np.argmax(x + gumbel(key, x.shape, dtype), axis)

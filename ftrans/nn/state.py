@@ -1,0 +1,255 @@
+"""State: the arrays of a module by path, taken out, put in, and passed from function to function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core.cell import Cell
+from ..core.eager import Eager
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..xla import is_jax
+from .array_cell import ArrayCell, deleted_error
+from .cells import RngState
+from .contents import REMEMBERED, LoadResult, all_paths, is_saved
+from .graph import Filled, Graph, exchanging, graph_of, without_types
+from .module import Module
+from .nested import parts_of, rebuilt, settled
+
+M = TypeVar("M", bound=Module)
+
+
+def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
+    """Overwrite the cells of a module; see `Module.load_state_dict`."""
+    cells = {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
+    # Another cell under a second path is the same array, which one path is enough for.
+    given_cells = {id(cells[path]) for path in state_dict if path in cells}
+    missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
+    unexpected = [path for path in state_dict if path not in cells]
+    arrays = {path: _as_numpy(x) for path, x in state_dict.items() if path in cells}
+    wrong = [
+        f"{path}: the module has {cells[path].type}, given was an array of shape {x.shape}"
+        for path, x in arrays.items()
+        if tuple(x.shape) != cells[path].shape
+    ]
+    problems = [
+        *([f"missing: {', '.join(missing)}"] if strict and missing else []),
+        *([f"unexpected: {', '.join(unexpected)}"] if strict and unexpected else []),
+        *wrong,
+    ]
+    if problems:
+        hint = "; strict=False leaves out what does not match" if strict and (missing or unexpected) else ""
+        raise ValueError(
+            f"load_state_dict of {type(module).__name__} was given what does not fit{hint}:"
+            + "".join(f"\n  {problem}" for problem in problems)
+            + at_line(user_line())
+        )
+    for path, x in arrays.items():
+        cells[path].value = np.array(x, cells[path].dtype)
+    return LoadResult(missing, unexpected)
+
+
+def _as_numpy(x: Any) -> np.ndarray[Any, Any]:
+    if isinstance(x, Eager):
+        return np.asarray(x.concrete())
+    if isinstance(x, Cell):
+        return np.asarray(x)
+    # Tensors of other libraries give their array only when cut off from their graph.
+    return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") and hasattr(x, "cpu") else x)
+
+
+def state_of(module: Module) -> dict[str, Any]:
+    """All cells of a module: parameters, buffers and streams of random numbers.
+
+    Args:
+        module: the module.
+
+    Returns:
+        What each cell holds, by path: NumPy arrays, in a transformation traced values.  Tied cells appear once.
+
+    Example:
+        >>> from ftrans import nn
+        >>> sorted(nn.state_of(nn.Linear(2, 3)))
+        ['bias', 'weight']
+    """
+    graph = graph_of(module)
+    return {path: cell.value for path, cell in zip(graph.paths, graph.cells, strict=True)}
+
+
+def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    """Call a module with other arrays in its cells, and leave it as it was.
+
+    Args:
+        model: the module.
+        state: arrays by path, for all cells or some of them; `state_of(model)` gives all.
+        args: arguments of the module.
+        kwargs: its keyword arguments.
+
+    Returns:
+        `(out, new_state)`: the result, and `state` with what the forward code has changed in it, such as running means
+        and streams of random numbers.
+
+    Raises:
+        KeyError: a path in `state` does not exist.
+        ValueError: an array does not have the shape of its cell.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans import nn
+        >>> model = nn.Linear(2, 1)
+        >>> state = {"weight": np.ones((1, 2)), "bias": np.zeros(1)}
+        >>> ft.grad(lambda s: nn.functional_call(model, s, np.array([3.0, 4.0]))[0].sum())(state)["weight"]
+        array([[3., 4.]])
+    """
+    return call_with_state(graph_of(model), model, state, args, kwargs)
+
+
+def call_with_state(
+    graph: Graph, f: Any, state: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The result of `f`, called with `state` in the cells of the graph, and the state afterwards."""
+    places = {path: _place(graph, path) for path in state}
+    with exchanging(graph):
+        for path, place in places.items():
+            graph.cells[place].array = fitting(path, graph.cells[place], state[path])
+        filled = Filled(graph)
+        out = settled(f(*args, **kwargs))
+        changed = filled.changed()
+    return out, {**state, **{graph.paths[i]: x for i, x in changed.items()}}
+
+
+def _place(graph: Graph, path: str) -> int:
+    place = graph.place(path)
+    if place is None:
+        raise KeyError(f"the module has nothing at {path!r}; it has {', '.join(graph.paths)}{at_line(user_line())}")
+    return place
+
+
+def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
+    """An array that is to be put into a cell, checked against its shape."""
+    if isinstance(x, Cell):
+        x = x.read()
+    if is_jax(x) and not isinstance(x, Tracer) and getattr(x, "is_deleted", lambda: False)():
+        raise deleted_error(path)
+    array = x if hasattr(x, "dtype") else np.asarray(x)
+    if tuple(array.shape) != cell.shape:
+        raise ValueError(
+            f"{path} is {cell.type}, which an array of shape {tuple(array.shape)} does not fit" + at_line(user_line())
+        )
+    return array
+
+
+class Structure:
+    """A module without its arrays: classes, attributes, and which cells are one.
+
+    Two of them are equal if the forward code of their modules is the same.
+    """
+
+    def __init__(self, module: Module) -> None:
+        graph = graph_of(module)
+        self.key = without_types(graph.key)
+        self.paths = tuple(graph.paths)
+        made: dict[int, Any] = {}
+        self._skeleton = _with_cells_of_its_own(module, made)
+        self._cells = [made[id(cell)] for cell in graph.cells]
+        for cell in self._cells:
+            # Arrays are put in when a module is made of this.
+            cell.array = None
+
+    def build(self, arrays: Any) -> Any:
+        """A new module with these arrays in its cells, in the order of `paths`."""
+        made: dict[int, Any] = {}
+        module = _with_cells_of_its_own(self._skeleton, made)
+        for cell, array in zip(self._cells, arrays, strict=True):
+            made[id(cell)].array = array
+        return module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Structure({self._skeleton!r})"
+
+
+def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
+    """A copy of a module with new cells, which hold the same arrays; equal parts stay equal."""
+    if id(x) in made:
+        return made[id(x)]
+    if isinstance(x, ArrayCell):
+        new: Any = x.twin()
+    elif isinstance(x, Module):
+        # No graph has met the new module yet, so the epoch stays.
+        new = made[id(x)] = x.__class__.__new__(x.__class__)
+        for name, value in x.__dict__.items():
+            if name not in REMEMBERED:
+                new.__dict__[name] = part = _with_cells_of_its_own(value, made)
+                new._adopt(name, part)
+    elif parts_of(x) is not None:
+        new = rebuilt(x, lambda part: _with_cells_of_its_own(part, made), always=True)
+    else:
+        return x
+    made[id(x)] = new
+    return new
+
+
+def structure_of(module: Module) -> Structure:
+    """The structure of a module, made once as long as it does not change."""
+    graph = graph_of(module)
+    if graph.structure is None:
+        graph.structure = Structure(module)
+    return graph.structure
+
+
+def copy_with_cells_of_its_own(module: Module) -> Any:
+    """A copy of a module whose cells are to be filled: they hold what takes no memory."""
+    copy = _with_cells_of_its_own(module, {})
+    for cell in graph_of(copy).cells:
+        cell.array = np.broadcast_to(np.zeros((), cell.dtype), cell.shape)
+    return copy
+
+
+def split(model: Module) -> tuple[Structure, dict[str, Any]]:
+    """A module as its structure and its state.
+
+    Args:
+        model: the module.
+
+    Returns:
+        `(structure, state)`: what `merge` takes.  The structure is hashable; the state is `state_of(model)`.
+
+    Example:
+        >>> from ftrans import nn
+        >>> structure, state = nn.split(nn.Linear(2, 3))
+        >>> nn.merge(structure, state)
+        Linear(in_features=2, out_features=3, bias=True)
+    """
+    return structure_of(model), state_of(model)
+
+
+def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
+    """A new module of a structure and a state.
+
+    Args:
+        structure: from `split`.
+        state: arrays by path, one for each cell.
+
+    Returns:
+        The module.
+
+    Raises:
+        KeyError: paths are missing or unexpected.
+    """
+    if set(state) != set(structure.paths):
+        missing = [p for p in structure.paths if p not in state]
+        unexpected = [p for p in state if p not in structure.paths]
+        raise KeyError(
+            f"merge needs exactly the paths of the structure; missing: {', '.join(missing) or 'none'}; "
+            f"unexpected: {', '.join(unexpected) or 'none'}{at_line(user_line())}"
+        )
+    return structure.build([state[path] for path in structure.paths])

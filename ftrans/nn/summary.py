@@ -1,0 +1,239 @@
+"""nn.summary: what the modules of a model are given and compute, read from one abstract trace of its forward code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..api.call import trace_flat, type_name
+from ..core import tree
+from ..core.costs import flops, program_flops
+from ..core.program import Program
+from ..core.source import at_line, user_line
+from ..core.trace import NoWitness, Tracer, current_builder
+from ..core.types import ArrayType, type_of
+from ..debug import report
+from ..transforms.differentiate import pullback, slim
+from .cells import Parameter
+from .graph import exchanging, graph_of
+from .module import Module, capturing
+
+
+@dataclass
+class ModuleSummary:
+    """One module of a model.
+
+    Attributes:
+        path: where it is; empty for the model itself.
+        kind: name of its class.
+        depth: how many modules it is inside of.
+        outputs: types of the arrays that its first call returned; None if it was not called.
+        calls: how often it was called.
+        parameters: numbers in its parameters and in those of the modules inside, each counted once.
+        trained: those of them with `requires_grad`.
+        parameter_bytes: bytes of its parameters.
+        flops: floating-point operations of all its calls.  Of layers that run in one loop (`nn.scan`), the first has
+            those of one step, and what it is inside of has those of all.
+        activation_bytes: bytes of the arrays that its calls returned.
+    """
+
+    path: str
+    kind: str
+    depth: int
+    outputs: list[ArrayType] | None = None
+    calls: int = 0
+    parameters: int = 0
+    trained: int = 0
+    parameter_bytes: int = 0
+    flops: float = 0.0
+    activation_bytes: int = 0
+
+
+@dataclass(repr=False)
+class Summary:
+    """What a model is made of, and what a call of it costs.  Printing it shows a table.
+
+    Attributes:
+        modules: the modules, down to the depth that was asked for.
+        total: the model itself; parameters that are tied count once.
+        activation_bytes: bytes of what the innermost modules return.
+        buffer_bytes: bytes of buffers and of streams of random numbers.
+    """
+
+    modules: list[ModuleSummary]
+    total: ModuleSummary
+    activation_bytes: int
+    buffer_bytes: int
+    _program: Program = field(repr=False)
+    _trained: tuple[bool, ...] = field(repr=False)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of what a gradient with respect to the parameters keeps for its way back, besides the model's own."""
+        parts = slim(pullback(self._program, self._trained))
+        kept = parts.values.outputs[len(self._program.outputs) :]
+        return sum(x.type.nbytes for x in dict.fromkeys(kept) if x not in parts.values.inputs)
+
+    def __getitem__(self, path: str) -> ModuleSummary:
+        """The row of a module."""
+        for row in self.modules:
+            if row.path == path:
+                return row
+        raise KeyError(
+            f"the summary has no module {path!r}; it has {', '.join(r.path for r in self.modules if r.path)}"
+        )
+
+    def __repr__(self) -> str:
+        return report.text_table(*self._table())
+
+    def _repr_html_(self) -> str:
+        return report.html_table(*self._table())
+
+    def _table(self) -> tuple[Any, Any, Any, Any]:
+        rows = {id(m): report.Row(_label(m)) for m in self.modules}
+        of_row = {id(rows[id(m)]): m for m in self.modules}
+        columns: list[report.Column] = [
+            ("output", lambda r: _shapes(of_row[id(r)])),
+            ("parameters", lambda r: f"{of_row[id(r)].parameters:,}"),
+            ("trained", lambda r: f"{of_row[id(r)].trained:,}"),
+            ("FLOPs", lambda r: report.amount(of_row[id(r)].flops)),
+            ("parameter bytes", lambda r: report.amount(of_row[id(r)].parameter_bytes, "B")),
+            ("output bytes", lambda r: report.amount(of_row[id(r)].activation_bytes, "B")),
+        ]
+        total = self.total
+        notes = [
+            f"parameters: {total.parameters:,}, of which {total.trained:,} are trained",
+            f"bytes: {report.amount(total.parameter_bytes, 'B')} of parameters, "
+            f"{report.amount(self.buffer_bytes, 'B')} of buffers, "
+            f"{report.amount(self.activation_bytes, 'B')} of what the innermost modules return",
+            f"one call: {report.amount(total.flops)} FLOPs",
+        ]
+        return "module", columns, list(rows.values()), notes
+
+
+def _label(m: ModuleSummary) -> str:
+    name = f"{m.path.rsplit('.', 1)[-1]}: {m.kind}" if m.path else m.kind
+    return "  " * m.depth + name + (f" (x{m.calls})" if m.calls > 1 else "")
+
+
+def _shapes(m: ModuleSummary) -> str:
+    return "" if m.outputs is None else ", ".join(map(str, m.outputs)) or "none"
+
+
+def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any) -> Summary:
+    """A table of the modules of a model: results, parameters, operations and bytes.
+
+    The forward code is traced, and computes nothing; buffers and streams of random numbers stay as they are.
+
+    Args:
+        model: the model.
+        inputs: arguments of the model: arrays, or anything with a shape and a dtype in place of an array.
+        depth: how many levels of modules are shown; all by default.
+        kwargs: keyword arguments of the model.
+
+    Returns:
+        A `Summary`, which prints as a table.  `summary["encoder.0"]` is the row of one module, `total` that of the
+        model.
+
+    Raises:
+        TypeError: `model` is no module.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        >>> found = nn.summary(model, np.ones((2, 4), np.float32))
+        >>> found.total.parameters, found["0"].outputs
+        (49, [f32[2,8]])
+        >>> found["0"].flops  # 2 * 2 * 4 * 8 for the product, 2 * 8 for the bias
+        144.0
+    """
+    if not isinstance(model, Module):
+        raise TypeError(f"nn.summary takes a module, but it was given {type_name(model)}{at_line(user_line())}")
+    graph = graph_of(model)
+    rows = {id(module): _row(path, module, graph.modules) for path, module in graph.modules.items()}
+    program, innermost = _traced(model, inputs, kwargs, rows)
+    total = rows[id(model)]
+    total.flops = program_flops(program)
+    trained = set(graph.trained)
+    return Summary(
+        [row for row in rows.values() if depth is None or row.depth <= depth],
+        total,
+        innermost,
+        sum(c.type.nbytes for c in graph.cells if not isinstance(c, Parameter)),
+        program,
+        tuple([i in trained for i in range(len(program.inputs))]),
+    )
+
+
+def _row(path: str, module: Module, modules: dict[str, Module]) -> ModuleSummary:
+    parts = path.split(".") if path else []
+    above = [".".join(parts[:i]) for i in range(len(parts))]
+    parameters = list(module.parameters())
+    return ModuleSummary(
+        path,
+        type(module).__name__,
+        sum(p in modules for p in above),
+        parameters=sum(p.size for p in parameters),
+        trained=sum(p.size for p in parameters if p.requires_grad),
+        parameter_bytes=sum(p.type.nbytes for p in parameters),
+    )
+
+
+def _traced(
+    model: Module, inputs: tuple[Any, ...], kwargs: dict[str, Any], rows: dict[int, ModuleSummary]
+) -> tuple[Program, int]:
+    """The program of a call, whose figures are entered in the rows, and the bytes that innermost modules return."""
+    graph = graph_of(model)
+    leaves, structure = tree.flatten((inputs, kwargs))
+    places = [i for i, x in enumerate(leaves) if hasattr(x, "shape") and hasattr(x, "dtype")]
+    values = [*(cell.array for cell in graph.cells), *(leaves[i] for i in places)]
+    innermost = 0
+    # For each module that runs, whether it has run another one.
+    has_called: list[bool] = []
+
+    def around(module: Module, call: Callable[[], Any]) -> Any:
+        nonlocal innermost
+        builder = current_builder()
+        assert builder is not None
+        start = len(builder.eqns())
+        if has_called:
+            has_called[-1] = True
+        has_called.append(False)
+        try:
+            out = call()
+        finally:
+            is_innermost = not has_called.pop()
+        types = [type_of(x) for x in tree.flatten(out)[0] if isinstance(x, Tracer) or hasattr(x, "dtype")]
+        nbytes = sum(t.nbytes for t in types)
+        innermost += nbytes if is_innermost else 0
+        row = rows.get(id(module))
+        if row is not None:
+            row.outputs = types if row.outputs is None else row.outputs
+            row.calls += 1
+            row.flops += sum(map(flops, builder.eqns()[start:]))
+            row.activation_bytes += nbytes
+        return out
+
+    def call(tracers: list[Tracer]) -> Any:
+        given = list(leaves)
+        for i, x in zip(places, tracers[len(graph.cells) :], strict=True):
+            given[i] = x
+        new_inputs, new_kwargs = tree.unflatten(structure, given)
+        token = capturing.set(around)
+        try:
+            with exchanging(graph):
+                for cell, x in zip(graph.cells, tracers, strict=False):
+                    cell.array = x
+                return model(*new_inputs, **new_kwargs)
+        finally:
+            capturing.reset(token)
+
+    types = [type_of(x) for x in values]
+    witnesses = [x if hasattr(x, "__array__") or isinstance(x, Tracer) else _NO_VALUE for x in values]
+    traced, _ = trace_flat(model, types, call, witnesses, shared=False)
+    return traced.program, innermost
+
+
+_NO_VALUE = NoWitness("summary was given a shape and a dtype in place of an array")

@@ -1,0 +1,163 @@
+"""Traces: how often a function was traced and why, to say so when it happens again and again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..api.call import name_of
+from ..core.source import at_line, user_line
+from ..core.trace import Tracer
+from ..core.types import type_of
+from .contents import REMEMBERED, joined
+from .graph import CellKey, Graph, ModuleKey
+from .module import holds_traced
+
+# One trace for training and evaluation together, and one for a last, smaller batch, are what one expects.
+_EXPECTED = 2
+
+
+class Traces:
+    """The traces of one function."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+        self._seen: list[tuple[Any, Any, list[str]]] = []
+
+    def note(self, graph: Graph, key: Any, leaves: Sequence[Any]) -> None:
+        """Note a new trace; warn if there have been more than one expects, and say what has changed."""
+        new = (_without_switches(graph.key), key, [str(type_of(x)) for x in leaves])
+        if any(new[:2] == old[:2] for old in self._seen):
+            return
+        self._seen.append(new)
+        if len(self._seen) <= _EXPECTED:
+            return
+        last = self._seen[-2]
+        found = [*differences(last[0], new[0]), *_between(last[2], new[2])]
+        if not found:
+            found = ["static arguments, or where the arguments hold what"]
+        warnings.warn(
+            f"nn.jit traces {name_of(self.f)} for the {_ordinal(len(self._seen))} time, which costs a compilation. "
+            f"Since the last time there has changed: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
+            f"or make what changes an nn.Buffer or an argument{at_line(user_line())}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def require_unchanged(graph: Graph, f: Callable[..., Any]) -> None:
+    """Raise unless the modules have the structure that they had before they were traced.
+
+    Raises:
+        TypeError: they do not, and the change would not happen again in later calls.
+    """
+    require_untraced(graph)
+    if graph.is_current():
+        return
+    now = Graph(graph.roots)
+    if now.key == graph.key:
+        return
+    found = "; ".join([*differences(graph.key, now.key)][:4])
+    raise TypeError(
+        f"{name_of(f)} has changed what is no cell of its modules: {found}. A compiled function does so only while it "
+        "is traced, and not in later calls: keep arrays in an nn.Buffer, return other results, and call train(), "
+        f"eval() or freeze() before the compiled function{at_line(user_line())}"
+    )
+
+
+def require_untraced(graph: Graph) -> None:
+    """Raise if forward code has left a traced value in a module, in a container or through `functools.cached_property`.
+
+    Raises:
+        TypeError: it has, and the value is worth nothing when the trace has ended.
+    """
+    is_current = graph.is_current()
+    for path, module in graph.modules.items():
+        for name, x in [*vars(module).items()]:
+            is_traced = x.__class__ is Tracer
+            if is_traced:
+                del vars(module)[name]
+            if is_traced or (not is_current and name not in REMEMBERED and holds_traced(x)):
+                raise TypeError(
+                    f"{joined(path, name)} was given a traced value by forward code, which has no value after the "
+                    "transformation; return it from the function, compute it anew (a property, and no "
+                    "functools.cached_property), or keep it in an nn.Buffer" + at_line(user_line())
+                )
+
+
+def _without_switches(key: Any) -> Any:
+    """The structure of modules without whether they are in training, which changes to and fro."""
+    if key.__class__ is ModuleKey:
+        return key._replace(training=None, parts=_without_switches(key.parts))
+    return tuple([_without_switches(part) for part in key]) if key.__class__ is tuple else key
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """What differs between two keys of structures, as `path: old -> new`."""
+    if old == new:
+        return
+    if isinstance(old, ModuleKey) and isinstance(new, ModuleKey) and old.cls is new.cls:
+        yield from _entries(path, ("training", (bool, old.training)), ("training", (bool, new.training)))
+        for a, b in zip(old.of_class, new.of_class, strict=True):
+            yield from _between_names(f"{path}: {old.cls.__name__}" if path else old.cls.__name__, a, b)
+        yield from _between_names(path, old.parts, new.parts)
+    elif _is_container(old) and _is_container(new) and old[0] is new[0]:
+        names = [f"{path}.{name[1]}" for name, _ in (*old[1], *new[1])]
+        if len(old[1]) != len(new[1]):
+            yield f"{path} has {len(new[1])} entries, not {len(old[1])}"
+        else:
+            for name, (_, a), (_, b) in zip(names, old[1], new[1], strict=False):
+                yield from differences(a, b, name)
+    elif not path and old.__class__ is tuple and new.__class__ is tuple and len(old) == len(new):
+        for a, b in zip(old, new, strict=True):
+            yield from differences(a, b)
+    else:
+        yield f"{path or 'the modules'}: {_shown(old)} -> {_shown(new)}"
+
+
+def _entries(path: str, old: tuple[str, Any], new: tuple[str, Any]) -> Iterator[str]:
+    yield from differences(old[1], new[1], f"{path}.{old[0]}" if path else old[0])
+
+
+def _between_names(path: str, old: Any, new: Any) -> Iterator[str]:
+    """What differs between two lists of names with keys."""
+    before, after = dict(old), dict(new)
+    for name in dict.fromkeys([*before, *after]):
+        if name in before and name in after:
+            yield from _entries(path, (name, before[name]), (name, after[name]))
+        else:
+            yield f"{path}{'.' if path else ''}{name} is {'new' if name in after else 'gone'}"
+
+
+def _is_container(key: Any) -> bool:
+    """Whether a key is that of a container: its class, and pairs of names and keys."""
+    return (
+        key.__class__ is tuple
+        and len(key) == 2
+        and isinstance(key[0], type)
+        and key[1].__class__ is tuple
+        and all([part.__class__ is tuple and len(part) == 2 and part[0].__class__ is tuple for part in key[1]])
+    )
+
+
+def _shown(key: Any) -> str:
+    if isinstance(key, CellKey):
+        return f"{key.dtype}{list(key.shape)}" + ("" if key.requires_grad else " without gradient")
+    if isinstance(key, ModuleKey):
+        return key.cls.__name__
+    if key.__class__ is tuple and len(key) == 2:
+        return str(key[1])
+    if key.__class__ is tuple and isinstance(key[0], type):
+        return f"another {key[0].__name__}"
+    return str(key)
+
+
+def _between(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for i, (a, b) in enumerate(zip(old, new, strict=False)):
+        if a != b:
+            yield f"array argument {i}: {a} -> {b}"
+
+
+def _ordinal(n: int) -> str:
+    return f"{n}{'th' if 10 <= n % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"

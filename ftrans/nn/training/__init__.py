@@ -1,0 +1,9 @@
+"""Training: the loop `fit`, batches of data, checkpoints, files of arrays, learning curves and callbacks."""
+
+from .callbacks import Callback, FitState
+from .data import batches
+from .files import load, save
+from .fit import fit
+from .history import History
+
+__all__ = ["Callback", "FitState", "History", "batches", "fit", "load", "save"]

@@ -1,0 +1,112 @@
+"""Callbacks: what users have a training loop call, and what these are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from ...core.source import at_line, user_line
+from ..module import Module
+from ..optimizer import Optimizer
+from .history import History
+
+_METHODS = ("on_fit_begin", "on_epoch_begin", "on_step_end", "on_epoch_end", "on_fit_end")
+
+
+class FitState:
+    """Where a training stands: the argument of all callbacks of `nn.fit`.
+
+    Attributes:
+        model: the model.
+        optimizer: the `nn.Optimizer`.
+        history: the `nn.History` so far.
+        epochs: how many epochs there are to be.
+        epoch: the number of the epoch that runs, from 1.
+        step: how many steps have been made, in all epochs.
+        logs: in `on_epoch_end`, the figures of the epoch, a dictionary that is in the history; what a callback adds to
+            it stays there.
+        directory: where the checkpoints are, or None.
+    """
+
+    def __init__(
+        self, model: Module, optimizer: Optimizer, history: History, epochs: int, directory: Path | None
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.history = history
+        self.epochs = epochs
+        self.directory = directory
+        self.epoch = 0
+        self.step = 0
+        self.logs: dict[str, Any] = {}
+        self.stopping: str | None = None
+
+    def stop(self, reason: str = "stopped by a callback") -> None:
+        """End the training after this step; `history.stopped` says the reason."""
+        self.stopping = reason
+
+
+class Callback:
+    """Base class of callbacks of `nn.fit`: override what you need.  Any object with these methods will do as well.
+
+    A callback runs between steps, so it may read and change the model and the optimizer.  Reading an array of theirs
+    waits for the steps before, so in `on_step_end` do it now and then only.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> class EveryTenthEpoch(nn.Callback):
+        ...     def on_epoch_end(self, state):
+        ...         if state.epoch % 10 == 0:
+        ...             print(f"epoch {state.epoch}: |w| = {np.abs(state.model.weight.value).sum():.1f}")
+    """
+
+    def on_fit_begin(self, state: FitState) -> None:
+        """Called before the first step."""
+
+    def on_epoch_begin(self, state: FitState) -> None:
+        """Called before the first step of each epoch."""
+
+    def on_step_end(self, state: FitState) -> None:
+        """Called after each step, which may still run on the device."""
+
+    def on_epoch_end(self, state: FitState) -> None:
+        """Called after the validation of each epoch, before checkpoints are written."""
+
+    def on_fit_end(self, state: FitState) -> None:
+        """Called after the last step, however the training ended."""
+
+
+class Callbacks:
+    """The callbacks of a training, by when they are called."""
+
+    def __init__(self, given: Any) -> None:
+        if given is None:
+            found: list[Any] = []
+        elif isinstance(given, Iterable) and not any(hasattr(given, name) for name in _METHODS):
+            found = list(given)
+        else:
+            found = [given]
+        self._calls: dict[str, list[Callable[[FitState], Any]]] = {name: [] for name in _METHODS}
+        for callback in found:
+            methods = [name for name in dir(callback) if name.startswith("on_")]
+            unknown = [name for name in methods if name not in _METHODS]
+            if unknown or not (methods or callable(callback)):
+                what = f"has the method {unknown[0]}, which is" if unknown else "is"
+                raise TypeError(
+                    f"a callback {what} unknown ({type(callback).__name__}); it is a function of the state, called "
+                    f"after each epoch, or an object with some of the methods {', '.join(_METHODS)}"
+                    + at_line(user_line())
+                )
+            if not methods:
+                self._calls["on_epoch_end"].append(callback)
+            for name in methods:
+                # What a subclass has not overridden need not be called.
+                if getattr(type(callback), name, None) is not getattr(Callback, name):
+                    self._calls[name].append(getattr(callback, name))
+
+    def call(self, name: str, state: FitState) -> None:
+        """Call what is to be called at this time."""
+        for function in self._calls[name]:
+            function(state)

@@ -1,0 +1,327 @@
+"""Data: batches of arrays, from whatever a training loop may be given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ...core.cell import Cell
+from ...core.eager import Eager
+from ...core.source import at_line, user_line
+from ...xla import is_jax
+from ..init import generator
+
+# What a loop may be given, for messages.
+_KINDS = (
+    "nn.batches(x, y, batch_size=...), a list of batches, a torch DataLoader, or a function that makes an iterator, "
+    "such as a generator function"
+)
+
+
+class Batches:
+    """Arrays, cut into batches along their first axis; `nn.batches` makes it.
+
+    Going through it again gives all batches again, shuffled in another way.
+
+    Attributes:
+        epoch: the number of the pass that comes next, from 0; it may be set.  It and the seed determine the order.
+        seed: the seed.
+    """
+
+    def __init__(self, arrays: Any, batch_size: int, shuffle: bool, seed: int | None, drop_last: bool) -> None:
+        self._is_dict = isinstance(arrays, dict)
+        self._names = list(arrays) if self._is_dict else list(range(len(arrays)))
+        self._arrays = [_indexable(arrays[name]) for name in self._names]
+        self._seed_was_given = seed is not None
+        self.seed = int(generator().integers(1 << 32)) if seed is None else seed
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.drop_last = drop_last
+        self.epoch = 0
+        lengths = [len(x) for x in self._arrays]
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                f"batches was given arrays of the lengths {', '.join(map(str, lengths))}; each sample needs a row in "
+                f"all of them{at_line(user_line())}"
+            )
+        self.size = lengths[0]
+        if len(self) == 0:
+            raise ValueError(
+                f"{self.size} samples make no batch of {batch_size}"
+                + ("; leave out drop_last=True, or take smaller batches" if drop_last and self.size else "")
+                + at_line(user_line())
+            )
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        return self.size // self.batch_size if self.drop_last else -(-self.size // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.begin(0)
+
+    def begin(self, first: int) -> Iterator[Any]:
+        """The next pass, from the batch number `first` on."""
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        return self._batches(epoch, first)
+
+    def _batches(self, epoch: int, first: int) -> Iterator[Any]:
+        order = np.random.default_rng([self.seed, epoch]).permutation(self.size) if self.shuffle else None
+        for i in range(first, len(self)):
+            place: Any = slice(i * self.batch_size, min((i + 1) * self.batch_size, self.size))
+            if order is not None:
+                place = order[place]
+            parts = [x[place] for x in self._arrays]
+            yield dict(zip(self._names, parts, strict=True)) if self._is_dict else tuple(parts)
+
+    def position(self) -> dict[str, Any]:
+        """What determines the next pass, in numbers for a file."""
+        return {
+            "epoch": self.epoch,
+            "seed": self.seed,
+            "size": self.size,
+            "batch_size": self.batch_size,
+            "shuffle": self.shuffle,
+            "drop_last": self.drop_last,
+        }
+
+    def restore(self, position: Mapping[str, Any]) -> None:
+        """Make the next pass the one that `position()` was asked for.
+
+        Raises:
+            ValueError: these batches are others.
+        """
+        mine = self.position()
+        if not self._seed_was_given:
+            mine["seed"] = position.get("seed")
+        different = [
+            f"{name} was {position.get(name)} and is {mine[name]}"
+            for name in ("size", "batch_size", "shuffle", "drop_last", "seed")
+            if position.get(name) != mine[name]
+        ]
+        if different:
+            raise ValueError(
+                "the training cannot go on at the same batch, because these batches are others than those of the "
+                f"checkpoint: {'; '.join(different)}{at_line(user_line())}"
+            )
+        self.epoch, self.seed = position["epoch"], position["seed"]
+
+    def __repr__(self) -> str:
+        return f"Batches({self.size} samples, batch_size={self.batch_size}, shuffle={self.shuffle}, seed={self.seed})"
+
+
+def batches(
+    *arrays: Any, batch_size: int = 32, shuffle: bool = True, seed: int | None = None, drop_last: bool = False
+) -> Batches:
+    """Cut arrays into batches along their first axis, for `nn.fit` or a loop of one's own.
+
+    Args:
+        arrays: arrays of equal length, such as inputs and targets; or one dictionary of arrays by name.
+        batch_size: samples in a batch; the last batch of a pass has what is left.
+        shuffle: whether each pass goes through the samples in another random order.
+        seed: an integer that determines the orders; by default one that `nn.manual_seed` determines.
+        drop_last: whether a smaller last batch is left out.
+
+    Returns:
+        An iterable of tuples of NumPy arrays (dictionaries, for a dictionary), which can be gone through again and
+        again.  `len` is the number of batches; the attribute `epoch` is the number of the pass that comes next.
+
+    Raises:
+        ValueError: the lengths differ, or there is no batch.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> data = nn.batches(np.arange(5), np.arange(5) ** 2, batch_size=2, shuffle=False)
+        >>> [(x.tolist(), y.tolist()) for x, y in data]
+        [([0, 1], [0, 1]), ([2, 3], [4, 9]), ([4], [16])]
+    """
+    if not arrays:
+        raise ValueError(f"batches takes at least one array{at_line(user_line())}")
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise ValueError(f"batch_size is a positive integer, not {batch_size!r}{at_line(user_line())}")
+    given: Any = arrays
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        given = dict(arrays[0])
+    return Batches(given, int(batch_size), shuffle, seed, drop_last)
+
+
+class Source:
+    """The batches of a training or a validation, epoch by epoch.
+
+    Args:
+        data: what the user gave.
+        what: the argument that it was, for messages.
+        epochs: how often it is gone through.
+        most: how many batches an epoch has at most; None for all.
+    """
+
+    def __init__(self, data: Any, what: str, epochs: int, most: int | None = None) -> None:
+        self.what = what
+        self._data = data
+        self._most = most
+        self._is_iterator = False
+        # A step may still read a batch when the next one is asked for, so a generator must not write into its memory.
+        self._copies = not isinstance(data, Batches | list | tuple)
+        if is_array(data) or (isinstance(data, tuple) and data and all(map(is_array, data))):
+            raise TypeError(
+                f"{what} is an array or a tuple of arrays, not batches of them; write "
+                f"nn.batches(x, y, batch_size=...){at_line(user_line())}"
+            )
+        if callable(data) and not hasattr(data, "__iter__"):
+            self._takes_epoch = _takes_epoch(data)
+            return
+        if not isinstance(data, Iterable) or isinstance(data, str | bytes | Mapping):
+            raise TypeError(f"{what} is {type(data).__name__}; it may be {_KINDS}{at_line(user_line())}")
+        self._is_iterator = isinstance(data, Iterator)
+        if self._is_iterator and epochs > 1 and most is None:
+            raise TypeError(
+                f"{what} is {type(data).__name__}, an iterator, which is used up after the first of {epochs} epochs; "
+                f"give {_KINDS} (the function itself, not its result), or, if it never ends, "
+                f"steps_per_epoch{at_line(user_line())}"
+            )
+
+    @property
+    def length(self) -> int | None:
+        """The number of batches in an epoch, if it is known before."""
+        try:
+            length = None if callable(self._data) and not hasattr(self._data, "__len__") else len(self._data)
+        except TypeError:
+            length = None
+        return length if self._most is None else self._most if length is None else min(length, self._most)
+
+    def position(self) -> dict[str, Any] | None:
+        """What determines the next epoch, in numbers for a file; None if the data cannot say."""
+        return self._data.position() if isinstance(self._data, Batches) else None
+
+    def restore(self, position: Mapping[str, Any] | None) -> None:
+        """Make the next epoch the one that `position()` was asked for."""
+        if isinstance(self._data, Batches) and position is not None:
+            self._data.restore(position)
+
+    def begin(self, epoch: int, first: int = 0, consumed: int = 0) -> Iterator[Any]:
+        """The batches of an epoch, numbered from 1, from the batch number `first` on.
+
+        Args:
+            epoch: the number.
+            first: how many of its batches come no more.
+            consumed: how many batches of earlier epochs an iterator, which is never begun anew, is to skip as well.
+        """
+        end = None if self._most is None else max(self._most - first, 0)
+        if isinstance(self._data, Batches):
+            found = self._data.begin(first)
+        else:
+            made = self._made(epoch)
+            found = islice(iter(made), (consumed if self._is_iterator else 0) + first, None)
+        is_empty = True
+        for batch in islice(found, end):
+            is_empty = False
+            yield as_arrays(batch, self.what, self._copies)
+        if is_empty and not first:
+            raise ValueError(
+                f"{self.what} had no batch in epoch {epoch}; "
+                + (
+                    "an iterator is used up once it has ended: "
+                    if self._is_iterator or epoch > 1
+                    else "an epoch needs at least one: "
+                )
+                + f"give {_KINDS}{at_line(user_line())}"
+            )
+
+    def _made(self, epoch: int) -> Any:
+        if not callable(self._data) or hasattr(self._data, "__iter__"):
+            return self._data
+        made = self._data(epoch) if self._takes_epoch else self._data()
+        if not isinstance(made, Iterable):
+            raise TypeError(
+                f"the function given as {self.what} returned {type(made).__name__}, not an iterator of batches"
+                + at_line(user_line())
+            )
+        return made
+
+
+def _takes_epoch(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+
+
+# Arrays of batches
+
+
+def is_array(x: Any) -> bool:
+    """Whether something is an array, of whatever library."""
+    return isinstance(x, np.ndarray | Cell | Eager) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
+
+
+def as_arrays(batch: Any, what: str, copies: bool) -> Any:
+    """A batch as a tuple or a dictionary, whose arrays are NumPy's or JAX's."""
+    if isinstance(batch, Mapping):
+        return {str(name): _converted(x, what, copies) for name, x in batch.items()}
+    if isinstance(batch, tuple | list):
+        return tuple([_converted(x, what, copies) for x in batch])
+    return (_converted(batch, what, copies),)
+
+
+def _converted(x: Any, what: str, copies: bool = False) -> Any:
+    if x.__class__ is np.ndarray or is_jax(x):
+        array = x
+    elif isinstance(x, Mapping):
+        return {name: _converted(y, what, copies) for name, y in x.items()}
+    elif isinstance(x, tuple | list):
+        parts = [_converted(y, what, copies) for y in x]
+        return tuple(parts) if not hasattr(x, "_fields") else type(x)(*parts)
+    elif isinstance(x, Eager):
+        array = np.asarray(x.concrete())
+    elif not isinstance(x, Cell) and hasattr(x, "detach") and hasattr(x, "cpu"):
+        array = from_torch(x)
+    else:
+        array = np.asarray(x)
+    if array.dtype.kind not in "biufcV":
+        raise TypeError(
+            f"{what} has a batch with {type(x).__name__} of {array.dtype} in it, where numbers are expected; encode it "
+            f"as numbers, or leave it out{at_line(user_line())}"
+        )
+    return np.array(array) if copies and not is_jax(array) else array
+
+
+def from_torch(x: Any) -> np.ndarray[Any, Any]:
+    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
+    x = x.detach().cpu()
+    if str(x.dtype) != "torch.bfloat16":
+        return np.asarray(x.numpy())
+    import ml_dtypes
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+
+
+def _indexable(x: Any) -> Any:
+    """What batches are cut out of."""
+    if isinstance(x, np.ndarray):
+        return x
+    return _converted(x, "batches") if is_array(x) else np.asarray(x)
+
+
+def leaves_of(batch: Any) -> Iterator[Any]:
+    """The arrays of a batch, in order."""
+    if isinstance(batch, Mapping):
+        batch = batch.values()
+    if isinstance(batch, tuple | list) or not hasattr(batch, "dtype"):
+        for part in batch:
+            yield from leaves_of(part)
+    else:
+        yield batch
+
+
+def samples_in(batch: Any) -> int:
+    """How many samples a batch has: the length of its first array."""
+    for x in leaves_of(batch):
+        if x.ndim:
+            return int(x.shape[0])
+    return 1

@@ -1,0 +1,183 @@
+"""Files of arrays by name, in the format of safetensors.
+
+Files are replaced as a whole: who is killed while writing leaves the old one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ...core.cell import Cell
+from ...core.eager import Eager
+from ...core.source import at_line, user_line
+from ..module import Module
+
+# What the format calls the dtypes of NumPy.
+_DTYPES = {
+    "BOOL": "bool",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "BF16": "bfloat16",
+    "C64": "complex64",
+}
+# Names that begin so belong to the state of a training, not to the model.
+TRAINING = "@"
+
+
+def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> None:
+    """Write the parameters and buffers of a model, or a dictionary of arrays, to a safetensors file.
+
+    The file has the names and layouts of torch, so `safetensors.torch.load_file` reads a state dict from it.  It takes
+    the place of an older one in one step: whatever happens in between, one of the two is there.
+
+    Args:
+        path: the file, usually with the suffix `.safetensors`.
+        model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is a dtype like others.
+
+    Raises:
+        TypeError: something is not an array, or of a dtype that the format does not have.
+
+    Example:
+        >>> import numpy as np, os, tempfile
+        >>> from ftrans import nn
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+        >>> nn.save(path, {"weight": np.arange(3.0)})
+        >>> nn.load(path)["weight"]
+        array([0., 1., 2.])
+    """
+    if not isinstance(model, Module | Mapping):
+        raise TypeError(
+            f"save takes a module or a dictionary of arrays by name, not {type(model).__name__}{at_line(user_line())}"
+        )
+    write_arrays(path, model.state_dict() if isinstance(model, Module) else model)
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Read a state dict from a safetensors file, also from one that torch or `nn.fit` has written.
+
+    Args:
+        path: the file.
+
+    Returns:
+        NumPy arrays by name, for `model.load_state_dict`.  What a checkpoint of `nn.fit` holds beside the model, such
+        as the state of the optimizer, is left out.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file has another format, or is cut off.
+
+    Example:
+        >>> import os, tempfile
+        >>> from ftrans import nn
+        >>> model, path = nn.Linear(3, 2), os.path.join(tempfile.mkdtemp(), "model.safetensors")
+        >>> nn.save(path, model)
+        >>> nn.Linear(3, 2).load_state_dict(nn.load(path))
+        ([], [])
+    """
+    arrays, _ = read_arrays(path, lambda name: not name.startswith(TRAINING))
+    return arrays
+
+
+def write_arrays(
+    path: str | os.PathLike[str], arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write a file of arrays, with texts as metadata."""
+    found = {name: _as_numpy(name, x) for name, x in arrays.items()}
+    content = _library().numpy.save(found, metadata={"format": "pt", **(metadata or {})})
+    with replacing(path) as file:
+        file.write(content)
+
+
+def read_arrays(
+    path: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
+) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
+    """The arrays of a file whose names are wanted, and the metadata."""
+    library = _library()
+    content = Path(path).read_bytes()
+    try:
+        found = library.deserialize(content)
+        with library.safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+    except library.SafetensorError as error:
+        raise _not_readable(path, str(error)) from None
+    return {name: _array(x) for name, x in found if wanted(name)}, metadata
+
+
+def _library() -> Any:
+    """The library that knows the format."""
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise ImportError(
+            f"files of arrays need the package safetensors: pip install 'ftrans[nn]'{at_line(user_line())}"
+        ) from None
+    return safetensors
+
+
+def _array(x: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    """An array of a file, in memory of its own."""
+    name = _DTYPES.get(x["dtype"])
+    if name is None:
+        raise ValueError(f"arrays of type {x['dtype']} are not supported{at_line(user_line())}")
+    return np.frombuffer(bytearray(x["data"]), _dtype(name)).reshape(x["shape"])
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file to write into, which takes the place of the one at `path` when the block has ended without error."""
+    target = Path(path)
+    new = target.with_name(target.name + ".new")
+    with open(new, "wb") as file:
+        yield file
+        file.flush()
+        # Without this, the name could reach the disk before the contents.
+        os.fsync(file.fileno())
+    os.replace(new, target)
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _as_numpy(name: str, x: Any) -> np.ndarray[Any, Any]:
+    if isinstance(x, Cell | Eager) or not hasattr(x, "detach"):
+        x = np.asarray(x.concrete() if isinstance(x, Eager) else x)
+    else:
+        from .data import from_torch
+
+        x = from_torch(x)
+    if x.dtype.name not in _DTYPES.values():
+        raise TypeError(
+            f"{name} is {x.dtype}, which a safetensors file cannot hold; it holds {', '.join(_DTYPES.values())}"
+            + at_line(user_line())
+        )
+    return np.ascontiguousarray(x.astype(x.dtype.newbyteorder("<"), copy=False)).reshape(x.shape)
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name).newbyteorder("<")
+
+
+def _not_readable(path: str | os.PathLike[str], why: str) -> ValueError:
+    return ValueError(f"{os.fspath(path)} is not a readable safetensors file: {why}{at_line(user_line())}")

@@ -1,0 +1,289 @@
+"""The loop itself: epochs and steps, validation, checkpoints, and what happens when it is stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from ...core.source import at_line, user_line
+from ...core.types import is_inexact
+from . import checkpoints
+from .callbacks import Callbacks, FitState
+from .data import Source, leaves_of, samples_in
+from .files import read_arrays
+from .history import History
+from .progress import progress_for
+from .steps import (
+    Averages,
+    Measure,
+    NotFinite,
+    WindowLoss,
+    arguments_of,
+    explain,
+    validation_step,
+)
+from .stopping import Best, Interrupts
+
+# Drawing the curves takes at most this part of the time.
+_CURVES_SHARE = 0.02
+
+
+class Training:
+    """One training, from its beginning or a checkpoint to its end.
+
+    Attributes:
+        epochs_done: how many epochs are complete.
+        averages: of the epoch that runs; its `count` says how many of its batches have been used.
+        seconds: how long the epoch has run before the present process.
+    """
+
+    save_every: int | None = None
+    restore_best = False
+    dtype: Any = None
+    step: Callable[..., None]
+
+    def __init__(self, state: FitState, measure: Measure, data: Source, validation: Source | None, best: Best) -> None:
+        self.state = state
+        self.measure = measure
+        self.data = data
+        self.validation = validation
+        self.best = best
+        self.averages = Averages(measure)
+        self.epochs_done = 0
+        self.seconds = 0.0
+        self._evaluate = validation_step(measure)
+        self._validation_averages = Averages(measure)
+        self._best_state: dict[str, Any] | None = None
+        # Where the data stood before the epoch.
+        self._position = data.position()
+        self._curves_wait_until = 0.0
+        self._is_checked = False
+        # Batches of earlier epochs that another process has used.
+        self._used = 0
+
+    # The loop
+
+    def run(self, callbacks: Callbacks, progress: bool) -> History:
+        """Train to the end; return the history."""
+        state, history = self.state, self.state.history
+        history.stopped = None
+        self._progress = progress_for(progress)
+        self._progress.start(state.epochs)
+        try:
+            with Interrupts() as interrupts:
+                callbacks.call("on_fit_begin", state)
+                while self.epochs_done < state.epochs and history.stopped is None:
+                    if self.best.is_exhausted:
+                        history.stopped = "early stopping"
+                    elif self._epoch(callbacks, interrupts):
+                        self._end_of_epoch(callbacks)
+                    if state.stopping is not None:
+                        history.stopped = state.stopping
+                if history.stopped is not None:
+                    self._progress.notice(f"stopped: {history.stopped}")
+                self.save(checkpoints.LAST)
+                if self.restore_best:
+                    self._restore_best()
+                self._draw_curves(at_once=True)
+                callbacks.call("on_fit_end", state)
+        finally:
+            self._progress.close()
+        return history
+
+    def _epoch(self, callbacks: Callbacks, interrupts: Interrupts) -> bool:
+        """Make the steps of an epoch that are still to be made; return whether it is complete."""
+        state, averages = self.state, self.averages
+        state.epoch = self.epochs_done + 1
+        self._position = self.data.position()
+        self._progress.begin(state.epoch, self.data.length, averages.count)
+        callbacks.call("on_epoch_begin", state)
+        begun = time.perf_counter()
+        before = self.seconds
+        modules = state.model, state.optimizer, averages.meters
+        names = self.measure.names
+        figures: dict[str, float] = {}
+        try:
+            used, self._used = self._used, 0
+            for batch in self.data.begin(state.epoch, averages.count, used):
+                if not self._is_checked:
+                    self._check_dtypes(batch)
+                self.step(*modules, *arguments_of(batch))
+                state.step += 1
+                window = averages.add(batch)
+                self.seconds = before + time.perf_counter() - begun
+                if window is not None:
+                    self._note(window)
+                    figures = dict(zip(names, averages.means(), strict=False))
+                callbacks.call("on_step_end", state)
+                self._progress.step(samples_in(batch), figures)
+                if self.save_every is not None and state.step % self.save_every == 0:
+                    self.save(checkpoints.LAST)
+                if interrupts.requested:
+                    state.stop("interrupted")
+                if state.stopping is not None:
+                    self._wait()
+                    return False
+            for window in averages.finish():
+                self._note(window)
+        except NotFinite as found:
+            raise self._explained(found) from None
+        self.seconds = before + time.perf_counter() - begun
+        return True
+
+    def _note(self, window: WindowLoss | None) -> None:
+        """Note the mean loss of a window, if there is one, in the history."""
+        if window is not None:
+            self.state.history.add_steps(self.state.step - window.late, window.loss)
+
+    def _wait(self) -> None:
+        """Wait for all steps.
+
+        Raises:
+            NotFinite: a step was left out.
+        """
+        self._note(self.averages.settle())
+        self.averages.check()
+
+    def _end_of_epoch(self, callbacks: Callbacks) -> None:
+        state, averages, history = self.state, self.averages, self.state.history
+        row: dict[str, Any] = {"epoch": state.epoch, "step": state.step}
+        row.update(zip(self.measure.names, averages.means(), strict=False))
+        rate = averages.samples / max(self.seconds, 1e-9)
+        begun = time.perf_counter()
+        if self.validation is not None:
+            row.update(self._validate(self.validation))
+        row["seconds"] = self.seconds + time.perf_counter() - begun
+        row["samples_per_second"] = rate
+        history.epochs.append(row)
+        state.logs = row
+        self.epochs_done += 1
+        self.seconds = 0.0
+        averages.restart()
+        self._position = self.data.position()
+        callbacks.call("on_epoch_end", state)
+        is_best = self.best.update(history, row)
+        self._progress.end(row, is_best)
+        if is_best and self.restore_best and state.directory is None:
+            self._best_state = state.model.state_dict()
+        if is_best:
+            self.save(checkpoints.BEST)
+        if self.epochs_done < state.epochs:
+            self.save(checkpoints.LAST)
+            self._draw_curves(at_once=False)
+
+    def _validate(self, source: Source) -> dict[str, float]:
+        """The means over the validation data, in evaluation mode."""
+        model, averages = self.state.model, self._validation_averages
+        averages.restart()
+        modes = [(module, module.training) for module in model.modules()]
+        model.eval()
+        try:
+            for batch in source.begin(self.state.epoch):
+                self._evaluate(model, averages.meters, *arguments_of(batch))
+                averages.add(batch)
+            averages.finish()
+        finally:
+            model.train()
+            for module, mode in modes:
+                if not mode:
+                    module.training = False
+        return dict(zip([f"val_{name}" for name in self.measure.names], averages.means(), strict=False))
+
+    def _explained(self, found: NotFinite) -> FloatingPointError:
+        """The error for a step that was left out, after saving the state before it."""
+        state = self.state
+        state.step -= found.late
+        self.save(checkpoints.LAST)
+        error = explain(self.measure, state.model, found.batch, self.dtype)
+        saved = "" if state.directory is None else f", and is saved in {state.directory / checkpoints.LAST}.safetensors"
+        error.add_note(
+            f"  in epoch {state.epoch}, batch {self.averages.count + 1} (step {state.step + 1}) of nn.fit; the model "
+            f"is as it was before this step{saved}"
+        )
+        return error
+
+    def _check_dtypes(self, batch: Any) -> None:
+        """Warn if a batch makes a model of float32 compute in float64."""
+        self._is_checked = True
+        widest = max((p.dtype.itemsize for p in self.state.model.parameters() if is_inexact(p.dtype)), default=8)
+        wide = next((x.dtype for x in leaves_of(batch) if x.dtype.kind == "f" and x.dtype.itemsize > widest), None)
+        if wide is not None:
+            warnings.warn(
+                f"the batches hold {wide}, wider than the parameters of the model: the step computes in {wide}, which "
+                f"takes at least twice the time; convert the data once, x.astype(np.float32){at_line(user_line())}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    # Checkpoints
+
+    def resume(self, resume: bool | str | os.PathLike[str]) -> bool:
+        """Take up a checkpoint; return whether there was one."""
+        place = self.state.directory if resume is True else resume or None
+        path = None if place is None else checkpoints.find(place)
+        if path is None and not isinstance(resume, bool):
+            raise FileNotFoundError(
+                f"there is no checkpoint at {os.fspath(resume)!r} to resume from{at_line(user_line())}"
+            )
+        if path is None:
+            return False
+        record = checkpoints.read(path, self.state.model, self.state.optimizer)
+        self.data.restore(record["data"])
+        self._position = self.data.position()
+        self.state.step = record["step"]
+        self.epochs_done = record["epochs_done"]
+        self.seconds = record["seconds"]
+        self.averages.restore(record["averages"])
+        self.best.waited = record["waited"]
+        self._used = self.state.step - self.averages.count
+        monitor = self.best.monitor
+        self.state.history = History.from_dict(record["history"])
+        if self.state.history.monitor != monitor:
+            self.state.history.best, self.best.waited = None, 0
+            self.state.history.monitor = monitor
+        return True
+
+    def save(self, name: str) -> None:
+        """Write a checkpoint, if there is a place for it."""
+        state = self.state
+        if state.directory is None:
+            return
+        self._wait()
+        record = {
+            "epochs_done": self.epochs_done,
+            "step": state.step,
+            "seconds": self.seconds,
+            "data": self._position,
+            "averages": self.averages.state(),
+            "waited": self.best.waited,
+            "history": state.history.to_dict(),
+        }
+        checkpoints.write(state.directory, name, state.model, state.optimizer, record)
+
+    def _restore_best(self) -> None:
+        """Put the parameters of the best epoch into the model."""
+        directory = self.state.directory
+        path = None if directory is None else directory / f"{checkpoints.BEST}.safetensors"
+        if self._best_state is not None:
+            self.state.model.load_state_dict(self._best_state)
+        elif path is not None and self.state.history.best is not None and path.exists():
+            checkpoints.load_model(self.state.model, read_arrays(path)[0])
+
+    def _draw_curves(self, at_once: bool) -> None:
+        """Draw the curves beside the checkpoints, if there is time."""
+        directory, begun = self.state.directory, time.monotonic()
+        if directory is None or not self.state.history.epochs or (begun < self._curves_wait_until and not at_once):
+            return
+        if find_spec("matplotlib") is None:
+            if at_once:
+                self._progress.notice(
+                    "no learning curves were drawn: that takes matplotlib, pip install 'ftrans[plot]'"
+                )
+            return
+        self.state.history.plot(directory / checkpoints.CURVES)
+        now = time.monotonic()
+        self._curves_wait_until = now + (now - begun) / _CURVES_SHARE

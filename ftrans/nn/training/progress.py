@@ -1,0 +1,166 @@
+"""Progress: what a training shows while it runs, on a terminal by rich, elsewhere as lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from .history import shown
+
+# Seconds between two pictures of the bar, and between two lines within an epoch.
+_BAR_EVERY = 0.1
+_LINE_EVERY = 30.0
+_NOT_SHOWN = ("epoch", "step", "seconds", "samples_per_second")
+
+
+class Progress:
+    """Shows nothing; the base class of what shows something."""
+
+    def start(self, epochs: int) -> None:
+        """The training begins."""
+
+    def begin(self, epoch: int, total: int | None, done: int) -> None:
+        """An epoch begins, with so many batches, of which so many are done already."""
+
+    def step(self, samples: int, figures: dict[str, float]) -> None:
+        """A batch is done.
+
+        Args:
+            samples: how many samples it had.
+            figures: the means in this epoch, as far as they are known.
+        """
+
+    def end(self, row: dict[str, Any], is_best: bool) -> None:
+        """An epoch has ended."""
+
+    def notice(self, text: str) -> None:
+        """Something that the user should know."""
+
+    def close(self) -> None:
+        """The training has ended, perhaps by an exception."""
+
+
+class Lines(Progress):
+    """A line for each epoch on stderr, and now and then one within a long epoch."""
+
+    every = _LINE_EVERY
+
+    def start(self, epochs: int) -> None:
+        self._epochs = epochs
+        # Batches and seconds, without the first steps of epochs, in which there is compiling.
+        self._steps = 0
+        self._seconds = 0.0
+
+    def begin(self, epoch: int, total: int | None, done: int) -> None:
+        self._epoch, self._total, self._done = epoch, total, done
+        self._first: float | None = None
+        self._steps_here = self._samples_here = 0
+        self._shown_at = time.monotonic()
+
+    def step(self, samples: int, figures: dict[str, float]) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+        else:
+            self._steps_here += 1
+            self._samples_here += samples
+        if now - self._shown_at >= self.every:
+            self._shown_at = now
+            self._show(figures, now - self._first)
+
+    def end(self, row: dict[str, Any], is_best: bool) -> None:
+        if self._first is not None:
+            self._steps += self._steps_here
+            self._seconds += time.monotonic() - self._first
+        figures = [f"{name} {shown(name, x)}" for name, x in row.items() if name not in _NOT_SHOWN]
+        parts = [*figures, duration(row["seconds"]), f"{row['samples_per_second']:,.0f} samples/s"]
+        self._line(f"epoch {row['epoch']}/{self._epochs}  " + "  ".join(parts) + ("  *" if is_best else ""))
+
+    def notice(self, text: str) -> None:
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def _show(self, figures: dict[str, float], seconds: float) -> None:
+        done = f"{self._done}/{self._total}" if self._total is not None else f"{self._done}"
+        self._line(f"epoch {self._epoch}/{self._epochs}  batch {done}  {self._text(figures, seconds)}")
+
+    def _text(self, figures: dict[str, float], seconds: float) -> str:
+        parts = [f"{name} {shown(name, x)}" for name, x in figures.items()]
+        if seconds > 0 and self._steps_here:
+            parts.append(f"{self._samples_here / seconds:,.0f} samples/s")
+            left = self._steps_left()
+            if left is not None:
+                rate = (self._steps + self._steps_here) / (self._seconds + seconds)
+                parts.append(f"{duration(left / rate)} left")
+        return "  ".join(parts)
+
+    def _steps_left(self) -> int | None:
+        """Steps to the end of the training."""
+        if self._total is None:
+            return None
+        return (self._epochs - self._epoch + 1) * self._total - self._done
+
+
+class Bar(Lines):
+    """A bar for the epoch that runs, below the lines of those before."""
+
+    every = _BAR_EVERY
+
+    def start(self, epochs: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        super().start(epochs)
+        columns = TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[text]}")
+        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        self._bar.start()
+        self._task: Any = None
+
+    def begin(self, epoch: int, total: int | None, done: int) -> None:
+        super().begin(epoch, total, done)
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        name = f"epoch {epoch}/{self._epochs}"
+        self._task = self._bar.add_task(name, total=total, completed=done, text="compiling")
+        self._bar.refresh()
+
+    def _show(self, figures: dict[str, float], seconds: float) -> None:
+        done = "" if self._total is None else f"{self._done}/{self._total}  "
+        text = done + self._text(figures, seconds)
+        self._bar.update(self._task, completed=self._done, text=text, refresh=True)
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+def progress_for(wanted: bool) -> Progress:
+    """What shows the progress here."""
+    if not wanted:
+        return Progress()
+    is_notebook = "ipykernel" in sys.modules
+    if not (is_notebook or sys.stderr.isatty()):
+        return Lines()
+    try:
+        import rich.progress  # noqa: F401
+    except ImportError:
+        lines = Lines()
+        lines.notice("a progress bar needs rich, which is not installed: pip install 'ftrans[nn]'")
+        return lines
+    return Bar()
+
+
+def duration(seconds: float) -> str:
+    """A time as text."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

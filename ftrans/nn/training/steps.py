@@ -1,0 +1,420 @@
+"""Steps: what is compiled for a training and a validation, and how its figures get back to the host.
+
+A training step whose loss or gradients are not finite changes nothing, and neither does any step after it, so that the
+host may look for this now and then only, and still finds the parameters as they were before that step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...api.anomaly import detect_anomaly, without_warnings
+from ...api.anomaly.report import AnomalyError
+from ...api.call import name_of
+from ...core.source import at_line, user_line
+from ...core.trace import Tracer
+from ...core.types import is_inexact
+from ..cells import Buffer
+from ..gradients import value_and_grad
+from ..graph import graph_of
+from ..jit import jit
+from ..module import Module
+from ..roots import graph_of_arguments
+from .data import leaves_of, samples_in
+
+# After so many steps the figures are fetched.
+WINDOW = 16
+# The loss and the metrics of a step.
+_MOST_FIGURES = 32
+_NO_SUMS = np.zeros(_MOST_FIGURES, np.float32)
+_NONE_SKIPPED = np.zeros((), np.int32)
+_NAME_OF_TARGET = "target"
+
+
+class Measure:
+    """What is computed of a batch: the loss, and the metrics.
+
+    Args:
+        loss: function of the model's result and the target, or None.
+        objective: function of the model and the batch, or None.
+        metrics: functions of the model's result and the target, by name.
+
+    Attributes:
+        names: names of the figures, the loss first; those that the objective returns, after its first trace.
+    """
+
+    def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any]) -> None:
+        self._loss = loss
+        self._objective = objective
+        self._metrics = dict(metrics)
+        self.names = ["loss", *self._metrics]
+        # Modules among them must be arguments of what is compiled.
+        self.modules = [x for x in (loss, *self._metrics.values()) if isinstance(x, Module)]
+        self._is_known = objective is None
+        # By which errors name it.
+        self.__name__ = name_of(loss if objective is None else objective)
+
+    def in_dtype(self, batch: Any, dtype: Any) -> Any:
+        """A batch whose floating-point arrays, except for the target, have another dtype."""
+        if dtype is None:
+            return batch
+        if isinstance(batch, dict):
+            kept = () if self._loss is None else (_NAME_OF_TARGET,)
+            return {name: x if name in kept else _in_dtype(x, dtype) for name, x in batch.items()}
+        inputs = len(batch) if self._loss is None else len(batch) - 1
+        return (*_in_dtype(batch[:inputs], dtype), *batch[inputs:])
+
+    def __call__(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
+        """The loss, and the metrics in the order of their names."""
+        if self._objective is not None:
+            return self._by_objective(model, batch)
+        if isinstance(batch, dict):
+            if _NAME_OF_TARGET not in batch or len(batch) < 2:
+                raise _no_target(f"a dictionary of {', '.join(map(repr, batch))}")
+            named = {name: x for name, x in batch.items() if name != _NAME_OF_TARGET}
+            output, target = model(**named), batch[_NAME_OF_TARGET]
+        else:
+            if len(batch) < 2:
+                raise _no_target("one array")
+            output, target = model(*batch[:-1]), batch[-1]
+        loss = _number(self._loss(output, target), f"the loss {name_of(self._loss)}")
+        return loss, [_number(f(output, target), f"the metric {name}") for name, f in self._metrics.items()]
+
+    def _by_objective(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
+        given = self._objective
+        found = given(model, **batch) if isinstance(batch, dict) else given(model, *batch)
+        figures: Mapping[str, Any] = {}
+        if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
+            found, figures = found
+        if len(figures) >= _MOST_FIGURES or "loss" in figures:
+            raise ValueError(
+                f"an objective returns at most {_MOST_FIGURES - 1} figures beside the loss, none of them called "
+                f"'loss'; {name_of(given)} returned {', '.join(map(str, figures))}{at_line(user_line())}"
+            )
+        names = [str(name) for name in figures]
+        if self._is_known and names != self.names[1:]:
+            raise ValueError(
+                f"the objective {name_of(given)} returned the figures {', '.join(self.names[1:]) or 'none'} first and "
+                f"{', '.join(names) or 'none'} now; return the same ones, in the same order, also in evaluation"
+                + at_line(user_line())
+            )
+        self._is_known, self.names[1:] = True, names
+        loss = _number(found, f"the objective {name_of(given)}")
+        return loss, [_number(x, f"the figure {name}") for name, x in figures.items()]
+
+
+def _in_dtype(x: Any, dtype: Any) -> Any:
+    if isinstance(x, dict):
+        return {name: _in_dtype(y, dtype) for name, y in x.items()}
+    if isinstance(x, tuple | list):
+        return tuple([_in_dtype(y, dtype) for y in x])
+    return x.astype(dtype) if is_inexact(x.dtype) else x
+
+
+def _number(x: Any, what: str) -> Any:
+    if np.shape(x) != ():
+        raise ValueError(
+            f"{what} gave an array of shape {np.shape(x)}, where one number for the batch is needed; take its mean"
+            + at_line(user_line())
+        )
+    return x
+
+
+def _no_target(what: str) -> ValueError:
+    return ValueError(
+        f"loss is a function of (output, target), but a batch was {what}: it needs a target, as the last of several "
+        f"arrays, or under the name {_NAME_OF_TARGET!r} in a dictionary. For a loss without a target write "
+        f"objective=..., a function of the model and the batch{at_line(user_line())}"
+    )
+
+
+class Meters(Module):
+    """Sums over the samples of the present window of steps, and how many steps have been left out.
+
+    Attributes:
+        sums: of the loss and of each metric.
+        skipped: how many steps did not change the parameters.
+        measured_by: losses and metrics that are modules, which a compiled function must be given.
+    """
+
+    def __init__(self, modules: Sequence[Module]) -> None:
+        self.sums = Buffer(_NO_SUMS)
+        self.skipped = Buffer(_NONE_SKIPPED)
+        self.measured_by = list(modules)
+
+    def add(self, figures: Sequence[Any], samples: int) -> Any:
+        """The sums with those of another batch."""
+        numbers = [np.asarray(x, np.float32) if not hasattr(x, "dtype") else x.astype(np.float32) for x in figures]
+        rest = np.zeros(_MOST_FIGURES - len(numbers), np.float32)
+        return self.sums + np.concatenate([np.stack(numbers), rest]) * float(samples)
+
+
+def training_step(measure: Measure, check_finite: bool, dtype: Any) -> Callable[..., None]:
+    """The compiled step: a function of (model, optimizer, meters, *batch), or with a dictionary at the end."""
+
+    def step(model: Any, optimizer: Any, meters: Any, *arrays: Any) -> None:
+        batch = _batch(arrays)
+        cells = graph_of_arguments((model, optimizer), {}).cells
+        # Assigning to elements changes what a traced value stands for.
+        before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
+        taking = value_and_grad(measure, has_aux=True, dtype=dtype)
+        (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype))
+        optimizer.step(gradients)
+        sums = meters.add([loss, *figures], samples_in(batch))
+        if not check_finite:
+            meters.sums = sums
+            return
+        is_good = np.isfinite(loss) & (meters.skipped == 0)
+        for gradient in gradients.values():
+            is_good = is_good & _is_finite(gradient)
+        for cell, old in zip(cells, before, strict=True):
+            new = cell.array
+            if (new is not old and new.atom is not old.atom) and tuple(new.shape) == tuple(old.shape):
+                kept: Any = old
+                cell.value = np.where(is_good, new, kept)
+        meters.sums = np.where(is_good, sums, meters.sums)
+        meters.skipped = meters.skipped + np.where(is_good, 0, 1).astype(np.int32)
+
+    return jit(step, donate_argnums=(0, 1))
+
+
+def _is_finite(x: Any) -> Any:
+    """Whether an array has neither a NaN nor an infinity; where its sums overflow, it counts as having one."""
+    if x.ndim > 1 and x.size:
+        # A product with ones reads a matrix three times as fast as XLA's own reductions do on a CPU.
+        dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
+        x = np.ones(x.shape[0], np.float32) @ x.astype(dtype).reshape(x.shape[0], -1)
+    return np.all(np.isfinite(x))
+
+
+def validation_step(measure: Measure) -> Callable[..., None]:
+    """The compiled evaluation: a function of (model, meters, *batch), or with a dictionary at the end."""
+
+    def evaluate(model: Any, meters: Any, *arrays: Any) -> None:
+        batch = _batch(arrays)
+        loss, figures = measure(model, batch)
+        meters.sums = meters.add([loss, *figures], samples_in(batch))
+
+    return jit(evaluate)
+
+
+def arguments_of(batch: Any) -> tuple[Any, ...]:
+    """A batch as arguments: arrays one by one cost less than a container of them."""
+    return batch if isinstance(batch, tuple) else (batch,)
+
+
+def _batch(arguments: tuple[Any, ...]) -> Any:
+    return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else arguments
+
+
+# The way back to the host
+
+
+class NotFinite(Exception):
+    """A step was left out.
+
+    Attributes:
+        batch: its batch.
+        late: how many steps were made since its beginning, itself included.
+    """
+
+    def __init__(self, batch: Any, late: int) -> None:
+        super().__init__(late)
+        self.batch = batch
+        self.late = late
+
+
+class WindowLoss(NamedTuple):
+    """The mean loss of a window.
+
+    Attributes:
+        loss: the loss.
+        late: how many steps have been made since.
+    """
+
+    loss: float
+    late: int
+
+
+class _Window(NamedTuple):
+    """What a window of steps has left on the device."""
+
+    sums: Any
+    skipped: Any
+    batches: list[Any]
+    samples_before: int
+
+
+class Averages:
+    """Means over the samples of an epoch.
+
+    The sums of a window are fetched when the next one is complete, so that nothing waits for the device: it has a
+    window of work left then.
+
+    Attributes:
+        meters: what the steps add to.
+        count: how many batches there were.
+        samples: how many samples the means are of; a little behind.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.meters = Meters(measure.modules)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything, for a new epoch."""
+        self.count = self.samples = 0
+        self._totals = np.zeros(_MOST_FIGURES)
+        self._waiting: _Window | None = None
+        self._batches: list[Any] = []
+        # Samples of the present window that came before a checkpoint.
+        self._samples_before = 0
+        self.meters.sums.array = _NO_SUMS
+        self.meters.skipped.array = _NONE_SKIPPED
+
+    def add(self, batch: Any) -> WindowLoss | None:
+        """Note that a step on this batch was started; return the loss of a window, if one has come in.
+
+        Raises:
+            NotFinite: a step of some time ago was left out.
+        """
+        self._batches.append(batch)
+        self.count += 1
+        return self._close_window() if self.count % WINDOW == 0 else None
+
+    def finish(self) -> list[WindowLoss]:
+        """Wait for all steps; return the losses of the windows that have come in.
+
+        Raises:
+            NotFinite: a step was left out.
+        """
+        found = [self._close_window() if self._batches or self._samples_before else None, self.settle()]
+        return [window for window in found if window is not None]
+
+    def means(self) -> list[float]:
+        """The means so far."""
+        return [float(x) for x in self._totals / max(self.samples, 1)]
+
+    def _close_window(self) -> WindowLoss | None:
+        found = self.settle()
+        meters = self.meters
+        self._waiting = _Window(meters.sums.array, meters.skipped.array, self._batches, self._samples_before)
+        self._batches, self._samples_before = [], 0
+        meters.sums.array = _NO_SUMS
+        return found
+
+    def settle(self) -> WindowLoss | None:
+        """Fetch the sums of the window before, if they are still to be fetched; return its loss.
+
+        Raises:
+            NotFinite: a step was left out.
+        """
+        window, self._waiting = self._waiting, None
+        if window is None:
+            return None
+        skipped = int(window.skipped)
+        if skipped:
+            late = skipped + len(self._batches)
+            self._batches = window.batches[: len(window.batches) - skipped]
+            self._samples_before = window.samples_before
+            self.meters.sums.array = window.sums
+            raise self._left_out(window.batches[-skipped], late)
+        samples = window.samples_before + sum(map(samples_in, window.batches))
+        sums = np.asarray(window.sums, np.float64)
+        self._totals += sums
+        self.samples += samples
+        return WindowLoss(float(sums[0] / samples), len(self._batches))
+
+    def _left_out(self, batch: Any, late: int) -> NotFinite:
+        self.count -= late
+        self.meters.skipped.array = _NONE_SKIPPED
+        return NotFinite(batch, late)
+
+    def check(self) -> None:
+        """Wait for all steps, without closing a window.
+
+        Raises:
+            NotFinite: a step was left out.
+        """
+        skipped = int(self.meters.skipped.array)
+        if skipped:
+            batch = self._batches[-skipped]
+            self._batches = self._batches[:-skipped]
+            raise self._left_out(batch, skipped)
+
+    def state(self) -> dict[str, Any]:
+        """All of it as numbers, after `settle` and `check`."""
+        return {
+            "count": self.count,
+            "samples": self.samples,
+            "totals": np.trim_zeros(self._totals, "b").tolist(),
+            "sums": np.trim_zeros(np.asarray(self.meters.sums.array), "b").tolist(),
+            "samples_in_window": self._samples_before + sum(map(samples_in, self._batches)),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state()` returned."""
+        self.restart()
+        self.count, self.samples = state["count"], state["samples"]
+        self._samples_before = state["samples_in_window"]
+        self._totals[: len(state["totals"])] = state["totals"]
+        sums = _NO_SUMS.copy()
+        sums[: len(state["sums"])] = state["sums"]
+        self.meters.sums.array = sums
+
+
+# When a step was left out
+
+
+def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> FloatingPointError:
+    """The error for a step that was left out, found by running it again under `detect_anomaly`."""
+    bad = _bad_argument(model, batch)
+    if bad is not None:
+        return FloatingPointError(bad)
+
+    def loss_and_gradients(model: Any, modules: Any, *arrays: Any) -> Any:
+        taking = value_and_grad(measure, has_aux=True, dtype=dtype)
+        (loss, _), gradients = taking(model, measure.in_dtype(_batch(arrays), dtype))
+        return loss, gradients
+
+    loss_and_gradients.__name__ = measure.__name__
+    cells = graph_of(model).cells
+    before = [cell.array for cell in cells]
+    try:
+        # The search itself evaluates the program equation by equation on NumPy.  Compiled, the program has the batch
+        # among its arguments, so that what is computed of it alone belongs to the program, too.
+        with detect_anomaly(), without_warnings():
+            jit(loss_and_gradients)(model, Meters(measure.modules), *arguments_of(batch))
+    except AnomalyError as error:
+        return error
+    finally:
+        for cell, array in zip(cells, before, strict=True):
+            cell.array = array
+    return FloatingPointError(
+        "the compiled step gave a loss or a gradient that is NaN or infinite, but run again on NumPy it is finite: the "
+        "compiled step rounds differently, so some intermediate value is probably close to the largest number of its "
+        "dtype, or to a pole. Smaller steps, clipped gradients, or a formula that is stable there will help"
+    )
+
+
+def _bad_argument(model: Module, batch: Any) -> str | None:
+    """What is said of a batch or a parameter that was not finite before the step."""
+    for number, x in enumerate(leaves_of(batch)):
+        if is_inexact(x.dtype) and not np.isfinite(x).all():
+            where = tuple(map(int, np.argwhere(~np.isfinite(np.asarray(x)))[0]))
+            value = np.asarray(x)[where]
+            return (
+                f"the data is not finite: array {number} of the batch holds {value} at {list(where)}; look for missing "
+                "values and divisions by zero where the data is prepared"
+            )
+    for path, parameter in model.named_parameters():
+        if is_inexact(parameter.dtype) and not np.isfinite(parameter.value).all():
+            return (
+                f"the parameter {path} was not finite before the step, though the gradients of all steps were: the "
+                "updates have grown too large; lower the learning rate, or clip the gradients "
+                "(optax.clip_by_global_norm)"
+            )
+    return None

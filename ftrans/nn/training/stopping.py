@@ -1,0 +1,94 @@
+"""When a training ends before its last epoch: because it gets no better, or because the user presses Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from typing import Any
+
+from ...core.source import at_line, user_line
+from .history import History
+
+
+class Best:
+    """The best epoch so far, and for how long there has been none better.
+
+    Args:
+        monitor: the figure that is compared.
+        mode: "min" if smaller is better, "max" if larger is; None for a loss.
+        min_delta: how much better a value must be to count.
+        patience: after so many epochs without a better one the training ends; None for never.
+    """
+
+    def __init__(self, monitor: str, mode: str | None, min_delta: float, patience: int | None) -> None:
+        if mode not in (None, "min", "max"):
+            raise ValueError(f"mode is 'min' or 'max', not {mode!r}{at_line(user_line())}")
+        if mode is None and not monitor.endswith("loss"):
+            raise ValueError(
+                f"whether {monitor} is to be small or large is not known; say mode='max' or mode='min'"
+                + at_line(user_line())
+            )
+        if patience is not None and patience < 1:
+            raise ValueError(f"patience is a number of epochs, at least 1, not {patience!r}{at_line(user_line())}")
+        if min_delta < 0:
+            raise ValueError(f"min_delta is not negative: {min_delta!r}{at_line(user_line())}")
+        self.monitor = monitor
+        self._sign = -1.0 if mode == "max" else 1.0
+        self._min_delta = min_delta
+        self._patience = patience
+        self.waited = 0
+
+    def update(self, history: History, row: dict[str, Any]) -> bool:
+        """Take a new epoch into account; return whether it is the best, which is then noted in the history.
+
+        Raises:
+            ValueError: the epoch does not have the figure.
+        """
+        if self.monitor not in row:
+            raise ValueError(
+                f"monitor is {self.monitor!r}, but an epoch has {', '.join(row)}"
+                + ("; figures that begin with val_ need validation=..." if self.monitor.startswith("val_") else "")
+                + at_line(user_line())
+            )
+        value = self._sign * row[self.monitor]
+        best = history.best
+        if not math.isnan(value) and (best is None or value < self._sign * best[self.monitor] - self._min_delta):
+            self.waited = 0
+            history.best = row
+            return True
+        self.waited += 1
+        return False
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the patience is at its end."""
+        return self._patience is not None and self.waited >= self._patience
+
+
+class Interrupts:
+    """Within this block, the first Ctrl-C is a request to stop after the step that runs; the second one an exception.
+
+    A KeyboardInterrupt between a step and the moment when its results are in the cells would lose the parameters, whose
+    old memory the step has overwritten.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        # A handler of the user's stays, and other threads never get the signal.
+        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if is_default and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

@@ -1,0 +1,208 @@
+"""nn.vmap: a function of modules and one element -> the function of a batch, or of an ensemble of modules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..api.call import has_active, name_of, named
+from ..api.vmap import Axes, Batched, axes_of_leaves, common_size, place, run_batched
+from ..core import tree
+from ..core.source import at_line, user_line
+from ..core.trace import current_builder
+from . import random
+from .array_cell import ArrayCell, reading
+from .cells import RngState
+from .graph import Filled, exchanging, fitted, graph_of
+from .module import Module
+from .roots import graph_of_arguments, in_places, with_places
+
+
+def vmap(
+    f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None
+) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, among which are modules, as one vectorised program.
+
+    A module whose entry in `in_axes` is None is shared by all lanes.  What it draws at random differs from lane to
+    lane: lane i goes on with the stream that `nn.random.fold_in(key, i)` begins, where `key` is the next key of the
+    module's own stream, which advances by that one.  A buffer that gets the same value in all lanes is changed; one
+    that would get a value for each is an error.
+
+    A module with a number as its entry is an ensemble, as `nn.stack_modules` makes it: each of its cells has the mapped
+    axis, and each lane reads and changes its own part.
+
+    Args:
+        f: the function of one element.
+        in_axes: which axis of each argument to map over, as for `ft.vmap`.  An entry for a module is a number or None.
+        out_axes: where the mapped axis goes in the results.
+        axis_size: size of the mapped axis, needed only if no argument is mapped.
+
+    Returns:
+        A function of the same arguments, with the mapped axis in arguments and results.
+
+    Raises:
+        ValueError: sizes of mapped axes differ, an array or a cell does not have the axis, or two modules of which only
+            one is mapped share a cell.
+        RuntimeError: the lanes give a cell of a shared module different values; the message names it.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> ensemble = nn.stack_modules([nn.Linear(3, 2) for _ in range(5)])
+        >>> nn.vmap(lambda model, x: model(x), in_axes=(0, None))(ensemble, np.ones((4, 3), np.float32)).shape
+        (5, 4, 2)
+        >>> model, x = nn.Linear(3, 1), np.ones((4, 3), np.float32)
+        >>> loss = lambda model, x: (model(x) ** 2).sum()
+        >>> nn.vmap(nn.grad(loss), in_axes=(None, 0))(model, x)["weight"].shape  # the gradient of each sample
+        (4, 1, 3)
+    """
+
+    @functools.wraps(f)
+    def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
+        return _Call(f, in_axes, axis_size, args, kwargs).run(out_axes)
+
+    return named(vmap_of_f, f, "vmap")
+
+
+class _Slot:
+    """Stands for a module, as a leaf, where the axes of arguments are found."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+
+class _Call:
+    """One call of a mapped function: which cells have the mapped axis, and where."""
+
+    def __init__(
+        self, f: Callable[..., Any], in_axes: Axes, axis_size: int | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.f = f
+        self.modules: list[Module] = []
+        self.plain_args, self.plain_kwargs = with_places((args, kwargs), self.modules)
+        self.graph = graph_of_arguments(args, kwargs)
+        in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+        self.in_axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        slots = [_Slot(module) for module in self.modules]
+        marked_args, marked_kwargs = in_places((self.plain_args, self.plain_kwargs), slots)
+        axes = axes_of_leaves(f, in_axes, marked_args, marked_kwargs)
+        leaves = tree.flatten((marked_args, marked_kwargs))[0]
+        self.axes = self._axes_of_cells(
+            [(x.module, axis) for x, axis in zip(leaves, axes, strict=True) if isinstance(x, _Slot)]
+        )
+        self.size = self._size(axis_size)
+
+    def _axes_of_cells(self, modules: list[tuple[Module, int | None]]) -> list[int | None]:
+        """The mapped axis of each cell, counted from the front; None if its module is shared."""
+        found: dict[int, int | None] = {}
+        paths = {id(cell): path for path, cell in zip(self.graph.paths, self.graph.cells, strict=True)}
+        for module, axis in modules:
+            for cell in graph_of(module).cells:
+                if found.setdefault(id(cell), axis) != axis:
+                    raise ValueError(
+                        f"nn.vmap was given {paths[id(cell)]} twice, with in_axes {found[id(cell)]} and {axis}; a cell "
+                        f"is either shared by all lanes or mapped{at_line(user_line())}"
+                    )
+        for cell in self.graph.cells:
+            axis = found[id(cell)]
+            if axis is not None and not -cell.ndim <= axis < cell.ndim:
+                raise ValueError(
+                    f"nn.vmap was asked to map over axis {axis} of {paths[id(cell)]}, which is {cell.type}; give the "
+                    "module in_axes=None if all lanes share it, or make an ensemble by nn.stack_modules([...])"
+                    + at_line(user_line())
+                )
+        return [None if found[id(c)] is None else found[id(c)] % c.ndim for c in self.graph.cells]  # type: ignore[operator]
+
+    def _size(self, axis_size: int | None) -> int:
+        """The size of the mapped axis."""
+        sizes = {
+            path: cell.shape[axis]
+            for path, cell, axis in zip(self.graph.paths, self.graph.cells, self.axes, strict=True)
+            if axis is not None
+        }
+        if len(set(sizes.values())) > 1:
+            listing = ", ".join(f"{path} has {n}" for path, n in sizes.items())
+            raise ValueError(f"nn.vmap got cells with mapped axes of different sizes: {listing}{at_line(user_line())}")
+        mine = next(iter(sizes.values()), None)
+        leaves = tree.flatten((self.plain_args, self.plain_kwargs))[0]
+        axes = axes_of_leaves(self.f, self.in_axes, self.plain_args, self.plain_kwargs)
+        if axis_size is None and all([axis is None for axis in axes]):
+            axis_size = mine
+        found = common_size(self.f, self.plain_args, self.plain_kwargs, leaves, axes, axis_size)
+        if mine is not None and found != mine:
+            raise ValueError(
+                f"nn.vmap got mapped axes of different sizes: {next(iter(sizes))} has {mine}, the other arguments have "
+                f"{found}{at_line(user_line())}"
+            )
+        return found
+
+    def run(self, out_axes: Axes) -> Any:
+        """The result; cells that have changed hold the new values afterwards."""
+        cells = self.graph.cells
+        arrays = read_cells(cells, (self.plain_args, self.plain_kwargs))
+        # Of a shared stream all lanes get one key, each another stream that begins with it.
+        streams = {
+            i: random.advance(x)
+            for i, (cell, axis, x) in enumerate(zip(cells, self.axes, arrays, strict=True))
+            if axis is None and isinstance(cell, RngState)
+        }
+        for i, (key, _) in streams.items():
+            arrays[i] = key
+        changed: list[int] = []
+
+        def pure(*given: Any, **kwargs: Any) -> Any:
+            *args, lane, values = given
+            for i in streams:
+                values[i] = np.concatenate([random.fold_in(values[i], lane), np.zeros(1, np.uint32)])
+            with exchanging(self.graph):
+                for cell, x in zip(cells, values, strict=True):
+                    cell.array = x
+                types = [cell.type for cell in cells]
+                filled = Filled(self.graph)
+                out = self.f(*in_places(args, self.modules), **in_places(kwargs, self.modules))
+                new = filled.changed()
+            changed[:] = new
+            return out, [fitted(self.graph, i, x, types[i]) for i, x in new.items()]
+
+        pure.__name__ = name_of(self.f)
+        lanes = np.arange(self.size, dtype=np.uint32) if streams else None
+        in_axes = (*self.in_axes, 0 if streams else None, list(self.axes))
+        found = run_batched(pure, in_axes, (*self.plain_args, lanes, arrays), self.plain_kwargs, self.size)
+        count = len(found.outs) - len(changed)
+        differing = [i for i, is_batched in zip(changed, found.is_batched[count:], strict=True) if is_batched]
+        self._check_shared([i for i in differing if i not in streams])
+        out, _ = tree.unflatten(found.structure, found.outs)
+        result = Batched(found.outs[:count], found.is_batched[:count], tree.flatten(out)[1], self.size).placed(out_axes)
+        for i, x, is_batched in zip(changed, found.outs[count:], found.is_batched[count:], strict=True):
+            axis = self.axes[i]
+            if i in streams:
+                cells[i].value = streams[i][1]
+            else:
+                cells[i].value = x if axis is None else place(x, is_batched, axis, self.size)
+        return result
+
+    def _check_shared(self, differing: list[int]) -> None:
+        """Raise if lanes have put different values into cells that they share."""
+        paths = [self.graph.paths[i] for i in differing if self.axes[i] is None]
+        if paths:
+            raise RuntimeError(
+                f"the lanes of nn.vmap({name_of(self.f)}) put different values into {', '.join(paths)}, but they share "
+                "the module (in_axes=None), which has room for one. Call model.eval() where buffers such as running "
+                "means need not change; or give each lane a module of its own: nn.stack_modules([...]) with in_axes=0"
+                + at_line(user_line())
+            )
+
+
+def read_cells(cells: list[ArrayCell], args: Any) -> list[Any]:
+    """What cells hold, for code that is called with these arguments: tensors if there are tensors among them."""
+    token = None
+    if reading.get() is None and current_builder() is None:
+        token = reading.set("tensors" if has_active(args) else "arrays")
+    try:
+        return [cell.read() for cell in cells]
+    finally:
+        if token is not None:
+            reading.reset(token)
