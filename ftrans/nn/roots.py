@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..core import tree
+from ..core.source import at_line, user_line
+from .cells import RngState
 from .graph import Graph, graph_of
 from .module import Module
 from .nested import parts_of, rebuilt
@@ -57,6 +59,11 @@ def without_modules(x: Any, replaced: Callable[[Module], Any] = lambda module: N
     """An argument with something else in place of modules, None by default."""
     if isinstance(x, Module):
         return replaced(x)
+    if isinstance(x, RngState):
+        raise TypeError(
+            f"{x.path} was given by itself to a transformation of nn, which takes modules, and arrays; pass the module "
+            f"that holds the stream, or the next key of it, rng.next_key(){at_line(user_line())}"
+        )
     if parts_of(x) is None:
         return x
     return rebuilt(x, lambda part: without_modules(part, replaced))
