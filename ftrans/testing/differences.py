@@ -80,15 +80,17 @@ def differentiate(f: Function, first: float = _FIRST_STEP) -> Differences:
 
 def irregularity(f: Function, component: int) -> str | None:
     """What keeps a component from having a derivative at 0, in words, or None if nothing is seen."""
-    center = float(f(0.0)[component])
+    start = f(0.0)
+    center, largest = float(start[component]), float(np.max(np.abs(start)))
     sides = [(float(f(h)[component]), float(f(-h)[component])) for h in _NEAR]
     if not np.isfinite(sides).all():
         return "which is at the edge of where it is defined: it is not finite on both sides"
     (far, near, nearest), steps = sides, _NEAR
     slopes = [((right - center) / h, (center - left) / h) for (right, left), h in zip(sides, steps, strict=True)]
     gaps = [abs(right - left) for right, left in slopes]
-    # What rounding, or a curve within the largest step, could make of slopes that are one and the same.
-    rounding = 100 * _UNIT * max(abs(center), abs(near[0]), abs(near[1]))
+    # What rounding, or a curve within the largest step, could make of slopes that are one and the same.  A component
+    # that is zero but for rounding has that of the others, which it is what remains of.
+    rounding = _UNIT * max(100 * abs(center), 100 * abs(near[0]), 100 * abs(near[1]), 16 * largest)
     smallest = max(rounding, 1e-6 * abs(far[0] - far[1]))
     jumps = [max(abs(right - center), abs(left - center)) for right, left in sides]
     if jumps[2] > smallest and 0.5 < jumps[2] / jumps[1] < 2:
