@@ -10,14 +10,19 @@ NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
 PYTHON_NEWEST ?= $(call interpreter,3.13)
 
+EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py))
+
 in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo test lint pytest test-matrix test-gpu on-gpu bench clean help
+.PHONY: demo examples test lint pytest test-matrix test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
+
+examples: $(VENV)/with-examples  ## train networks on real data, and the other examples
+	@set -e; for example in $(EXAMPLES); do echo "== $$example"; $(VENV)/bin/python $$example; done
 
 test: lint pytest  ## lint, type checks and tests
 
