@@ -76,18 +76,12 @@ def train_by_lbfgs(u, rng, steps, points):
     """Train on the same points all the time, in float64: L-BFGS measures how gradients change from step to step."""
     u.double()
     t, x = random_points(rng, points)
-    parameters = list(u.parameters())
-    ends = np.cumsum([p.size for p in parameters])
     compiled = nn.jit(nn.value_and_grad(loss))
 
-    def put(vector):
-        for parameter, part in zip(parameters, np.split(vector, ends[:-1]), strict=True):
-            parameter.value = part.reshape(parameter.shape)
-
     def value_and_gradient(vector):
-        put(vector)
+        nn.vector_to_parameters(vector, u)
         value, gradients = compiled(u, t, x)
-        return value, np.concatenate([gradient.ravel() for gradient in gradients.values()])
+        return value, nn.parameters_to_vector(gradients)
 
     done = 0
 
@@ -97,9 +91,10 @@ def train_by_lbfgs(u, rng, steps, points):
         if done % 250 == 0:
             print(f"L-BFGS  {done:5} steps   loss {intermediate_result.fun:.2e}")
 
-    start = np.concatenate([p.numpy().ravel() for p in parameters])
+    start = nn.parameters_to_vector(u)
     options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 50, "ftol": 0, "gtol": 0}
-    put(minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options).x)
+    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options)
+    nn.vector_to_parameters(found.x, u)
 
 
 def exact(t, x, nodes=200):

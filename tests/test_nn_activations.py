@@ -234,6 +234,23 @@ def test_normalize_a_vector_of_zeros() -> None:
     assert np.isfinite(ft.hessian(lambda x: F.normalize(x, dim=0)[0])(np.zeros(2))).all()
 
 
+def test_normalize_keeps_nan() -> None:
+    assert np.isnan(F.normalize(np.array([[1.0, NAN]]))).all()
+    assert np.isnan(F.cosine_similarity(np.array([[1.0, NAN]]), np.ones((1, 2)))).all()
+
+
+def test_softmax_of_nothing() -> None:
+    for f in (F.softmax, F.log_softmax):
+        assert f(np.ones((2, 0)), dim=1).shape == (2, 0)
+        assert f(np.ones((0, 2)), dim=1).shape == (0, 2)
+
+
+@EACH
+def test_lists_are_as_good_as_arrays(name: str, options: dict[str, Any], reference: Callable[[Any], Any]) -> None:
+    f, x = getattr(F, name), [1.5, -2.0]
+    np.testing.assert_array_equal(f(x, **options), f(np.array(x), **options))
+
+
 # Random
 
 

@@ -357,3 +357,28 @@ def test_jax_arrays_in_and_out():
     gradients = nn.grad(lambda m, x: m(x).sum())(model, jax.numpy.ones((1, 3), np.float32))
     assert isinstance(gradients["weight"], jax.Array)
     np.testing.assert_allclose(gradients["weight"], np.ones((3, 2)))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, nn.jit], ids=["un-jitted", "jitted"])
+def test_elements_of_buffers(transform):
+    class Cache(nn.Module):
+        def __init__(self):
+            self.weight = nn.Parameter(np.array([1.0, 2.0, 3.0]))
+            self.rows = nn.Buffer(np.zeros((2, 3)))
+
+        def forward(self, x):
+            before = self.rows.value
+            self.rows[1] = self.weight * x
+            self.rows[0] += x.sum()
+            return (self.rows**2).sum() + before.sum()
+
+    def by_hand(weight, x):
+        return ((weight * x) ** 2).sum() + 3 * x.sum() ** 2
+
+    x = np.array([0.5, -1.0, 2.0])
+    expected = ft.grad(by_hand, argnums=(0, 1))(np.array([1.0, 2.0, 3.0]), x)
+    model = Cache()
+    of_model, of_x = transform(nn.grad(lambda model, x: model(x), argnums=(0, 1)))(model, x)
+    np.testing.assert_allclose(of_model["weight"], expected[0])
+    np.testing.assert_allclose(of_x, expected[1])
+    np.testing.assert_allclose(model.rows.value, [[1.5] * 3, [0.5, -2, 6]])

@@ -321,6 +321,14 @@ def test_running_statistics(momentum: float | None) -> None:
     close_dicts(model.state_dict(), nn.BatchNorm1d(3, dtype=np.float64).state_dict())
 
 
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_running_statistics_of_bfloat16(momentum: float | None) -> None:
+    narrow = pytest.importorskip("ml_dtypes").bfloat16
+    model = nn.BatchNorm1d(3, momentum=momentum, dtype=narrow)
+    assert model(np.arange(12.0).reshape(4, 3).astype(narrow)).dtype == narrow
+    assert {model.running_mean.dtype, model.running_var.dtype} == {np.dtype(narrow)}
+
+
 def test_running_statistics_of_compiled_training() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.BatchNorm1d(4, momentum=None))
     other = copy.deepcopy(model)
@@ -541,6 +549,25 @@ def test_dropout_between_recurrent_layers() -> None:
     close(model(x), model(x), 0)
 
 
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers_of_other_dtypes(kind: str) -> None:
+    model = getattr(nn, kind)(3, 4)
+    x = np.arange(12).reshape(2, 2, 3) % 3
+    first = np.ones((1, 2, 4))
+    expected = model(x.astype(np.float64))[0]
+    assert expected.dtype == np.float64
+    close(model(x)[0], expected, 1e-6)
+    mixed = model(x.astype(np.float32), (first, first) if kind == "LSTM" else first)[0]
+    assert mixed.dtype == np.float64
+    cell = getattr(nn, kind + "Cell")(3, 4)
+    for y in (cell(x[0]), cell(x[0].astype(np.float64))):
+        assert (y[0] if kind == "LSTM" else y).dtype == np.float64
+
+
+def test_groups_of_no_sample() -> None:
+    assert nn.GroupNorm(1, 4)(np.ones((0, 4), np.float32)).shape == (0, 4)
+
+
 # Errors
 
 
@@ -563,6 +590,11 @@ def test_dropout_between_recurrent_layers() -> None:
         ("LayerNorm((3, 4))", [(5, 4, 3)], r"LayerNorm.* last axes have \(3, 4\) elements, got f32\[5,4,3\]"),
         ("GroupNorm(2, 4)", [(5, 3, 2)], "with C = 4 channels"),
         ("MultiheadAttention(4, 2)", [(5, 2, 4), (5, 2, 3), (5, 2, 4)], "expects keys whose last axis has 4"),
+        ("MultiheadAttention(4, 2)", [(5, 2, 4), (5, 1, 4), (5, 1, 4)], r"query \(L, N, E\), key \(S, N, K\)"),
+        ("Upsample(scale_factor=0.2)", [(1, 1, 4)], "has no element"),
+        ("Upsample(2, align_corners=True)", [(1, 1, 4)], "leave it out"),
+        ("Unfold(3)", [(1, 1, 2, 4)], "kernel_size of unfold reaches over 3 x 3"),
+        ("Fold(3, 2)", [(1, 4, 3)], r"takes input of shape \(..., channels \* 4, 4\)"),
         ("LSTM(3, 4)", [(5, 2, 4)], r"LSTM\(3, 4\) expects inputs whose last axis has 3 elements"),
         ("GRUCell(3, 4)", [(5, 2)], r"GRUCell\(3, 4\) expects inputs whose last axis has 3 elements"),
         ("Flatten(2, 1)", [(2, 3, 4)], "nothing between them"),
@@ -592,6 +624,9 @@ def test_inputs_that_do_not_fit(text: str, inputs: list[tuple[int, ...]], words:
         ("TransformerEncoderLayer(4, 2, activation='swish')", "'relu', 'gelu' or a function"),
         ("RNN(3, 4, nonlinearity='sigmoid')", "'tanh' or 'relu'"),
         ("LSTM(3, 0)", "hidden_size must be at least 1"),
+        ("Conv2d(3, 4, 3, stride=(1, 0))", "stride must be at least 1"),
+        ("ConvTranspose1d(3, 4, 0)", "kernel_size must be at least 1"),
+        ("Upsample(2, mode='cubic')", "mode of Upsample must be one of 'nearest'"),
         ("MSELoss(reduction='avg')", "reduction of MSELoss must be one of 'none', 'mean', 'sum', not 'avg'"),
     ],
 )

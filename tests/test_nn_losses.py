@@ -24,6 +24,7 @@ SIGNS = np.array([[1.0, -1.0, 1.0, -1.0], [-1.0, -1.0, 1.0, 1.0], [1.0, 1.0, 1.0
 COUNTS = np.array([[0.0, 1.0, 2.0, 3.0]] * 3)
 CLASSES = np.array([2, 0, 3])
 W = np.array([0.5, 1.0, 2.0, 3.0])
+INF = math.inf
 LOG = scipy.special.log_softmax(X, 1)
 
 
@@ -296,6 +297,39 @@ def test_weights_of_elements() -> None:
     np.testing.assert_allclose(F.huber_loss(X, Y, weight=P, delta=9.0), (D**2 / 2 * P).mean())
 
 
+@pytest.mark.parametrize("whole", [COUNTS.astype(np.int64), SIGNS > 0], ids=["counts", "booleans"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.poisson_nll_loss, F.soft_margin_loss,
+        F.multilabel_soft_margin_loss, F.hinge_embedding_loss, F.kl_div, F.binary_cross_entropy_with_logits,
+        lambda x, t: F.margin_ranking_loss(x, 2 * x, t), lambda x, t: F.gaussian_nll_loss(x, t, abs(x)),
+    ],
+)  # fmt: skip
+def test_targets_of_whole_numbers_widen_nothing(loss: Any, whole: Any) -> None:
+    expected = loss(X.astype(np.float32), whole.astype(np.float32))
+    for found in (loss(X.astype(np.float32), whole), ft.vmap(loss)(X.astype(np.float32), whole).mean()):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_weights_of_whole_numbers_widen_nothing() -> None:
+    x, y, w = X.astype(np.float32), P.astype(np.float32), np.array([1, 2, 3, 4])
+    for loss in (F.cross_entropy, F.nll_loss, F.multi_margin_loss):
+        assert loss(x, CLASSES, weight=w).dtype == np.float32
+        assert loss(x, CLASSES, weight=w) == loss(x, CLASSES, weight=w.astype(np.float32))
+    for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits", "multilabel_soft_margin_loss"):
+        assert getattr(F, name)(y, y, weight=w).dtype == np.float32
+    assert F.binary_cross_entropy_with_logits(x, y, pos_weight=w).dtype == np.float32
+    assert F.mse_loss(x, y, weight=np.ones((3, 4), int)).dtype == np.float32
+
+
+def test_infinite_differences_have_finite_derivatives() -> None:
+    for loss in (F.smooth_l1_loss, F.huber_loss):
+        assert ft.grad(loss)(np.array([-INF]), np.zeros(1)) == -1
+        assert ft.jvp(lambda x, loss=loss: loss(x, 0.0), (np.array(INF),), (np.array(2.0),))[1] == 2  # type: ignore[misc]
+
+
 def test_shapes_that_would_be_broadcast_by_mistake() -> None:
     with pytest.raises(ValueError, match=r"mse_loss .* input f64\[3,1\] and target f64\[3\]; NumPy would broadcast"):
         F.mse_loss(X[:, :1], Y[:, 0])
@@ -309,6 +343,7 @@ def test_arguments_that_make_no_sense() -> None:
         (lambda: F.smooth_l1_loss(X, Y, beta=-1.0), "cannot be negative"),
         (lambda: F.huber_loss(X, Y, delta=0.0), "must be positive"),
         (lambda: F.triplet_margin_loss(X, Y, P, margin=0.0), "must be positive"),
+        (lambda: F.cross_entropy(X, np.array([1.0, 0.0, 2.0])), r"classes, integers of shape \(3,\).*astype"),
         (lambda: F.cosine_embedding_loss(X, Y, SIGNS), r"\(N, D\) and target \(N,\)"),
         (lambda: F.gaussian_nll_loss(X, Y, P[:2]), "var of gaussian_nll_loss"),
         (lambda: F.binary_cross_entropy_with_logits(X, P, pos_weight=np.ones(3)), "pos_weight .* must broadcast"),

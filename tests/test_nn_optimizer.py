@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+from training import compiled_once
 
 import ftrans as ft
 from ftrans import nn
@@ -16,6 +17,12 @@ optax = pytest.importorskip("optax")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6, 3)).astype(np.float32)
 Y = RNG.normal(size=(6, 2)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_once(tmp_path_factory):
+    with compiled_once(tmp_path_factory.mktemp("compiled")):
+        yield
 
 
 class Dense(nn.Module):

@@ -245,6 +245,7 @@ def test_derivatives_with_respect_to_parameters() -> None:
         (lambda: random.normal(7, (3,)), TypeError, r"bits takes a key.*random\.key\(0\)"),
         (lambda: random.normal(np.random.default_rng(0), (3,)), TypeError, "not Generator"),
         (lambda: random.normal(KEY.astype(np.int64)), TypeError, r"u32\[2\], not i64\[2\]"),
+        (lambda: random.normal(random.stream(0), (3,)), TypeError, r"u32\[3\], which an RngState holds"),
         (lambda: random.normal(KEY, (3,), np.float16), TypeError, "float32 or float64"),
         (lambda: random.normal(KEY, 2.5), TypeError, "a shape is"),
         (lambda: random.normal(KEY, (-1,)), ValueError, "negative"),

@@ -14,6 +14,7 @@ from ftrans.testing import check_grads
 
 X = np.random.default_rng(0).permutation(70).reshape(2, 1, 7, 5) / 10.0
 NAN, INF = np.nan, np.inf
+CUBIC = [0.9039999999999995, 1.2439999999999976, 2.0, 3.295999999999998, 4.192000000000001]
 
 
 def windows_of(n: int, size: int, stride: int, padding: int, ceil_mode: bool) -> list[slice]:
@@ -100,11 +101,52 @@ def test_pad_and_interpolate() -> None:
     np.testing.assert_allclose(F.interpolate(x, 5, mode="linear", align_corners=True)[0, 0], [1, 1.5, 2, 3, 4])
     check_grads(lambda x: F.interpolate(x, scale_factor=(1.7, 2), mode="bilinear") ** 2, X)
     check_grads(lambda x: F.pad(x, (1, 2, 3, 0), "reflect") ** 2, X)
+    # Written down from torch 2.13.
+    cubic = F.interpolate(np.array([[[[1.0, 2.0, 4.0]]]]), (1, 5), mode="bicubic")[0, 0, 0]
+    np.testing.assert_allclose(cubic, CUBIC)
+    check_grads(lambda x: F.interpolate(x, (3, 8), mode="bicubic", align_corners=True) ** 2, X)
+    # An axis that keeps its size stays as it is.
+    np.testing.assert_array_equal(F.interpolate(x, scale_factor=1.3, mode="linear"), x)
     image = np.arange(32.0).reshape(1, 8, 2, 2)
     np.testing.assert_array_equal(
         F.pixel_shuffle(image, 2)[0, 0], [[0, 4, 1, 5], [8, 12, 9, 13], [2, 6, 3, 7], [10, 14, 11, 15]]
     )
     np.testing.assert_array_equal(F.pixel_unshuffle(F.pixel_shuffle(image, 2), 2), image)
+
+
+@pytest.mark.parametrize("settings", [(2,), ((3, 2), 1, 1, 2), ((2, 1), (2, 1), (0, 1), (1, 3))])
+def test_patches(settings: tuple[Any, ...]) -> None:
+    x = X.reshape(2, 1, 7, 5)
+    size, dilation, padding, stride = (np.broadcast_to(v, 2) for v in (*settings, *(1, 0, 1)[len(settings) - 1 :]))
+    padded = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
+    ends = [n - (k - 1) * d for n, k, d in zip(padded.shape[2:], size, dilation, strict=True)]
+    columns = [
+        padded[:, :, i : i + size[0] * dilation[0] : dilation[0], j : j + size[1] * dilation[1] : dilation[1]]
+        for i in range(0, ends[0], stride[0])
+        for j in range(0, ends[1], stride[1])
+    ]
+    patches = F.unfold(x, *settings)
+    np.testing.assert_array_equal(patches, np.stack([c.reshape(2, -1) for c in columns], axis=2))
+    np.testing.assert_array_equal(F.unfold(x[0], *settings), patches[0])
+    # The transpose of the other one as a linear map.
+    np.testing.assert_allclose(
+        F.fold(patches, (7, 5), *settings), ft.grad(lambda x: np.sum(F.unfold(x, *settings) ** 2) / 2)(x)
+    )
+    np.testing.assert_allclose(F.fold(patches[1], (7, 5), *settings), F.fold(patches, (7, 5), *settings)[1])
+    check_grads(lambda p: F.fold(p, (7, 5), *settings) ** 2, patches)
+    check_grads(lambda x: F.unfold(x, *settings) ** 2, x)
+
+
+def test_patches_keep_infinite_elements_apart() -> None:
+    x = np.array([[[1.0, INF], [NAN, 2.0]]])
+    np.testing.assert_array_equal(F.fold(F.unfold(x, 1), 2, 1), x)
+
+
+def test_last_windows_that_reach_over_the_end() -> None:
+    x = np.array([[1.0, 3.0]])
+    np.testing.assert_array_equal(F.max_pool1d(x, 3, ceil_mode=True), [[3.0]])
+    np.testing.assert_array_equal(F.avg_pool1d(x, 3, ceil_mode=True), [[2.0]])
+    np.testing.assert_array_equal(F.max_pool1d(x, 3, 2, 1, 2, ceil_mode=True), [[3.0]])
 
 
 @pytest.mark.parametrize(
@@ -119,6 +161,13 @@ def test_pad_and_interpolate() -> None:
         (lambda: F.pad(X, (5, 0), "reflect"), ["reflect", "4"]),
         (lambda: F.interpolate(X), ["size or scale_factor"]),
         (lambda: F.interpolate(X, 2, mode="linear"), ["'bilinear'"]),
+        (lambda: F.interpolate(X, scale_factor=(2, 2, 2)), ["one for each of the 2 axes"]),
+        (lambda: F.interpolate(X, scale_factor=0.1), ["has no element", "(0, 0)"]),
+        (lambda: F.interpolate(X, 2, align_corners=True), ["not for 'nearest'"]),
+        (lambda: F.unfold(X[0, 0], 2), ["unfold", "2 axes"]),
+        (lambda: F.unfold(X, 6), ["6 x 6", "7 x 5"]),
+        (lambda: F.fold(np.ones((4, 3)), 3, 2), ["(..., channels * 4, 4)", "f64[4,3]"]),
+        (lambda: F.fold(np.ones((4, 3)), 1, 2), ["fit into"]),
         (lambda: F.pixel_shuffle(X, 2), ["multiples of 2 ** 2"]),
     ],
 )

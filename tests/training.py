@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import optax
+from jax.experimental.compilation_cache import compilation_cache
 
 from ftrans import nn
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(64, 3)).astype(np.float32)
 Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], 1)
+
+
+@contextmanager
+def compiled_once(directory: Path) -> Iterator[dict[str, str]]:
+    """Within this block, XLA compiles equal programs once and keeps them in a folder.
+
+    Yields:
+        The environment in which other processes do so, too.
+    """
+    options: dict[str, Any] = {
+        "jax_compilation_cache_dir": str(directory),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in options}
+    try:
+        for name, value in options.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+        yield {name.upper(): str(value) for name, value in options.items()}
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
 
 
 class Net(nn.Module):

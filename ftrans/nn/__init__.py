@@ -17,6 +17,7 @@ from .state import functional_call, merge, split, state_of
 from .summary import summary
 from .training import Callback, FitState, History, batches, fit, load, save
 from .vectorize import vmap
+from .vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
     "EMA",
@@ -50,6 +51,7 @@ __all__ = [
     "load",
     "manual_seed",
     "merge",
+    "parameters_to_vector",
     "random",
     "save",
     "scan",
@@ -59,6 +61,7 @@ __all__ = [
     "summary",
     "unstack_modules",
     "value_and_grad",
+    "vector_to_parameters",
     "vmap",
 ]
 __all__ += layers.__all__

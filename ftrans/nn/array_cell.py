@@ -281,8 +281,8 @@ def not_given_error(cell: ArrayCell) -> RuntimeError:
     """The error for a cell that a compiled function reads though it was not among its arguments."""
     return RuntimeError(
         f"the compiled function reads {cell.path}, whose module is not among its arguments: it would be a constant, "
-        "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...)"
-        + at_line(user_line())
+        "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...), or make it an "
+        f"attribute of a model that is passed{at_line(user_line())}"
     )
 
 

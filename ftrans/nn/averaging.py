@@ -12,6 +12,7 @@ from ..core.source import at_line, user_line
 from ..core.types import is_inexact
 from .cells import Buffer, Cells
 from .module import Module
+from .roots import require_module
 
 
 class EMA(Module):
@@ -24,6 +25,7 @@ class EMA(Module):
             the initial values.
 
     Raises:
+        TypeError: the model is no module.
         ValueError: the decay is not in [0, 1].
 
     Example:
@@ -42,6 +44,7 @@ class EMA(Module):
     def __init__(self, model: Module, decay: float = 0.999, debias: bool = False) -> None:
         if not 0 <= decay <= 1:
             raise ValueError(f"the decay of an average is between 0 and 1, not {decay}{at_line(user_line())}")
+        require_module(model, "EMA takes")
         self.model = model
         self.decay = decay
         self.debias = debias

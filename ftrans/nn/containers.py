@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
+from ..api.call import name_of
 from ..core.source import at_line, user_line
 from .cells import Parameter
 from .module import Module
@@ -22,10 +23,7 @@ class _Numbered(Module):
 
     def _put(self, name: str, x: Any) -> None:
         if x is not None and not isinstance(x, self._holds):
-            raise TypeError(
-                f"{type(self).__name__} holds {' or '.join(c.__name__ for c in self._holds)} objects, not "
-                f"{type(x).__name__}{at_line(user_line())}"
-            )
+            raise _not_held(self, x)
         setattr(self, name, x)
 
     def _names(self) -> list[str]:
@@ -207,10 +205,7 @@ class _Named(Module):
 
     def __setitem__(self, name: str, x: Any) -> None:
         if not isinstance(x, self._holds):
-            raise TypeError(
-                f"{type(self).__name__} holds {' or '.join(c.__name__ for c in self._holds)} objects, not "
-                f"{type(x).__name__}{at_line(user_line())}"
-            )
+            raise _not_held(self, x)
         if name not in self.__dict__ and hasattr(type(self), name):
             raise KeyError(f"{type(self).__name__} has an attribute {name!r}; take another name{at_line(user_line())}")
         setattr(self, name, x)
@@ -285,3 +280,17 @@ class ParameterDict(_Named):
 
     def __setitem__(self, name: str, x: Any) -> None:
         super().__setitem__(name, x if isinstance(x, Parameter) else Parameter(x))
+
+
+def _not_held(container: Any, x: Any) -> TypeError:
+    """The error for an entry of another kind."""
+    if isinstance(x, type):
+        given = f"the class {x.__name__}; make an object of it, {x.__name__}(...)"
+    elif isinstance(x, list | tuple) and isinstance(container, Sequential):
+        given = f"a {type(x).__name__}; write Sequential(*modules)"
+    elif callable(x):
+        given = f"the function {name_of(x)}; take a layer for it, such as nn.Tanh(), or a Module with a forward"
+    else:
+        given = type(x).__name__
+    held = " or ".join(c.__name__ for c in container._holds)
+    return TypeError(f"{type(container).__name__} holds {held} objects, not {given}{at_line(user_line())}")

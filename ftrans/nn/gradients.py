@@ -20,7 +20,8 @@ from .cells import Parameter
 from .graph import Filled, Graph, exchanging
 from .module import Module, capturing
 from .nested import settled
-from .roots import graph_of_arguments, in_places, with_places
+from .precision import floating_dtype
+from .roots import graph_of_arguments, in_places, require_module, with_places
 from .traces import require_untraced
 
 
@@ -46,7 +47,8 @@ def value_and_grad(
         capture: paths of modules in the first argument whose results are wanted, with the gradients with respect to
             them, such as `["encoder.0"]`.
         dtype: dtype that the parameters are converted to for the computation, such as "bfloat16"; gradients keep the
-            dtype of the parameters.
+            dtype of the parameters.  Other arguments are used as they are, and a float32 input makes the computation
+            one of float32: convert inputs, too, `model(x.astype("bfloat16"))`.
         loss_scale: a number, or an `nn.LossScale`, that the value is multiplied by before it is differentiated; value
             and gradients are divided by it again.
 
@@ -58,7 +60,8 @@ def value_and_grad(
 
     Raises:
         TypeError: the result is not one real number, or an argument cannot be differentiated.
-        ValueError: a path in `capture` does not exist, or its module runs more than once or not at all.
+        ValueError: `dtype` is not one of floating-point numbers, or a path in `capture` does not exist, or its module
+            runs more than once or not at all.
 
     Example:
         >>> import numpy as np
@@ -68,7 +71,8 @@ def value_and_grad(
         >>> gradients["weight"]
         array([[3., 4.]], dtype=float32)
     """
-    settings = _Settings("value_and_grad", f, argnums, has_aux, tuple(capture), dtype, loss_scale)
+    compute_dtype = None if dtype is None else floating_dtype(dtype)
+    settings = _Settings("value_and_grad", f, argnums, has_aux, tuple(capture), compute_dtype, loss_scale)
 
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -122,6 +126,9 @@ class _Settings(NamedTuple):
         graph = graph_of_arguments(args, kwargs)
         positions = normalize_argnums(self.argnums, len(args), self.f)
         modules: list[Module] = []
+        for i in positions:
+            if isinstance(args[i], type):
+                require_module(args[i], f"{self.what} differentiates with respect to")
         others = [with_places(args[i], modules) for i in positions]
         wanted = [_trained(graph, module) for module in modules]
         # Parameters that two arguments share are one input.

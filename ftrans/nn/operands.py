@@ -49,13 +49,9 @@ class Operand(ChangedInPlace):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.check_change()
-        array = self.array
-        if array.__class__ is not Tracer and current_builder() is not None:
-            from ..numpy.creation import array as traced_copy
-
-            array = traced_copy(self.read())
-        elif array.__class__ is not Tracer:
-            array = np.array(self.value)
+        # What was read before stays as it was.
+        builder = current_builder()
+        array: Any = np.array(self.value) if builder is None else Tracer(builder, builder.atom(self.read()))
         array[index] = value.read() if isinstance(value, Cell) else value
         self.value = array
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api.call import record_or_run
+from ..api.call import record_or_run, type_name
 from ..control.jax_code import JaxCode, call_jax
 from ..core.cell import Cell
 from ..core.eager import Eager
@@ -18,6 +18,7 @@ from ..core.types import is_inexact
 from ..xla import jax_leaves
 from .cells import Buffer, Cells, Parameter
 from .module import Module
+from .roots import require_module
 
 
 class Optimizer(Module):
@@ -31,7 +32,7 @@ class Optimizer(Module):
             `optax.chain`: clipping, schedules, accumulation of gradients and the like are there.
 
     Raises:
-        TypeError: the transformation is none.
+        TypeError: the model is no module, or the transformation none of optax.
         ValueError: the model has nothing to train.
 
     Example:
@@ -58,6 +59,7 @@ class Optimizer(Module):
                 f"Optimizer takes a gradient transformation of optax, such as optax.adam(1e-3), not "
                 f"{type(transformation).__name__}{at_line(user_line())}"
             )
+        require_module(model, "Optimizer takes")
         self.model = model
         self.transformation = transformation
         self.paths = tuple(_trained(model))
@@ -77,6 +79,7 @@ class Optimizer(Module):
             extra: what the transformation wants beside the gradients, such as `value=loss`; numbers and arrays.
 
         Raises:
+            TypeError: the gradients are no dictionary.
             ValueError: there are no gradients, or a path is not that of a parameter which is optimized.
         """
         parameters = self._parameters()
@@ -87,6 +90,11 @@ class Optimizer(Module):
                     "step() without gradients uses those that backward() leaves in the parameters, but there are none; "
                     f"call loss.backward() before, or write step(gradients){at_line(user_line())}"
                 )
+        if not isinstance(gradients, Mapping):
+            raise TypeError(
+                "step takes a dictionary of gradients by the path of the parameter, the second of what "
+                f"nn.value_and_grad returns; what was given is {type_name(gradients)}{at_line(user_line())}"
+            )
         unknown = [path for path in gradients if path not in parameters]
         if unknown:
             raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import numpy as fnp
 from ..core.source import at_line, user_line
+from ..core.types import is_complex, is_inexact
 from .cells import Buffer
 from .module import Module
 
@@ -81,6 +82,24 @@ class LossScale(Module):
 
     def extra_repr(self) -> str:
         return f"growth_interval={self.growth_interval}, factor={self.factor}"
+
+
+def floating_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of that name, for the computation of gradients.
+
+    Raises:
+        ValueError: it is not one of floating-point numbers.
+    """
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or not is_inexact(found) or is_complex(found):
+        raise ValueError(
+            f"dtype is one of floating-point numbers, such as 'bfloat16', which gradients need, not {dtype!r}"
+            + at_line(user_line())
+        )
+    return found
 
 
 def all_finite(gradients: Mapping[str, Any]) -> Any:

@@ -175,6 +175,12 @@ def _checked(key: Any, what: str) -> Any:
     """
     if getattr(key, "dtype", None) == _U32 and tuple(key.shape) == (2,) and not isinstance(key, Eager):
         return key
+    if getattr(key, "dtype", None) == _U32 and tuple(key.shape) == (3,):
+        raise TypeError(
+            f"{what} takes a key, an array of type u32[2], but got u32[3], which an RngState holds; give functions "
+            "that are transformed or compiled the module that has it as an attribute, or a key, rng.next_key()"
+            + at_line(user_line())
+        )
     raise TypeError(
         f"{what} takes a key, an array of type u32[2], not {described(key)}; nn.random.key(0) makes one, "
         f"nn.random.split and nn.random.fold_in make several of one{at_line(user_line())}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..api.call import type_name
 from ..core import tree
 from ..core.source import at_line, user_line
 from .cells import RngState
@@ -23,6 +24,19 @@ class Place:
 
     def __init__(self, number: int) -> None:
         self.number = number
+
+
+def require_module(x: Any, what: str) -> None:
+    """Raise unless `x` is a module; `what` is who takes one, such as "nn.summary takes".
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(x, Module):
+        return
+    is_class = isinstance(x, type) and issubclass(x, Module)
+    given = f"the class {x.__name__}; make an object of it, {x.__name__}(...)" if is_class else type_name(x)
+    raise TypeError(f"{what} a module, but what was given is {given}{at_line(user_line())}")
 
 
 def modules_in(x: Any) -> Iterator[Module]:

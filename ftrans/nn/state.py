@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..api.call import type_name
 from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
@@ -24,6 +26,13 @@ M = TypeVar("M", bound=Module)
 
 def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
     """Overwrite the cells of a module; see `Module.load_state_dict`."""
+    if not isinstance(state_dict, Mapping):
+        is_file = isinstance(state_dict, str | PathLike)
+        raise TypeError(
+            f"load_state_dict takes a dictionary of arrays by path, and what was given is {type_name(state_dict)}; "
+            + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
+            + at_line(user_line())
+        )
     cells = {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
     # Another cell under a second path is the same array, which one path is enough for.
     given_cells = {id(cells[path]) for path in state_dict if path in cells}
@@ -243,8 +252,14 @@ def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
         The module.
 
     Raises:
+        TypeError: `structure` is none.
         KeyError: paths are missing or unexpected.
     """
+    if not isinstance(structure, Structure):
+        raise TypeError(
+            f"merge takes a structure and a state, as split returns them, but the first is {type_name(structure)}"
+            + at_line(user_line())
+        )
     if set(state) != set(structure.paths):
         missing = [p for p in structure.paths if p not in state]
         unexpected = [p for p in state if p not in structure.paths]

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..api.call import trace_flat, type_name
+from ..api.call import trace_flat
 from ..core import tree
 from ..core.costs import flops, program_flops
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, type_of
 from ..debug import report
@@ -18,6 +17,7 @@ from ..transforms.differentiate import pullback, slim
 from .cells import Parameter
 from .graph import exchanging, graph_of
 from .module import Module, capturing
+from .roots import require_module
 
 
 @dataclass
@@ -149,11 +149,16 @@ def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any
         >>> found["0"].flops  # 2 * 2 * 4 * 8 for the product, 2 * 8 for the bias
         144.0
     """
-    if not isinstance(model, Module):
-        raise TypeError(f"nn.summary takes a module, but it was given {type_name(model)}{at_line(user_line())}")
+    require_module(model, "nn.summary takes")
     graph = graph_of(model)
     rows = {id(module): _row(path, module, graph.modules) for path, module in graph.modules.items()}
-    program, innermost = _traced(model, inputs, kwargs, rows)
+    try:
+        program, innermost = _traced(model, inputs, kwargs, rows)
+    except Exception as error:
+        for x in inputs:
+            if isinstance(x, tuple) and x and all(isinstance(n, int) for n in x):
+                error.add_note(f"  summary takes arrays, not their shapes: np.zeros({x}, np.float32) in place of {x}")
+        raise
     total = rows[id(model)]
     total.flops = program_flops(program)
     trained = set(graph.trained)

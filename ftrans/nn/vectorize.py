@@ -125,7 +125,10 @@ class _Call:
         }
         if len(set(sizes.values())) > 1:
             listing = ", ".join(f"{path} has {n}" for path, n in sizes.items())
-            raise ValueError(f"nn.vmap got cells with mapped axes of different sizes: {listing}{at_line(user_line())}")
+            raise ValueError(
+                f"nn.vmap got cells with mapped axes of different sizes: {listing}; give a module that all lanes "
+                f"share in_axes=None, and make an ensemble by nn.stack_modules([...]){at_line(user_line())}"
+            )
         mine = next(iter(sizes.values()), None)
         leaves = tree.flatten((self.plain_args, self.plain_kwargs))[0]
         axes = axes_of_leaves(self.f, self.in_axes, self.plain_args, self.plain_kwargs)

@@ -52,6 +52,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """
     if min_val > max_val:
         raise ValueError(f"min_val={min_val} of hardtanh is above max_val={max_val}{at_line(user_line())}")
+    input = array(input)
     return np.where(input <= min_val, min_val, np.where(input >= max_val, max_val, input))
 
 
@@ -64,6 +65,7 @@ def relu6(input: Any) -> Any:
 @functional
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     """`x` where it is positive, else `negative_slope * x`."""
+    input = array(input)
     return np.where(input > 0, input, negative_slope * input)
 
 
@@ -78,7 +80,8 @@ def prelu(input: Any, weight: Any) -> Any:
     Raises:
         ValueError: there are neither one slope nor as many as channels.
     """
-    shape, (count,) = shape_of(input), shape_of(weight) or (1,)
+    input = array(input)
+    shape, (count,) = input.shape, shape_of(weight) or (1,)
     channels = shape[1] if len(shape) > 1 else 1
     if count not in (1, channels):
         raise ValueError(
@@ -127,12 +130,14 @@ def _dtype_of_noise(x: Any) -> Any:
 @functional
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """`x` where it is above the threshold, else `value`."""
+    input = array(input)
     return np.where(input <= threshold, value, input)
 
 
 @functional
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """`x` where its magnitude is above `lambd`, else 0."""
+    input = array(input)
     return np.where((input >= -lambd) & (input <= lambd), 0, input)
 
 
@@ -145,18 +150,20 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """
     if lambd < 0:
         raise ValueError(f"lambd of softshrink cannot be negative, as {lambd} is{at_line(user_line())}")
+    input = array(input)
     return np.where((input >= -lambd) & (input <= lambd), 0, input - lambd * np.sign(input))
 
 
 @functional
 def hardsigmoid(input: Any) -> Any:
     """`min(max(x + 3, 0), 6) / 6`; its derivative at -3 and 3 is 0."""
-    return relu6(input + 3) / 6
+    return relu6(array(input) + 3) / 6
 
 
 @functional
 def hardswish(input: Any) -> Any:
     """`x * hardsigmoid(x)`, by pieces: 0 up to -3, and `x` from 3 on."""
+    input = array(input)
     middle = np.where((input <= -3) | (input >= 3), 0, input)
     return np.where(input <= -3, 0, np.where(input >= 3, input, middle * (middle + 3) / 6))
 
@@ -198,24 +205,28 @@ def tanh(input: Any) -> Any:
 @functional
 def tanhshrink(input: Any) -> Any:
     """`x - tanh(x)`."""
+    input = array(input)
     return input - np.tanh(input)
 
 
 @functional
 def softsign(input: Any) -> Any:
     """`x / (1 + |x|)`."""
+    input = array(input)
     return input / (1 + np.abs(input))
 
 
 @functional
 def silu(input: Any) -> Any:
     """`x * sigmoid(x)`, also known as swish (Elfwing, Uchibe and Doya, 2018)."""
+    input = array(input)
     return input * sigmoid(input)
 
 
 @functional
 def mish(input: Any) -> Any:
     """`x * tanh(log(1 + exp(x)))` (Misra, 2019)."""
+    input = array(input)
     return input * np.tanh(apply_elementwise(softplus_primitive, input))
 
 
@@ -227,6 +238,7 @@ def _negative_part(x: Any) -> Any:
 @functional
 def elu(input: Any, alpha: float = 1.0) -> Any:
     """`x` where it is positive, else `alpha * (exp(x) - 1)` (Clevert, Unterthiner and Hochreiter, 2015)."""
+    input = array(input)
     return np.where(input > 0, input, alpha * np.expm1(_negative_part(input)))
 
 
@@ -245,6 +257,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:
     """
     if alpha == 0:
         raise ValueError(f"alpha of celu cannot be 0{at_line(user_line())}")
+    input = array(input)
     return np.where(input > 0, input, alpha * np.expm1(_negative_part(input) / alpha))
 
 
@@ -259,8 +272,9 @@ def gelu(input: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     Raises:
         ValueError: `approximate` is neither.
     """
+    input = array(input)
     if approximate == "none":
-        return input * (0.5 + 0.5 * apply_elementwise(erf, array(input) * math.sqrt(0.5)))
+        return input * (0.5 + 0.5 * apply_elementwise(erf, input * math.sqrt(0.5)))
     if approximate != "tanh":
         raise ValueError(f"approximate of gelu must be 'none' or 'tanh', not {approximate!r}{at_line(user_line())}")
     # Beyond these bounds tanh is 1 or -1, and the square of a greater number may be infinite.
@@ -275,7 +289,8 @@ def glu(input: Any, dim: int = -1) -> Any:
     Raises:
         ValueError: the size of the axis is odd.
     """
-    shape = shape_of(input)
+    input = array(input)
+    shape = input.shape
     axis = axis_of(dim, len(shape), "glu")
     if not shape or shape[axis] % 2:
         raise ValueError(f"glu halves axis {dim} of {described(input)}, whose size must be even{at_line(user_line())}")
@@ -294,6 +309,11 @@ def _softmax_axis(dim: int | None, input: Any, what: str) -> int:
             + at_line(user_line())
         )
     return axis_of(-1 if dim is None else dim, ndim, what)
+
+
+def _has_no_choice(x: Any, axis: int) -> bool:
+    """Whether `x` is a number, or its axis is empty."""
+    return not x.shape or not x.shape[axis]
 
 
 def _centred(x: Any, axis: int) -> Any:
@@ -320,7 +340,7 @@ def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
     """
     x = array(input) if dtype is None else array(input).astype(dtype)
     axis = _softmax_axis(dim, x, "softmax")
-    if not shape_of(x):
+    if _has_no_choice(x, axis):
         return np.exp(x - x)
     exponentials = np.exp(_centred(x, axis))
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
@@ -340,7 +360,7 @@ def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
     """
     x = array(input) if dtype is None else array(input).astype(dtype)
     axis = _softmax_axis(dim, x, "log_softmax")
-    if not shape_of(x):
+    if _has_no_choice(x, axis):
         return x - x
     centred = _centred(x, axis)
     return centred - np.log(np.sum(np.exp(centred), axis=axis, keepdims=True))
@@ -397,6 +417,8 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
         array([[0.6, 0.8],
                [0. , 0. ]])
     """
-    axis = axis_of(dim, len(shape_of(input)), "normalize")
+    input = array(input)
+    axis = axis_of(dim, len(input.shape), "normalize")
     length = norm(input, p, axis, keepdims=True)
-    return input / np.where(length > eps, length, eps)
+    # Also so that NaN stays NaN.
+    return input / np.where(length < eps, eps, length)

@@ -52,7 +52,18 @@ def described(x: Any) -> str:
     try:
         return str(type_of(x))
     except TypeError:
-        return type(x).__name__
+        return (
+            f"an array of dtype {x.dtype}" if isinstance(x, np.ndarray) else str(x if x is None else type(x).__name__)
+        )
+
+
+def numbers_like(x: Any, other: Any) -> Any:
+    """`x`, where its elements are integers or booleans, in the floating-point dtype of another array.
+
+    NumPy makes float64 of float32 and int64; labels and weights of whole numbers shall not do so.
+    """
+    is_whole = getattr(getattr(x, "dtype", None), "kind", "") in ("b", "i", "u")
+    return x.astype(other.dtype) if is_whole and is_inexact(other.dtype) else x
 
 
 def axis_of(dim: Any, ndim: int, what: str) -> int:

@@ -239,7 +239,7 @@ def _multi_head_attention(
     random: Any,
 ) -> tuple[Any, Any]:
     batched = len(shape_of(query)) == 3
-    _check_heads(query, key, value, num_heads, in_proj_weight)
+    _check_heads(query, key, value, num_heads, in_proj_weight, 0 if batch_first else 1)
     if not batched:
         query, key, value = (np.expand_dims(x, 0) for x in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else np.expand_dims(key_padding_mask, 0)
@@ -265,10 +265,11 @@ def _multi_head_attention(
     return out, shares
 
 
-def _check_heads(query: Any, key: Any, value: Any, num_heads: int, packed: Any) -> None:
+def _check_heads(query: Any, key: Any, value: Any, num_heads: int, packed: Any, batch_axis: int) -> None:
     shapes = q, k, v = [shape_of(x) for x in (query, key, value)]
     size = q[-1] if q else 0
-    if len(q) not in (2, 3) or len(k) != len(q) or len(v) != len(q) or k[:-1] != v[:-1]:
+    fits = len(q) in (2, 3) and len(k) == len(v) == len(q) and k[:-1] == v[:-1]
+    if not fits or (len(q) == 3 and q[batch_axis] != k[batch_axis]):
         raise ValueError(
             "multi_head_attention_forward takes query (L, N, E), key (S, N, K) and value (S, N, V), with N first if "
             f"batch_first, or all without N, not {', '.join(map(described, (query, key, value)))}{at_line(user_line())}"

@@ -18,6 +18,7 @@ from .arguments import (
     checked_indices,
     concrete,
     described,
+    numbers_like,
     positive_part,
     reduced,
     same_shapes,
@@ -72,7 +73,12 @@ def cross_entropy(
         return _loss_of_classes(
             scores, total, target, axis, weights, ignore_index, reduction, label_smoothing, "cross_entropy"
         )
-    same_shapes("cross_entropy with probabilities", input=input, target=target)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"target of cross_entropy must be the classes, integers of shape {total.shape}, or a probability for each "
+            f"class, of the shape of input {described(input)}, not {described(target)}; convert classes with "
+            f".astype(np.int64){at_line(user_line())}"
+        )
     count = input.shape[axis]
     wanted = target if not label_smoothing else target * (1 - label_smoothing) + label_smoothing / count
     wanted = wanted if weights is None else wanted * weights
@@ -127,7 +133,7 @@ def _class_weights(weight: Any, input: Any, axis: int, what: str) -> Any:
             f"weight of {what} must hold a factor for each of {count} classes, of shape ({count},), not "
             f"{described(weight)}{at_line(user_line())}"
         )
-    return _along(axis, len(input.shape), weight)
+    return _along(axis, len(input.shape), numbers_like(weight, input))
 
 
 def _loss_of_classes(
@@ -259,7 +265,7 @@ def binary_cross_entropy_with_logits(
     loss = apply_elementwise(softplus_primitive, -input)
     if pos_weight is not None:
         _check_factor(what, "pos_weight", pos_weight, input)
-        loss = loss * (1 + (pos_weight - 1) * target)
+        loss = loss * (1 + (numbers_like(pos_weight, input) - 1) * target)
     loss = (1 - target) * input + loss
     return reduced(_weighted(loss, weight, what), reduction, what)
 
@@ -280,14 +286,16 @@ def _weighted(loss: Any, weight: Any, what: str) -> Any:
     if weight is None:
         return loss
     _check_factor(what, "weight", weight, loss)
-    return loss * weight
+    return loss * numbers_like(weight, loss)
 
 
 @functional
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """`log(1 + exp(-t * x))` for labels `t` of 1 and -1."""
     same_shapes("soft_margin_loss", input=input, target=target)
-    return reduced(apply_elementwise(softplus_primitive, -array(target) * input), reduction, "soft_margin_loss")
+    input = array(input)
+    product = numbers_like(array(target), input) * input
+    return reduced(apply_elementwise(softplus_primitive, -product), reduction, "soft_margin_loss")
 
 
 @functional
@@ -302,6 +310,8 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
     """
     what = "multilabel_soft_margin_loss"
     same_shapes(what, input=input, target=target)
+    input = array(input)
+    target = numbers_like(array(target), input)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     return reduced(np.mean(_weighted(loss, weight, what), axis=-1), reduction, what)
 
@@ -398,6 +408,8 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
         ValueError: shapes do not fit, or `reduction` is none of those above.
     """
     same_shapes("kl_div", input=input, target=target)
+    input = array(input)
+    target = numbers_like(array(target), input)
     if log_target:
         is_possible = target != -math.inf
         difference = np.where(is_possible, target, 0) - np.where(is_possible, input, 0)

@@ -86,7 +86,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     # Counted from the back, an axis is the same one in both.
     axis = axis_of(dim, ndim, "cosine_similarity") - ndim
     lengths = [norm(x, 2, axis, keepdims=True) for x in (x1, x2)]
-    x, y = (v / np.where(length > eps, length, eps) for v, length in zip((x1, x2), lengths, strict=True))
+    x, y = (v / np.where(length < eps, eps, length) for v, length in zip((x1, x2), lengths, strict=True))
     return np.sum(x * y, axis=axis)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from ...core import tree
 from ...core.cell import Cell
+from ...core.source import at_line, user_line
 from ...core.types import is_inexact
 from ...numpy.promotion import has_tracer
 from ...xla import is_jax, run_function
@@ -31,17 +32,23 @@ def functional(f: Function) -> Function:
             if isinstance(x, Cell):
                 kwargs[name] = x.read()
         given = [*args, *kwargs.values()]
+        if args and args[0] is None:
+            raise _nothing_given(call.__name__)
         if "jax" in sys.modules and any(map(is_jax, given)) and not any(map(has_tracer, given)):
             return run_function(call, args, kwargs)
-        narrow = _narrow_dtype(given)
+        narrow = _narrow_dtype(given, call.__name__)
         out = f(*args, **kwargs)
         return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
 
     return call  # type: ignore[return-value]
 
 
-def _narrow_dtype(given: list[Any]) -> Any:
-    """The dtype bfloat16, if it is that of all floating-point arrays among the arguments."""
+def _narrow_dtype(given: list[Any], what: str) -> Any:
+    """The dtype bfloat16, if it is that of all floating-point arrays among the arguments.
+
+    Raises:
+        TypeError: an array is one of another library.
+    """
     found = None
     for x in given:
         dtype = getattr(x, "dtype", None)
@@ -51,4 +58,16 @@ def _narrow_dtype(given: list[Any]) -> Any:
             if kind != "V":
                 return None
             found = dtype
+        elif kind is None and dtype is not None and not isinstance(x, type):
+            raise TypeError(
+                f"{what} was given a {type(x).__name__} of {type(x).__module__.split('.')[0]}, with which nothing is "
+                f"recorded here; give a NumPy array, such as x.numpy(){at_line(user_line())}"
+            )
     return found
+
+
+def _nothing_given(what: str) -> TypeError:
+    return TypeError(
+        f"{what} was given None for an array; perhaps the forward code that computed it lacks its return"
+        + at_line(user_line())
+    )

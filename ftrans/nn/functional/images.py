@@ -15,7 +15,8 @@ from .entry import functional
 from .spatial import per_axis
 
 _NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-_AXES_OF_MODE = {"linear": 1, "bilinear": 2, "trilinear": 3}
+_AXES_OF_MODE = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+MODES = ("nearest", "nearest-exact", "area", *_AXES_OF_MODE)
 
 
 @functional
@@ -86,8 +87,8 @@ def interpolate(
         size: sizes of the result; this or `scale_factor` is given.
         scale_factor: how many times larger the result is.
         mode: `"nearest"`, `"nearest-exact"`, `"area"` (means of windows), and between neighbours `"linear"` for
-            signals, `"bilinear"` for images, `"trilinear"` for volumes.
-        align_corners: for the last three, whether the centres of the first and last elements stay where they are,
+            signals, `"bilinear"` and `"bicubic"` (Keys, 1981) for images, `"trilinear"` for volumes.
+        align_corners: for the last four, whether the centres of the first and last elements stay where they are,
             and not the outer edges.
         recompute_scale_factor: whether distances follow from the sizes, and not from `scale_factor`.
 
@@ -112,11 +113,16 @@ def interpolate(
         )
     if (size is None) == (scale_factor is None):
         raise ValueError(f"interpolate takes either size or scale_factor{at_line(user_line())}")
-    if mode not in ("nearest", "nearest-exact", "area") and _AXES_OF_MODE.get(mode) != count:
-        fitting = next(name for name, axes in _AXES_OF_MODE.items() if axes == count)
+    fitting = [name for name in MODES if _AXES_OF_MODE.get(name, count) == count]
+    if mode not in fitting:
         raise ValueError(
-            f"mode of interpolate for {described(x)} must be 'nearest', 'nearest-exact', 'area' or {fitting!r}, not "
-            f"{mode!r}{at_line(user_line())}"
+            f"mode of interpolate for {described(x)} must be {', '.join(map(repr, fitting[:-1]))} or {fitting[-1]!r}, "
+            f"not {mode!r}{at_line(user_line())}"
+        )
+    if align_corners is not None and mode not in _AXES_OF_MODE:
+        raise ValueError(
+            f"align_corners of interpolate is for the modes {', '.join(map(repr, _AXES_OF_MODE))}, not for {mode!r}: "
+            f"leave it out{at_line(user_line())}"
         )
     space = x.shape[2:]
     steps: list[float | None] = [None] * count
@@ -124,7 +130,17 @@ def interpolate(
         sizes = per_axis(size, count, "interpolate", "size")
     else:
         factors = tuple(scale_factor) if isinstance(scale_factor, tuple | list) else (scale_factor,) * count
+        if len(factors) != count:
+            raise ValueError(
+                f"scale_factor of interpolate must be a number, or one for each of the {count} axes of space, not "
+                f"{scale_factor!r}{at_line(user_line())}"
+            )
         sizes = tuple(math.floor(n * f) for n, f in zip(space, factors, strict=True))
+        if min(sizes) < 1:
+            raise ValueError(
+                f"interpolate of {described(x)} with scale_factor {scale_factor!r} has no element: its sizes would be "
+                f"{sizes}{at_line(user_line())}"
+            )
         if not recompute_scale_factor:
             steps = [1 / f for f in factors]
     if mode == "area":
@@ -137,16 +153,49 @@ def interpolate(
             shift = 0.5 if mode == "nearest-exact" else 0.0
             places = np.minimum(np.floor((np.arange(m) + shift) * step).astype(np.int64), n - 1)
             x = np.take(x, places, axis)
-            continue
-        if align_corners:
-            exact = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
-        else:
-            exact = np.maximum((np.arange(m) + 0.5) * step - 0.5, 0)
-        below = np.minimum(exact.astype(np.int64), n - 1)
-        above = np.minimum(below + 1, n - 1)
-        share = (exact - below).astype(x.dtype).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
-        x = np.take(x, below, axis) * (1 - share) + np.take(x, above, axis) * share
+        elif mode == "bicubic":
+            x = _mixed(x, axis, _cubic_weights(_places(n, m, step, align_corners)))
+        elif n != m:
+            # As in torch, an axis that keeps its size stays as it is, whatever its scale_factor.
+            exact = np.maximum(_places(n, m, step, align_corners), 0)
+            below = np.minimum(np.floor(exact), n - 1)
+            x = _mixed(x, axis, [(below, 1 - (exact - below)), (below + 1, exact - below)])
     return x
+
+
+def _places(n: int, m: int, step: float, align_corners: bool | None) -> Any:
+    """Where the elements of the new axis, of size `m`, are on the old one, of size `n`."""
+    if align_corners:
+        return np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
+    return (np.arange(m) + 0.5) * step - 0.5
+
+
+def _cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
+    """The four neighbours of each place, and their weights, by the kernel of Keys (1981) with the slope that is usual.
+
+    The source is R. G. Keys: Cubic convolution interpolation for digital image processing.
+    """
+    slope, below = -0.75, np.floor(exact)
+    share = exact - below
+
+    def near(t: Any) -> Any:
+        return ((slope + 2) * t - (slope + 3)) * t * t + 1
+
+    def far(t: Any) -> Any:
+        return ((slope * t - 5 * slope) * t + 8 * slope) * t - 4 * slope
+
+    weights = (far(share + 1), near(share), near(1 - share), far(2 - share))
+    return [(below + offset, weight) for offset, weight in zip((-1, 0, 1, 2), weights, strict=True)]
+
+
+def _mixed(x: Any, axis: int, parts: list[tuple[Any, Any]]) -> Any:
+    """Elements along an axis, added up with weights; those beyond the ends are the outermost ones."""
+    total: Any = None
+    for places, weights in parts:
+        chosen = np.take(x, np.clip(places, 0, x.shape[axis] - 1).astype(np.int64), axis)
+        term = chosen * weights.astype(x.dtype).reshape(-1, *(1,) * (len(x.shape) - axis - 1))
+        total = term if total is None else total + term
+    return total
 
 
 @functional

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...api.derivatives import stop_gradient
 from ...core.source import at_line, user_line
-from .arguments import array, described, positive_part, reduced, same_shapes, shape_of
+from .arguments import array, described, numbers_like, positive_part, reduced, same_shapes, shape_of
 from .distances import pairwise_distance
 from .entry import functional
 
@@ -34,22 +34,27 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
         >>> F.mse_loss(np.array([1.0, 2.0]), np.array([0.0, 0.0]))
         np.float64(2.5)
     """
-    same_shapes("mse_loss", input=input, target=target)
-    difference = array(input) - target
+    difference = _difference("mse_loss", input, target)
     return _weighted_mean(difference * difference, weight, reduction, "mse_loss")
 
 
 @functional
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """`|x - t|`; its derivative at 0 is 0.  Arguments are those of `mse_loss`."""
-    same_shapes("l1_loss", input=input, target=target)
-    return _weighted_mean(np.abs(array(input) - target), weight, reduction, "l1_loss")
+    return _weighted_mean(np.abs(_difference("l1_loss", input, target)), weight, reduction, "l1_loss")
+
+
+def _difference(what: str, input: Any, target: Any) -> Any:
+    same_shapes(what, input=input, target=target)
+    input = array(input)
+    return input - numbers_like(target, input)
 
 
 def _weighted_mean(loss: Any, weight: Any, reduction: str, what: str) -> Any:
     if weight is None:
         return reduced(loss, reduction, what)
     same_shapes(what, loss=loss, weight=weight)
+    weight = numbers_like(weight, loss)
     total = reduced(loss * weight, "sum" if reduction == "mean" else reduction, what)
     return total / np.sum(weight) if reduction == "mean" else total
 
@@ -69,11 +74,11 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     """
     if beta < 0:
         raise ValueError(f"beta of smooth_l1_loss cannot be negative, as {beta} is{at_line(user_line())}")
-    same_shapes("smooth_l1_loss", input=input, target=target)
-    difference = array(input) - target
+    difference = _difference("smooth_l1_loss", input, target)
     loss = size = np.abs(difference)
     if beta:
-        loss = np.where(size < beta, difference * difference * (0.5 / beta), size - 0.5 * beta)
+        is_small = size < beta
+        loss = np.where(is_small, _squared_where(is_small, difference) * (0.5 / beta), size - 0.5 * beta)
     return reduced(loss, reduction, "smooth_l1_loss")
 
 
@@ -93,14 +98,20 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """
     if delta <= 0:
         raise ValueError(f"delta of huber_loss must be positive, not {delta}{at_line(user_line())}")
-    same_shapes("huber_loss", input=input, target=target)
-    difference = array(input) - target
+    difference = _difference("huber_loss", input, target)
     size = np.abs(difference)
-    loss = np.where(size <= delta, 0.5 * difference * difference, delta * (size - 0.5 * delta))
+    is_small = size <= delta
+    loss = np.where(is_small, 0.5 * _squared_where(is_small, difference), delta * (size - 0.5 * delta))
     if weight is not None:
         same_shapes("huber_loss", loss=loss, weight=weight)
-        loss = loss * weight
+        loss = loss * numbers_like(weight, loss)
     return reduced(loss, reduction, "huber_loss")
+
+
+def _squared_where(condition: Any, x: Any) -> Any:
+    """`x ** 2` where the condition holds; elsewhere neither it nor its derivative is infinite."""
+    kept = np.where(condition, x, 0)
+    return kept * kept
 
 
 @functional
@@ -121,7 +132,8 @@ def poisson_nll_loss(
         ValueError: shapes do not fit, or `reduction` is none of those above.
     """
     same_shapes("poisson_nll_loss", input=input, target=target)
-    input, target = array(input), array(target)
+    input = array(input)
+    target = numbers_like(array(target), input)
     loss = np.exp(input) - target * input if log_input else input - target * np.log(input + eps)
     if full:
         is_large = target > 1
@@ -149,7 +161,8 @@ def gaussian_nll_loss(
     """
     what = "gaussian_nll_loss"
     same_shapes(what, input=input, target=target)
-    input, var = array(input), array(var)
+    input = array(input)
+    target, var = numbers_like(target, input), numbers_like(array(var), input)
     shape = input.shape
     if var.shape == shape[:-1] and var.shape != shape:
         var = var[..., None]
@@ -177,7 +190,8 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
         ValueError: shapes do not fit, or `reduction` is none of "none", "mean" and "sum".
     """
     same_shapes("margin_ranking_loss", input1=input1, input2=input2, target=target)
-    loss = positive_part(margin - target * (array(input1) - input2))
+    difference = array(input1) - input2
+    loss = positive_part(margin - numbers_like(array(target), difference) * difference)
     return reduced(loss, reduction, "margin_ranking_loss")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -134,7 +135,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         )
     _check_parameters("group_norm", (count,), "one number for each channel", weight=weight, bias=bias)
     shape = shape_of(input)
-    grouped = np.reshape(input, (shape[0], num_groups, -1))
+    grouped = np.reshape(input, (shape[0], num_groups, math.prod(shape[1:]) // num_groups))
     normal = np.reshape(_standardized(grouped, (2,), eps)[0], shape)
     return _scaled(normal, weight, bias, (count,) + (1,) * (len(shape) - 2))
 
@@ -231,7 +232,7 @@ def _batch_statistics(
     _check_parameters(what, (count,), "one number for each channel", **parameters)
     if array(input).size <= count:
         raise ValueError(
-            f"{what} in training needs more than one value for each channel, and {described(input)} has one: give a "
+            f"{what} in training needs more than one value for each channel, which {described(input)} has not: give a "
             f"larger batch, or use training=False{at_line(user_line())}"
         )
     axes = (0, *range(2, len(shape)))

@@ -35,7 +35,9 @@ def _windows(
             f"input; got padding {padding!r} for kernel_size {size!r}{at_line(user_line())}"
         )
     space, window = x.shape[-count:], reach(sizes, rates)
-    check_fits(x, tuple(n + 2 * p for n, p in zip(space, lows, strict=True)), window, what, "kernel_size")
+    # With ceil_mode, a window may reach over the end by less than a stride.
+    padded = tuple(n + 2 * p + (s - 1) * bool(ceil_mode) for n, p, s in zip(space, lows, strides, strict=True))
+    check_fits(x, padded, window, what, "kernel_size")
     around = []
     for n, e, s, p in zip(space, window, strides, lows, strict=True):
         rest = n + 2 * p - e

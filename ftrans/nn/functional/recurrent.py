@@ -15,6 +15,7 @@ import numpy as np
 from ...api.loops import scan
 from ...core.cell import Cell
 from ...core.source import at_line, user_line
+from ...numpy.promotion import result_dtype
 from .activations import relu, sigmoid
 from .arguments import array, described, shape_of
 from .entry import functional
@@ -146,21 +147,24 @@ def _one_step(
     input = array(input)
     weight_ih, weight_hh, bias_ih, bias_hh = _checked(what, gates, shape_of(input)[-1], weights)
     shape = (*input.shape[:-1], shape_of(weight_hh)[1])
-    state = _states(what, states, shape, input.dtype, f"(..., {shape[-1]})")
+    state = _states(what, states, shape, (input, weight_ih, weight_hh), f"(..., {shape[-1]})")
     return step(linear(input, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh), state)
 
 
-def _states(what: str, given: Sequence[Any], shape: tuple[int, ...], dtype: Any, expected: str) -> tuple[Any, ...]:
-    """The states that were given, or zeros."""
-    found = []
-    for x in map(_read, given):
+def _states(
+    what: str, given: Sequence[Any], shape: tuple[int, ...], others: Sequence[Any], expected: str
+) -> tuple[Any, ...]:
+    """The states that were given, or zeros; in the dtype that they have behind a step with the other operands."""
+    states = [*map(_read, given)]
+    for x in states:
         if x is not None and shape_of(x) != shape:
             raise ValueError(
                 f"hx of {what} must hold states of shape {expected}, here {shape}, not {described(x)}"
                 + at_line(user_line())
             )
-        found.append(np.zeros(shape, dtype) if x is None else x)
-    return tuple(found)
+    states = [None if x is None else array(x) for x in states]
+    dtype = result_dtype(*others, *(x for x in states if x is not None))
+    return tuple(np.zeros(shape, dtype) if x is None else x if x.dtype == dtype else x.astype(dtype) for x in states)
 
 
 def _read(x: Any) -> Any:
@@ -327,8 +331,9 @@ def _layers(
     hidden = shape_of(checked[0][1])[1]
     checked += [_checked(what, gates, directions * hidden, w) for w in weights[directions:]]
     lead = x.shape[1:-1]
+    others = [x, *(w for of_layer in checked for w in of_layer if w is not None)]
     states = _states(
-        what, first, (len(weights), *lead, hidden), x.dtype, "(layers * directions, N, H)" if lead else "(layers, H)"
+        what, first, (len(weights), *lead, hidden), others, "(layers * directions, N, H)" if lead else "(layers, H)"
     )
     last: list[tuple[Any, ...]] = []
     for layer in range(0, len(weights), directions):

@@ -67,6 +67,12 @@ def shown(module: Module) -> str:
     return f"{type(module).__name__}({module.extra_repr()})"
 
 
+def _got(input: Any) -> str:
+    if input is None:
+        return "None; perhaps the forward code that computed it lacks its return"
+    return described(array(input))
+
+
 def expect_last_axis(module: Module, input: Any, size: int, name: str = "inputs") -> None:
     """Raise unless the last axis of an input has a size.
 
@@ -76,7 +82,7 @@ def expect_last_axis(module: Module, input: Any, size: int, name: str = "inputs"
     shape = shape_of(input)
     if not shape or shape[-1] != size:
         raise ValueError(
-            f"{shown(module)} expects {name} whose last axis has {size} elements, got {described(array(input))}"
+            f"{shown(module)} expects {name} whose last axis has {size} elements, got {_got(input)}"
             + at_line(user_line())
         )
 
@@ -100,6 +106,6 @@ def expect_channels(module: Module, input: Any, channels: int | None, layouts: S
             return
     counted = "" if channels is None else f" with C = {channels} channels"
     raise ValueError(
-        f"{shown(module)} expects inputs of shape {' or '.join(layouts)}{counted}, got {described(array(input))}"
+        f"{shown(module)} expects inputs of shape {' or '.join(layouts)}{counted}, got {_got(input)}"
         + at_line(user_line())
     )

@@ -43,6 +43,7 @@ class _AnyConvolution(Module):
         self.kernel_size = sizes(kernel_size, self._axes, "kernel_size")
         self.stride = sizes(stride, self._axes, "stride")
         self.dilation = sizes(dilation, self._axes, "dilation")
+        positive(kernel_size=min(self.kernel_size), stride=min(self.stride), dilation=min(self.dilation))
         self.groups = groups
 
     def reset_parameters(self) -> None:

@@ -103,7 +103,7 @@ class _BatchNorm(_Channelwise):
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.value = count = self.num_batches_tracked.read() + 1
             if self.momentum is None:
-                return 1.0 / count.astype(dtype)
+                return (1.0 / count).astype(dtype)
         return self.momentum
 
 

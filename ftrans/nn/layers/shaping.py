@@ -10,8 +10,11 @@ from typing import Any, ClassVar
 from ...core.source import at_line, user_line
 from .. import functional as F
 from ..functional.arguments import array, axis_of, described
+from ..functional.images import MODES
 from ..module import Module
 from .arguments import sizes
+
+Sizes = int | Sequence[int]
 
 
 class Flatten(Module):
@@ -128,6 +131,9 @@ class Upsample(Module):
         scale_factor: in its place, by how much they are larger.
         mode: "nearest", "linear", "bilinear", "bicubic", "trilinear" and others that `interpolate` knows.
         align_corners: whether the outermost elements keep their places.
+
+    Raises:
+        ValueError: there is no such mode.
     """
 
     def __init__(
@@ -137,6 +143,10 @@ class Upsample(Module):
         mode: str = "nearest",
         align_corners: bool | None = None,
     ) -> None:
+        if mode not in MODES:
+            raise ValueError(
+                f"mode of Upsample must be one of {', '.join(map(repr, MODES))}, not {mode!r}{at_line(user_line())}"
+            )
         self.size = tuple(size) if isinstance(size, Sequence) else size
         if isinstance(scale_factor, Sequence):
             self.scale_factor: Any = tuple(map(float, scale_factor))
@@ -152,6 +162,61 @@ class Upsample(Module):
     def extra_repr(self) -> str:
         what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{what}, mode={self.mode!r}"
+
+
+class Unfold(Module):
+    """The patches of images as columns: (N, C, H, W) becomes (N, C elements, patches), see `functional.unfold`.
+
+    Args:
+        kernel_size: how many elements a patch has; a number, or one for each of height and width, as are the next ones.
+        dilation: how far apart the elements of a patch are.
+        padding: how many zeros are put on each side.
+        stride: how far apart patches begin.
+    """
+
+    def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Any) -> Any:
+        """The patches, one in each column."""
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class Fold(Module):
+    """Images as sums of patches: (N, C elements, patches) becomes (N, C, H, W), see `functional.fold`.
+
+    Args:
+        output_size: height and width of the images; a number, or one for each, as are the next ones.
+        kernel_size: how many elements a patch has.
+        dilation: how far apart the elements of a patch are.
+        padding: how far patches may begin before the image.
+        stride: how far apart patches begin.
+    """
+
+    def __init__(
+        self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    ) -> None:
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Any) -> Any:
+        """The images."""
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, stride={self.stride}"
+        )
 
 
 class _Pad(Module):
