@@ -16,12 +16,26 @@ from typing import Any
 import numpy as np
 import optax
 import pytest
-from training import Net, X, Y, data, figures, fit, mae, mse, state
+from training import Net, X, Y, compiled_once, data, figures, fit, mae, mse, state
 
 import ftrans as ft
 from ftrans import nn
 from ftrans.nn.training import checkpoints
 from ftrans.nn.training.files import read_arrays, write_arrays
+
+
+@pytest.fixture(autouse=True, scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of other processes; here and there, equal steps of all trainings are compiled once."""
+    with compiled_once(tmp_path_factory.mktemp("compiled")) as variables:
+        yield {**os.environ, **variables, "PYTHONPATH": os.pathsep.join([str(Path(ft.__file__).parents[1]), *sys.path])}
+
+
+@pytest.fixture
+def without_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learning curves are not drawn, which takes longer than these trainings."""
+    monkeypatch.setattr(nn.History, "plot", lambda history, path: None)
+
 
 # Checkpoints
 
@@ -47,6 +61,7 @@ def uninterrupted() -> tuple[dict[str, bytes], dict[str, bytes], nn.History]:
     return state(model), state(optimizer), history
 
 
+@pytest.mark.usefixtures("without_curves")
 @pytest.mark.parametrize(("step", "how"), [(7, "stop"), (32, "stop"), (53, "stop"), (53, "error")])
 def test_resumed_equals_uninterrupted(tmp_path: Path, step: int, how: str) -> None:
     class Interrupt:
@@ -80,6 +95,7 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, step: int, how: str) -> No
     assert history.stopped is None
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_resume_skips_batches_of_other_iterables(tmp_path: Path) -> None:
     batches = list(data(shuffle=False))
 
@@ -98,6 +114,7 @@ def test_resume_skips_batches_of_other_iterables(tmp_path: Path) -> None:
         assert state(resumed) == state(whole)
 
 
+@pytest.mark.usefixtures("without_curves")
 def test_a_finished_training_goes_on_with_more_epochs(tmp_path: Path) -> None:
     whole, part, resumed = Net(), Net(), Net()
     fit(whole, epochs=4)
@@ -155,10 +172,9 @@ def test_model_of_a_checkpoint_loads_alone(tmp_path: Path) -> None:
 # Killed
 
 
-def run_script(code: str, *arguments: str) -> subprocess.Popen[str]:
+def run_script(code: str, environment: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
     """A Python process that runs some code with what this file defines."""
     text = f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom test_nn_checkpoints import *\n"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(ft.__file__).parents[1]), *sys.path])}
     return subprocess.Popen(
         [sys.executable, "-c", text + textwrap.dedent(code), *arguments],
         stdout=subprocess.PIPE,
@@ -169,7 +185,7 @@ def run_script(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_files_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
+def test_files_survive_a_kill_at_any_moment(tmp_path: Path, environment: dict[str, str]) -> None:
     process = run_script(
         """
         import random, time
@@ -191,6 +207,7 @@ def test_files_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
                 assert set(arrays["a"]) == set(arrays["b"]) == {int(metadata["n"])}
                 print(metadata["n"])
         """,
+        environment,
         str(tmp_path),
     )
     out, err = process.communicate(timeout=60)
@@ -201,52 +218,53 @@ def test_files_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import time
+
+nn.History.plot = lambda history, path: None
+
 class Tell:
+    def __init__(self, pause):
+        self.pause = pause
+
     def on_step_end(self, state):
         if state.step == 20:
             print("running", flush=True)
-        if state.step > 20 and sys.argv[2] == "slowly":
-            time.sleep(0.05)
+        if state.step > 20:
+            time.sleep(self.pause)
 
-import time
-model = Net(p=0.3)
-history = fit(model, epochs=10_000, directory=sys.argv[1], save_every=1, callbacks=[Tell()], **OPTIONS)
+def train(directory, pause):
+    return fit(Net(p=0.3), epochs=10_000, directory=directory, save_every=1, callbacks=[Tell(pause)])
+
+history = train(sys.argv[1], 0.05)
 print(history.stopped, json.loads(open(sys.argv[1] + "/last.json").read())["step"], flush=True)
+train(sys.argv[2], 0.0)
 """
 
 
-def resumed_equals_uninterrupted(directory: Path) -> None:
-    """Whether the training of SCRIPT goes on from its last checkpoint as if nothing had happened."""
-    record = json.loads(read_arrays(directory / "last.safetensors")[1]["ftrans.fit"])
-    epochs = record["step"] // 4 + 2
-    whole, resumed = Net(p=0.3), Net(p=0.3)
-    expected = fit(whole, epochs=epochs)
-    history = fit(resumed, epochs=epochs, resume=directory)
-    assert state(resumed) == state(whole)
-    assert figures(history) == figures(expected)
-
-
-def test_training_survives_a_kill(tmp_path: Path) -> None:
-    process = run_script(SCRIPT.replace("**OPTIONS", "validation=None"), str(tmp_path), "fast")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "running\n"
-    process.kill()
-    process.communicate()
-    resumed_equals_uninterrupted(tmp_path)
-
-
+@pytest.mark.usefixtures("without_curves")
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_ctrl_c_saves_and_returns(tmp_path: Path) -> None:
-    process = run_script(SCRIPT.replace("**OPTIONS", "validation=None"), str(tmp_path), "slowly")
+def test_training_survives_ctrl_c_and_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+    directories = tmp_path / "interrupted", tmp_path / "killed"
+    process = run_script(SCRIPT, environment, *map(str, directories))
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    reason, step = out.split()
+    # Ctrl-C saves, and `fit` returns.
+    reason, step = process.stdout.readline().split()
     assert reason == "interrupted"
     assert int(step) >= 20
-    resumed_equals_uninterrupted(tmp_path)
+    assert process.stdout.readline() == "running\n"
+    process.kill()
+    process.communicate()
+    for directory in directories:
+        # Both trainings go on from their last checkpoints as if nothing had happened.
+        record = json.loads(read_arrays(directory / "last.safetensors")[1]["ftrans.fit"])
+        epochs = record["step"] // 4 + 2
+        whole, resumed = Net(p=0.3), Net(p=0.3)
+        expected = fit(whole, epochs=epochs)
+        history = fit(resumed, epochs=epochs, resume=directory)
+        assert state(resumed) == state(whole)
+        assert figures(history) == figures(expected)
 
 
 def test_second_ctrl_c_raises() -> None:
@@ -262,6 +280,7 @@ def test_second_ctrl_c_raises() -> None:
 # Not finite
 
 
+@pytest.mark.usefixtures("without_curves")
 @pytest.mark.parametrize("bad_step", [20, 54])
 def test_stops_before_the_step_with_the_reason(tmp_path: Path, bad_step: int) -> None:
     batches = [(X[:8], Y[:8])] * 54

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 import optax
 import pytest
-from training import Net, X, Y, data, fit, mae, mse, state
+from training import Net, X, Y, compiled_once, data, fit, mae, mse, state
 
 import ftrans as ft
 from ftrans import nn
 from ftrans.nn.training import progress
 from ftrans.nn.training.stopping import Best
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with compiled_once(tmp_path_factory.mktemp("compiled")):
+        yield
+
 
 # What it computes
 

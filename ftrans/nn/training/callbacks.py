@@ -92,6 +92,11 @@ class Callbacks:
         for callback in found:
             methods = [name for name in dir(callback) if name.startswith("on_")]
             unknown = [name for name in methods if name not in _METHODS]
+            if isinstance(callback, type):
+                raise TypeError(
+                    f"a callback is an object, not the class {callback.__name__}; write {callback.__name__}()"
+                    + at_line(user_line())
+                )
             if unknown or not (methods or callable(callback)):
                 what = f"has the method {unknown[0]}, which is" if unknown else "is"
                 raise TypeError(

@@ -15,6 +15,7 @@ from ..cells import RngState
 from ..module import Module
 from ..optimizer import Optimizer
 from ..random import fold_in, key
+from ..roots import require_module
 from .callbacks import Callbacks, FitState
 from .data import Source
 from .history import History
@@ -119,6 +120,10 @@ def fit(
             "fit takes exactly one of loss, a function of (output, target), and objective, a function of "
             "(model, *batch)" + at_line(user_line())
         )
+    require_module(model, "nn.fit trains")
+    for what, f in (("loss", loss), ("objective", objective)):
+        if f is not None:
+            _expect_function(what, f)
     if not isinstance(epochs, int | np.integer) or epochs < 1:
         raise ValueError(f"epochs is a positive integer, not {epochs!r}{at_line(user_line())}")
     named_metrics = _named(metrics)
@@ -158,12 +163,24 @@ def fit(
     return training.run(Callbacks(callbacks), progress)
 
 
+def _expect_function(what: str, f: Any) -> None:
+    if callable(f) and not isinstance(f, type):
+        return
+    given = f"the class {f.__name__}; make an object of it, {f.__name__}()" if isinstance(f, type) else repr(f)
+    raise TypeError(
+        f"{what} is a function, such as nn.functional.cross_entropy, or a module, such as nn.CrossEntropyLoss(), not "
+        f"{given}{at_line(user_line())}"
+    )
+
+
 def _named(metrics: Any) -> dict[str, Callable[[Any, Any], Any]]:
     """Metrics by name."""
     if callable(metrics):
         metrics = [metrics]
     found = dict(metrics) if isinstance(metrics, Mapping) else {name_of(f): f for f in metrics}
     for name, f in found.items():
+        if isinstance(f, type):
+            _expect_function(f"the metric {name}", f)
         if not callable(f) or name == "loss" or name.startswith("val_"):
             raise ValueError(
                 f"metrics are functions of (output, target) by name, such as {{'accuracy': accuracy}}, whose names are "
