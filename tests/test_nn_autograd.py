@@ -457,3 +457,39 @@ def test_reference() -> None:
             p.lerp_(p * 2, 0.25)
             p.clamp_(min=-1.0)
     np.testing.assert_allclose(ours.value, theirs.detach().numpy())
+
+
+class Smoothed(nn.Module):
+    """The result goes through a buffer that forward code writes and reads again, as a whole and by element."""
+
+    def __init__(self) -> None:
+        self.weight = nn.Parameter(np.array([1.0, 2.0]))
+        self.mean = nn.Buffer(np.zeros(2))
+
+    def forward(self, x: Any) -> Any:
+        self.mean = 0.5 * self.mean + self.weight * x
+        self.mean[0] = self.mean[0] * 3.0
+        return (self.mean * x).sum()
+
+
+def test_gradients_through_buffers_that_are_read_again() -> None:
+    x = np.array([2.0, 5.0])
+    model, other = Smoothed(), Smoothed()
+    expected = nn.grad(lambda m: m(x))(other)["weight"]
+    np.testing.assert_allclose(expected, [3 * 4.0, 25.0])
+    model(ft.autograd.tensor(x)).backward()
+    np.testing.assert_allclose(model.weight.grad.numpy(), expected)
+    assert isinstance(model.mean.array, np.ndarray)
+    np.testing.assert_allclose(model.mean.value, other.mean.value)
+
+
+def test_tensors_do_not_stay_in_buffers_after_an_error() -> None:
+    class Failing(Smoothed):
+        def forward(self, x: Any) -> Any:
+            super().forward(x)
+            raise KeyError("stop")
+
+    model = Failing()
+    with pytest.raises(KeyError):
+        model(ft.autograd.tensor(np.ones(2)))
+    assert isinstance(model.mean.array, np.ndarray)

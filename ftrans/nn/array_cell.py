@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 # What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
 # trace, and whoever runs the program finds out; None outside of forward code.
 reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
+# The cells into which forward code on tensors has put some, which they hold until the outermost module has run: what
+# the code reads from them again has its gradient.
+holding_tensors: ContextVar[list[ArrayCell] | None] = ContextVar("cells that hold tensors", default=None)
 # What takes changes of cells out of an inner trace, where something does.
 taking_changes: ContextVar[Changes | None] = ContextVar("changes of cells", default=None)
 
@@ -122,13 +125,24 @@ class ArrayCell(Operand):
             value = value.read()
         self.check_change()
         if isinstance(value, Eager):
-            value = value if self.guests and isinstance(self.array, Eager) else np.array(value.concrete())
+            holding = holding_tensors.get()
+            if self.guests and isinstance(self.array, Eager):
+                pass
+            elif holding is not None:
+                holding.append(self)
+            else:
+                value = np.array(value.concrete())
         elif value.__class__ is not Tracer:
             value = _held(value)
         old = self.array
         self.array = value
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
             epoch.bump()
+
+    def settle(self) -> None:
+        """Hold the array of a tensor that forward code has put in, and not its graph."""
+        if isinstance(self.array, Eager):
+            self.array = np.array(self.array.concrete())
 
     def check_change(self) -> None:
         """Raise if the cell is about to be changed in a trace that it does not belong to.
@@ -195,7 +209,7 @@ class ArrayCell(Operand):
 
     def read(self) -> Any:
         array = self.array
-        if array.__class__ is Tracer or (self.guests and isinstance(array, Eager)):
+        if array.__class__ is Tracer or isinstance(array, Eager):
             return array
         builder = current_builder()
         if builder is not None and not self.guests and is_compiling():

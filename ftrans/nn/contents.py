@@ -136,6 +136,11 @@ class Contents:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Make a parameter an attribute."""
         _check_name(self, name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"register_parameter takes an nn.Parameter, not {type(param).__name__}; write nn.Parameter(array)"
+                + at_line(user_line())
+            )
         setattr(self, name, param)
 
     # Switches
@@ -182,8 +187,11 @@ class Contents:
         for pattern in patterns or ("*",):
             found = [p for path, p in parameters.items() if fnmatch.fnmatchcase(path, pattern)]
             if not found:
+                inside = any(path.startswith(f"{pattern}.") for path in parameters)
+                hint = f"; write {pattern + '.*'!r} for all parameters of that module" if inside else ""
                 raise ValueError(
-                    f"no parameter fits {pattern!r}; there are {', '.join(parameters) or 'none'}{at_line(user_line())}"
+                    f"no parameter fits {pattern!r}; there are {', '.join(parameters) or 'none'}{hint}"
+                    + at_line(user_line())
                 )
             for parameter in found:
                 parameter.requires_grad = requires_grad
@@ -214,6 +222,22 @@ class Contents:
     def float(self) -> Self:
         """Convert floating-point parameters and buffers to float32."""
         return self.to(dtype=np.float32)
+
+    def half(self) -> Self:
+        """Convert floating-point parameters and buffers to float16."""
+        return self.to(dtype=np.float16)
+
+    def bfloat16(self) -> Self:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self.to(dtype="bfloat16")
+
+    def cpu(self) -> Self:
+        """Put all cells on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self) -> Self:
+        """Put all cells on the GPU."""
+        return self.to("cuda")
 
     def double(self) -> Self:
         """Convert floating-point parameters and buffers to float64."""

@@ -19,6 +19,7 @@ from ..api.paths import Path, Paths, native, new_path, run_paths
 from ..api.progress import close_bars, open_bars
 from ..api.signatures import Signatures, leaf_key
 from ..core import tree
+from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from ..xla import is_jax, to_numpy
 from .array_cell import deleted_error
@@ -76,6 +77,9 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
         )
+    if not callable(f) or (isinstance(f, type) and issubclass(f, Module)):
+        given = f"the class {f.__name__}; make a module of it: {f.__name__}(...)" if isinstance(f, type) else repr(f)
+        raise TypeError(f"nn.jit takes a function or a module, not {given}{at_line(user_line())}")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not isinstance(f, Module):
         return _Jitted(f, static_argnums, static_argnames, donated)

@@ -13,7 +13,7 @@ from ..core.eager import Eager
 from ..core.source import at_line, scope, user_line
 from ..core.trace import Tracer, current_builder
 from . import epoch
-from .array_cell import ArrayCell, reading
+from .array_cell import ArrayCell, holding_tensors, reading
 from .cells import Parameter
 from .contents import REMEMBERED, Contents, joined
 from .hooks import add_hook, call_with_hooks
@@ -133,12 +133,16 @@ class Module(Contents):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         token = None
+        holding: list[ArrayCell] | None = None
         if reading.get() is None and current_builder() is not None:
             token = reading.set("traced")
         elif reading.get() is None:
             # Without arguments, it is computed from parameters only, by hand as it were.
             is_recorded = not (args or kwargs) or _has_tensor(args) or _has_tensor(kwargs.values())
             token = reading.set("tensors" if is_recorded else "arrays")
+            if is_recorded:
+                holding = []
+                held_before = holding_tensors.set(holding)
         running = _running.get()
         inner = _running.set((*running, self))
         try:
@@ -158,6 +162,10 @@ class Module(Contents):
             _running.reset(inner)
             if token is not None:
                 reading.reset(token)
+            if holding is not None:
+                holding_tensors.reset(held_before)
+                for cell in holding:
+                    cell.settle()
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The forward code and its hooks, under the eyes of whoever wants to see the modules run."""

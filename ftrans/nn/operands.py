@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.tensor import Tensor, as_tensor
 from ..core.cell import Cell
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
@@ -51,8 +52,15 @@ class Operand(ChangedInPlace):
         self.check_change()
         # What was read before stays as it was.
         builder = current_builder()
-        array: Any = np.array(self.value) if builder is None else Tracer(builder, builder.atom(self.read()))
-        array[index] = value.read() if isinstance(value, Cell) else value
+        given = value.read() if isinstance(value, Cell) else value
+        array: Any
+        if builder is not None:
+            array = Tracer(builder, builder.atom(self.read()))
+        elif isinstance(self.array, Tensor) or isinstance(given, Tensor):
+            array = as_tensor(self.value).clone()  # type: ignore[attr-defined]
+        else:
+            array = np.array(self.value)
+        array[index] = given
         self.value = array
 
     def __len__(self) -> int:

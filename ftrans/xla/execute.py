@@ -17,7 +17,7 @@ from ..core import tree
 from ..core.interpret import executable, interpret
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
-from ..core.source import Line
+from ..core.source import Line, at_line, user_line
 from ..core.trace import Builder, building
 from ..core.types import type_of
 
@@ -145,8 +145,14 @@ def put_on_device(x: Any, device: Any) -> Any:
     """An array as a JAX array on a device, which is one of JAX's, or the name of a platform such as "gpu"."""
     import jax
 
+    if isinstance(device, str):
+        try:
+            device = jax.devices(device)[0]
+        except RuntimeError:
+            known = ", ".join(sorted({d.platform for d in jax.devices()}))
+            raise ValueError(f"there is no device {device!r} here; JAX sees {known}{at_line(user_line())}") from None
     with jax.enable_x64(True):
-        return jax.device_put(x, jax.devices(device)[0] if isinstance(device, str) else device)
+        return jax.device_put(x, device)
 
 
 class Compiled:
