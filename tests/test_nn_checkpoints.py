@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,8 @@ def test_files_survive_a_kill_at_any_moment(tmp_path: Path, environment: dict[st
 SCRIPT = """
 import time
 
+# Processes that are started in the background ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 nn.History.plot = lambda history, path: None
 
 class Tell:
@@ -246,6 +249,9 @@ train(sys.argv[2], 0.0)
 def test_training_survives_ctrl_c_and_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
     directories = tmp_path / "interrupted", tmp_path / "killed"
     process = run_script(SCRIPT, environment, *map(str, directories))
+    # A process that does not stop when it should is an error, and no test without end.
+    watchdog = threading.Timer(120, process.kill)
+    watchdog.start()
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
@@ -256,6 +262,7 @@ def test_training_survives_ctrl_c_and_a_kill(tmp_path: Path, environment: dict[s
     assert process.stdout.readline() == "running\n"
     process.kill()
     process.communicate()
+    watchdog.cancel()
     for directory in directories:
         # Both trainings go on from their last checkpoints as if nothing had happened.
         record = json.loads(read_arrays(directory / "last.safetensors")[1]["ftrans.fit"])
@@ -267,6 +274,15 @@ def test_training_survives_ctrl_c_and_a_kill(tmp_path: Path, environment: dict[s
         assert figures(history) == figures(expected)
 
 
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """The usual handler of Ctrl-C, also where the tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_second_ctrl_c_raises() -> None:
     def press(state: nn.FitState) -> None:
         signal.raise_signal(signal.SIGINT)
