@@ -33,6 +33,7 @@ from ftrans.control.cond import cond
 from ftrans.control.convergence import ConvergenceError, required
 from ftrans.control.custom_rule import Derivatives, Rule, custom
 from ftrans.control.host_call import watch
+from ftrans.control.jax_code import JaxCode, call_jax
 from ftrans.control.linear_call import Name, linear_call
 from ftrans.control.linear_solve import LinearMethod, linear_solve
 from ftrans.control.rewind import rewind
@@ -267,6 +268,11 @@ sample(
     smooth=False,
 )
 failure(black_box, np.ones(2), 1, code=SUMS, batches=(), outs=(0,), error=TypeError)
+
+# JAX code: an optimizer's update, as it were.
+UPDATE = JaxCode("an update", lambda x, n: [x - 0.5 * x.sum(), n + 1])
+sample(call_jax, normal((3,)), integers(0, 9, ()), code=UPDATE, smooth=False)
+sample(call_jax, normal((2, 3)), integers(0, 9, (2,)), code=UPDATE, smooth=False, note="of_matrices")
 
 sample(final, normal((3,)), of="f", smooth=False)
 
