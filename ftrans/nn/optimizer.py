@@ -108,12 +108,9 @@ class Optimizer(Module):
         held = [cell.array if current_builder() is None else cell.read() for cell in cells]
         values, states = held[: len(parameters)], held[len(parameters) :]
         code = self._update.code(tuple(extra))
-        operands = [
-            *arrays,
-            *states,
-            *values,
-            *(np.asarray(x) if not hasattr(x, "dtype") else x for x in extra.values()),
-        ]
+        is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
+        given = [x if hasattr(x, "dtype") or is_wide else _narrow(np.asarray(x)) for x in extra.values()]
+        operands = [*arrays, *states, *values, *(x if hasattr(x, "dtype") else np.asarray(x) for x in given)]
         results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
         for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
             if path in gradients or not isinstance(cell, Parameter):
@@ -176,6 +173,11 @@ class _Update:
         old_leaves = arrays[count : count + states]
         leaves = [y.astype(x.dtype) for x, y in zip(old_leaves, self._structure.flatten_up_to(state), strict=True)]
         return [*(new[path] for path in self._paths), *leaves]
+
+
+def _narrow(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A number of Python in the dtype that JAX gives it by default."""
+    return x.astype({"f": np.float32, "i": np.int32}.get(x.dtype.kind, x.dtype))
 
 
 def _trained(model: Module) -> dict[str, Parameter]:
