@@ -206,3 +206,10 @@ def test_initial_values_have_the_distributions_of_torch() -> None:
                 expected = np.abs(theirs[path].numpy()).max(), theirs[path].numpy().std()
                 found = np.abs(x).max(), x.std()
                 np.testing.assert_allclose(found, expected, rtol=0.3, atol=1e-6, err_msg=f"{large} {path}")
+
+
+def test_a_state_dict_of_bfloat16() -> None:
+    theirs = torch.nn.Linear(3, 2).bfloat16()
+    ours = nn.Linear(3, 2).bfloat16()
+    ours.load_state_dict(theirs.state_dict())
+    np.testing.assert_array_equal(ours.weight.value.astype(np.float32), theirs.weight.detach().float().numpy())

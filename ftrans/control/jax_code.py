@@ -14,6 +14,7 @@ import numpy as np
 from ..core.primitive import Primitive, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact
+from ..xla import to_numpy
 from .black_box import no_derivative
 
 
@@ -73,7 +74,7 @@ class CallJax(Primitive):
         return code.types(types)
 
     def numpy(self, *arrays: Any, code: JaxCode) -> list[Any]:
-        return [np.array(x)[()] for x in code(*arrays)]
+        return [to_numpy(x) for x in code(*arrays)]
 
     def xla(self, *arrays: Any, code: JaxCode) -> list[Any]:
         return code(*arrays)

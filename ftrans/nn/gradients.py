@@ -17,7 +17,7 @@ from ..core.trace import current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray
 from .cells import Parameter
-from .graph import Filled, Graph, exchanging
+from .graph import Filled, Graph, exchanging, graph_of
 from .module import Module, capturing
 from .nested import settled
 from .precision import floating_dtype
@@ -191,8 +191,8 @@ class _Settings(NamedTuple):
 
 def _trained(graph: Graph, module: Module) -> dict[int, str]:
     """Places of the parameters of a module that are trained, with their paths in it."""
-    by_id = {id(cell): i for i, cell in enumerate(graph.cells)}
-    return {by_id[id(p)]: path for path, p in module.named_parameters() if p.requires_grad and is_inexact(p.dtype)}
+    places = {id(cell): i for i, cell in enumerate(graph.cells)}
+    return {places[id(p)]: path for path, p in graph_of(module).trained_parameters().items()}
 
 
 def _in_dtype_of(cell: Any, x: Any, dtype: Any) -> Any:

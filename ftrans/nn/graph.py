@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -176,6 +176,10 @@ class Graph:
             if not all(map(is_, _contents(x), before)):
                 return False
         return not self._arrays or all([_fingerprint(x) == before for x, before in self._arrays])
+
+    def trained_parameters(self) -> dict[str, Parameter]:
+        """The parameters that gradients are taken with respect to, by path."""
+        return {self.paths[i]: cast(Parameter, self.cells[i]) for i in self.trained}
 
     def place(self, path: str) -> int | None:
         """The place of the cell at a path."""

@@ -14,9 +14,9 @@ from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
-from ..core.types import is_inexact
 from ..xla import jax_leaves
 from .cells import Buffer, Cells, Parameter
+from .graph import graph_of
 from .module import Module
 from .roots import require_module
 
@@ -62,10 +62,11 @@ class Optimizer(Module):
         require_module(model, "Optimizer takes")
         self.model = model
         self.transformation = transformation
-        self.paths = tuple(_trained(model))
+        trained = graph_of(model).trained_parameters()
+        self.paths = tuple(trained)
         if not self.paths:
             raise ValueError(f"the model has no parameter with requires_grad=True to optimize{at_line(user_line())}")
-        values = {path: p.array for path, p in _trained(model).items()}
+        values = {path: p.array for path, p in trained.items()}
         names, leaves, structure = jax_leaves(transformation.init, values)
         self.state = Cells({name: Buffer(x) for name, x in zip(names, leaves, strict=True)})
         self._update = _update_of(transformation, self.paths, structure)
@@ -109,8 +110,8 @@ class Optimizer(Module):
         values, states = held[: len(parameters)], held[len(parameters) :]
         code = self._update.code(tuple(extra))
         is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
-        given = [x if hasattr(x, "dtype") or is_wide else _narrow(np.asarray(x)) for x in extra.values()]
-        operands = [*arrays, *states, *values, *(x if hasattr(x, "dtype") else np.asarray(x) for x in given)]
+        more = [x if hasattr(x, "dtype") else _number(x, is_wide) for x in extra.values()]
+        operands = [*arrays, *states, *values, *more]
         results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
         for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
             if path in gradients or not isinstance(cell, Parameter):
@@ -175,13 +176,10 @@ class _Update:
         return [*(new[path] for path in self._paths), *leaves]
 
 
-def _narrow(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A number of Python in the dtype that JAX gives it by default."""
-    return x.astype({"f": np.float32, "i": np.int32}.get(x.dtype.kind, x.dtype))
-
-
-def _trained(model: Module) -> dict[str, Parameter]:
-    return {path: p for path, p in model.named_parameters() if p.requires_grad and is_inexact(p.dtype)}
+def _number(x: Any, is_wide: bool) -> np.ndarray[Any, Any]:
+    """A number of Python as an array; where nothing else has 64 bits, in the dtype that JAX gives it by default."""
+    array = np.asarray(x)
+    return array if is_wide else array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
 
 
 def _gradient(path: str, gradient: Any, parameter: Parameter) -> Any:

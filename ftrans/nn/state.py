@@ -38,7 +38,7 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     given_cells = {id(cells[path]) for path in state_dict if path in cells}
     missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
     unexpected = [path for path in state_dict if path not in cells]
-    arrays = {path: _as_numpy(x) for path, x in state_dict.items() if path in cells}
+    arrays = {path: as_numpy(x) for path, x in state_dict.items() if path in cells}
     wrong = [
         f"{path}: the module has {cells[path].type}, given was an array of shape {x.shape}"
         for path, x in arrays.items()
@@ -61,13 +61,22 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     return LoadResult(missing, unexpected)
 
 
-def _as_numpy(x: Any) -> np.ndarray[Any, Any]:
-    if isinstance(x, Eager):
+def as_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """What stands for an array, here or in torch, as an array of NumPy."""
+    if isinstance(x, Cell | Eager):
         return np.asarray(x.concrete())
-    if isinstance(x, Cell):
-        return np.asarray(x)
-    # Tensors of other libraries give their array only when cut off from their graph.
-    return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") and hasattr(x, "cpu") else x)
+    return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
+
+
+def from_torch(x: Any) -> np.ndarray[Any, Any]:
+    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
+    x = x.detach().cpu()
+    if str(x.dtype) != "torch.bfloat16":
+        return np.asarray(x.numpy())
+    import ml_dtypes
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
 
 
 def state_of(module: Module) -> dict[str, Any]:

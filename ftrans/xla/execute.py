@@ -104,8 +104,7 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
     import jax
 
     with jax.enable_x64(True):
-        arrays = [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in args]
-        return lower(program, arrays, current_observer())
+        return lower(program, device_arrays(args), current_observer())
 
 
 def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

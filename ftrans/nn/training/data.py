@@ -14,6 +14,7 @@ from ...core.eager import Eager
 from ...core.source import at_line, user_line
 from ...xla import is_jax
 from ..init import generator
+from ..state import as_numpy
 
 # What a loop may be given, for messages.
 _KINDS = (
@@ -276,29 +277,14 @@ def _converted(x: Any, what: str, copies: bool = False) -> Any:
     elif isinstance(x, tuple | list):
         parts = [_converted(y, what, copies) for y in x]
         return tuple(parts) if not hasattr(x, "_fields") else type(x)(*parts)
-    elif isinstance(x, Eager):
-        array = np.asarray(x.concrete())
-    elif not isinstance(x, Cell) and hasattr(x, "detach") and hasattr(x, "cpu"):
-        array = from_torch(x)
     else:
-        array = np.asarray(x)
+        array = as_numpy(x)
     if array.dtype.kind not in "biufcV":
         raise TypeError(
             f"{what} has a batch with {type(x).__name__} of {array.dtype} in it, where numbers are expected; encode it "
             f"as numbers, or leave it out{at_line(user_line())}"
         )
     return np.array(array) if copies and not is_jax(array) else array
-
-
-def from_torch(x: Any) -> np.ndarray[Any, Any]:
-    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
-    x = x.detach().cpu()
-    if str(x.dtype) != "torch.bfloat16":
-        return np.asarray(x.numpy())
-    import ml_dtypes
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
-    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
 
 
 def _indexable(x: Any) -> Any:

@@ -13,10 +13,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...core.cell import Cell
-from ...core.eager import Eager
 from ...core.source import at_line, user_line
 from ..module import Module
+from ..state import as_numpy
 
 # What the format calls the dtypes of NumPy.
 _DTYPES = {
@@ -97,7 +96,7 @@ def write_arrays(
     path: str | os.PathLike[str], arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write a file of arrays, with texts as metadata."""
-    found = {name: _as_numpy(name, x) for name, x in arrays.items()}
+    found = {name: _storable(name, x) for name, x in arrays.items()}
     content = _library().numpy.save(found, metadata={"format": "pt", **(metadata or {})})
     with replacing(path) as file:
         file.write(content)
@@ -156,13 +155,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
-def _as_numpy(name: str, x: Any) -> np.ndarray[Any, Any]:
-    if isinstance(x, Cell | Eager) or not hasattr(x, "detach"):
-        x = np.asarray(x.concrete() if isinstance(x, Eager) else x)
-    else:
-        from .data import from_torch
-
-        x = from_torch(x)
+def _storable(name: str, given: Any) -> np.ndarray[Any, Any]:
+    """What is given for an array, in the layout of files."""
+    x = as_numpy(given)
     if x.dtype.name not in _DTYPES.values():
         raise TypeError(
             f"{name} is {x.dtype}, which a safetensors file cannot hold; it holds {', '.join(_DTYPES.values())}"
