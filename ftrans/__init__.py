@@ -10,6 +10,7 @@ from .api.branches import cond, switch
 from .api.checkpoint import checkpoint, residuals
 from .api.custom_rules import custom_jvp, custom_vjp
 from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
+from .api.explain_zero import explain_zero
 from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
 from .api.implicit import fixed_point, root
 from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
@@ -22,7 +23,7 @@ from .api.vmap import vmap
 from .control.convergence import ConvergenceError
 
 if _typing.TYPE_CHECKING:
-    from . import autograd, debug, nn, testing
+    from . import autograd, debug, nn, scipy, testing
 
 __all__ = [
     "ConvergenceError",
@@ -35,6 +36,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "explain_zero",
     "fixed_point",
     "fori_loop",
     "grad",
@@ -58,6 +60,7 @@ __all__ = [
     "root",
     "scale_gradient",
     "scan",
+    "scipy",
     "stop_gradient",
     "straight_through",
     "switch",
@@ -72,7 +75,7 @@ __all__ = [
 ]
 
 # What a script that takes gradients of functions can do without is imported when somebody asks for it.
-_LATER = ("autograd", "debug", "nn", "testing")
+_LATER = ("autograd", "debug", "nn", "scipy", "testing")
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -10,6 +10,7 @@ from collections import Counter
 
 import control_samples  # noqa: F401
 import jax
+import linalg_samples  # noqa: F401
 import numpy as np
 import samples  # noqa: F401
 from checks import TOLERANCES, assert_all_close

@@ -50,8 +50,9 @@ from sampling import (
 
 from ftrans.core.primitive import Primitive
 from ftrans.core.types import ArrayType, is_inexact
-from ftrans.ops import contractions, convolution, indexing, linalg, reductions, shapes, sorting, windows
+from ftrans.ops import contractions, convolution, fft, indexing, linalg, reductions, shapes, slices, sorting, windows
 from ftrans.ops import elementwise as e
+from ftrans.ops.elementwise import representation
 from ftrans.ops.random_bits import random_bits
 
 __all__ = ["FAILURES", "KINKS", "MISFITS", "SAMPLES"]
@@ -61,6 +62,11 @@ EDGES = given([0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 1e-300, 1e300, -
 PAIRS = [0.0, -0.0, 1.0, -1.0, 2.5, -3.5, 1e300, INF, -INF, NAN]
 EDGES_X = given(np.repeat(PAIRS, len(PAIRS)))
 EDGES_Y = given(np.tile(PAIRS, len(PAIRS)))
+COMPLEX = np.array([0, 1 + 1j, 1 - 1j, -1 + 1j, complex(NAN, 1), complex(1, NAN)])
+COMPLEX_X = given(np.repeat(COMPLEX, len(COMPLEX)), c128)
+COMPLEX_Y = given(np.tile(COMPLEX, len(COMPLEX)), c128)
+ON_CUTS = given([complex(x, zero) for x in (-2.0, -0.5, 0.5, 2.0) for zero in (0.0, -0.0)]
+                + [complex(zero, y) for y in (-2.0, -0.5, 0.5, 2.0) for zero in (0.0, -0.0)], c128)  # fmt: skip
 FINITE_X = given(np.repeat([7.0, -7.0, 7.5, -7.5, 0.0], 4))
 FINITE_Y = given(np.tile([2.0, -2.0, 2.5, -0.75], 5))
 
@@ -69,26 +75,27 @@ FINITE_Y = given(np.tile([2.0, -2.0, 2.5, -0.75], 5))
 
 SMOOTH_UNARY: list[tuple[Primitive, float, float, tuple[np.dtype[Any], ...]]] = [
     (e.exp, -2, 2, (f32, f16, bf16, c128, c64)),
-    (e.exp2, -2, 2, (f32, f16, bf16)),
-    (e.expm1, -2, 2, (f32, f16, bf16)),
+    (e.exp2, -2, 2, (f32, f16, bf16, c128)),
+    (e.expm1, -2, 2, (f32, f16, bf16, c128)),
     (e.log, 0.2, 3, (f32, f16, bf16, c128, c64)),
-    (e.log2, 0.2, 3, (f32, f16, bf16)),
-    (e.log10, 0.2, 3, (f32, f16, bf16)),
-    (e.log1p, -0.7, 3, (f32, f16, bf16)),
+    (e.log2, 0.2, 3, (f32, f16, bf16, c128)),
+    (e.log10, 0.2, 3, (f32, f16, bf16, c128)),
+    (e.log1p, -0.7, 3, (f32, f16, bf16, c128)),
     (e.sqrt, 0.2, 3, (f32, f16, bf16, c128, c64)),
     (e.cbrt, 0.2, 3, (f32, f16, bf16)),
+    (e.root, 0.2, 3, (f32, f16, bf16)),
     (e.sin, -3, 3, (f32, f16, bf16, c128, c64)),
     (e.cos, -3, 3, (f32, f16, bf16, c128, c64)),
     (e.tan, -1.2, 1.2, (f32, f16, bf16, c128)),
-    (e.arcsin, -0.9, 0.9, (f32, f16, bf16)),
-    (e.arccos, -0.9, 0.9, (f32, f16, bf16)),
-    (e.arctan, -3, 3, (f32, f16, bf16)),
+    (e.arcsin, -0.9, 0.9, (f32, f16, bf16, c128)),
+    (e.arccos, -0.9, 0.9, (f32, f16, bf16, c128)),
+    (e.arctan, -3, 3, (f32, f16, bf16, c128)),
     (e.sinh, -2, 2, (f32, f16, bf16, c128)),
     (e.cosh, -2, 2, (f32, f16, bf16, c128)),
     (e.tanh, -2, 2, (f32, f16, bf16, c128)),
-    (e.arcsinh, -2, 2, (f32, f16, bf16)),
-    (e.arccosh, 1.2, 4, (f32, f16, bf16)),
-    (e.arctanh, -0.9, 0.9, (f32, f16, bf16)),
+    (e.arcsinh, -2, 2, (f32, f16, bf16, c128)),
+    (e.arccosh, 1.2, 4, (f32, f16, bf16, c128)),
+    (e.arctanh, -0.9, 0.9, (f32, f16, bf16, c128)),
     (e.square, -2, 2, (f32, f16, bf16, c128, i64, u8)),
     (e.reciprocal, 0.3, 2, (f32, f16, bf16, c128)),
     (e.neg, -2, 2, (f32, f16, bf16, c128, i64, u8)),
@@ -102,9 +109,6 @@ SMOOTH_UNARY: list[tuple[Primitive, float, float, tuple[np.dtype[Any], ...]]] = 
     (e.relu, 0.2, 2, (f32, f16, bf16, i64, u8)),
     (e.logistic, -2, 2, (f32, f16, bf16)),
     (e.softplus, -2, 2, (f32, f16, bf16)),
-    (e.erf, -2, 2, (f32, f16, bf16)),
-    (e.erfc, -2, 2, (f32, f16, bf16)),
-    (e.erf_inv, -0.8, 0.8, (f32, f16, bf16)),
 ]
 for primitive, low, high, dtypes in SMOOTH_UNARY:
     sample(primitive, uniform(low, high))
@@ -116,6 +120,8 @@ for primitive, low, high, dtypes in SMOOTH_UNARY:
 
 for primitive in (e.cbrt, e.reciprocal, e.sign, e.abs_):
     sample(primitive, uniform(-2, -0.3), note="negative")
+for primitive in (e.sqrt, e.log, e.arcsin, e.arccos, e.arctan, e.arcsinh, e.arccosh, e.arctanh):
+    sample(primitive, ON_CUTS, smooth=False, note="branch cuts")
 for primitive in (e.floor, e.ceil, e.trunc, e.rint):
     sample(primitive, uniform(-0.8, -0.6), note="negative")
     sample(primitive, given([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 1e20]), smooth=False, note="halves")
@@ -157,15 +163,30 @@ sample(e.complex_, given([1.0, INF, NAN]), given([NAN, 2.0, INF]), smooth=False,
 sample(e.sign, apart(normal((4,), c128), 0.1))
 sample(e.stop_gradient, normal(), smooth=False)
 sample(e.stop_gradient, normal((3,), i32), smooth=False)
+sample(e.steep, normal())
 sample(e.stand_in, normal(), reversible=False)
 sample(e.stand_in, normal((3,), i32), smooth=False)
 
-for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh, e.erf, e.erf_inv):
+for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh):
     misfit(primitive, ArrayType((2,), i64), error=TypeError)
-for primitive in (e.floor, e.ceil, e.trunc, e.erf, e.erfc):
+for primitive in (e.floor, e.ceil, e.trunc):
     misfit(primitive, ArrayType((2,), c128), error=TypeError)
 misfit(e.bitwise_and, ArrayType((2,), f64), ArrayType((2,), f64), error=TypeError)
 misfit(e.left_shift, ArrayType((2,), boolean), ArrayType((2,), boolean), error=TypeError)
+
+# What numbers are made of
+
+for primitive in (representation.gcd, representation.lcm):
+    sample(primitive, integers(-12, 13), integers(-12, 13))
+    sample(primitive, integers(0, 5, (6,), u8), integers(0, 5, (6,), u8))
+for dtype in (i64, i8, u32, boolean):
+    sample(representation.bitwise_count, normal((5,), dtype))
+for dtype in (f64, f32):
+    sample(representation.exponent, normal((5,), dtype))
+    sample(representation.spacing, normal((5,), dtype))
+sample(representation.exponent, EDGES, smooth=False, note="edges")
+sample(representation.spacing, EDGES, smooth=False, note="edges")
+
 
 # Conversions
 
@@ -232,6 +253,7 @@ for primitive in (e.maximum, e.minimum):
     for dtype in (f32, f16, bf16, i64, u8, boolean):
         sample(primitive, normal((5,), dtype), normal((5,), dtype))
     sample(primitive, EDGES_X, EDGES_Y, smooth=False, note="edges")
+    sample(primitive, COMPLEX_X, COMPLEX_Y, smooth=False, note="complex")
     kink(primitive, [1.0, 1.0], [1.0, 1.0], along=[[1.0, 0.0], [0.0, 1.0]], gives=[0.5, 0.5])
 
 for primitive in (e.copysign, e.nextafter):
@@ -263,8 +285,7 @@ for primitive in (e.eq, e.ne, e.lt, e.le, e.gt, e.ge):
     sample(primitive, normal((0,)), normal((0,)))
     for dtype in (f32, bf16, i64, u8, boolean):
         sample(primitive, normal((5,), dtype), normal((5,), dtype), smooth=False)
-for primitive in (e.eq, e.ne):
-    sample(primitive, given([1 + 1j, 1, 2], c128), given([1 + 1j, 1 + 1j, 3], c128), smooth=False)
+    sample(primitive, COMPLEX_X, COMPLEX_Y, smooth=False, note="complex")
 
 # Choice
 
@@ -282,17 +303,17 @@ kink(e.hypot, 0.0, 0.0, along=[1.0, 1.0], gives=0.0)
 kink(e.arctan2, 0.0, 0.0, along=[1.0, 1.0], gives=0.0)
 kink(e.power, [0.0, 0.0, 0.0], [0.0, 1.0, 2.0], along=[[1.0, 1.0, 1.0], None], gives=[0.0, 1.0, 0.0])
 kink(e.power, [0.0, 0.0], [1.0, 2.0], along=[None, [1.0, 1.0]], gives=[0.0, 0.0])
+kink(e.power, INF, -1.0, along=[1.0, 1.0], gives=0.0)
+kink(e.root, [0.0, 4.0], along=[[1.0, 1.0]], gives=[0.0, 0.25])
 kink(e.integer_pow, 0.0, along=[1.0], gives=1.0, exponent=1)
 kink(e.integer_pow, 0.0, along=[1.0], gives=0.0, exponent=2)
-kink(e.logaddexp, [-INF, INF], [-INF, 0.0], along=[[1.0, 1.0], [0.0, 0.0]], gives=[0.0, 1.0])
+kink(e.logaddexp, [-INF, INF, INF], [-INF, 0.0, INF], along=[[1.0] * 3, [0.0] * 3], gives=[0.0, 1.0, 0.5])
 kink(e.logaddexp, [1000.0, -1000.0], [0.0, 0.0], along=[[1.0, 1.0], None], gives=[1.0, 0.0])
 kink(e.sqrt, INF, along=[1.0], gives=0.0)
 kink(e.tanh, [INF, -INF, 1000.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
 kink(e.relu, [-1.0, -0.0, 0.0, 1.0], along=[[1.0] * 4], gives=[0.0, 0.0, 0.0, 1.0])
 kink(e.logistic, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[0.0] * 4)
 kink(e.softplus, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[1.0, 0.0, 1.0, 0.0])
-kink(e.erf, [INF, -INF, 30.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
-kink(e.erfc, [INF, -INF, 30.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0])
 kink(e.stop_gradient, 2.0, along=[1.0], gives=0.0)
 kink(e.select, True, 1.0, 2.0, along=[None, 3.0, 5.0], gives=3.0)
 
@@ -509,10 +530,13 @@ for x_shape, start, limit, strides in [
     ((4, 5), (1, 0), (3, 5), (1, 2)), ((4, 5), (2, 0), (3, 5), (1, 1)), ((5,), (2,), (2,), (1,)), ((), (), (), ()),
 ]:  # fmt: skip
     out = tuple(-(-(b - a) // s) for a, b, s in zip(start, limit, strides, strict=True))
-    sample(indexing.set_slice, normal(x_shape), normal(out), start=start, limit=limit, strides=strides)
+    sample(slices.set_slice, normal(x_shape), normal(out), start=start, limit=limit, strides=strides)
+    sample(slices.add_slice, normal(x_shape), normal(out), start=start, limit=limit, strides=strides)
 for dtype in (f32, bf16, c128, i64, boolean):
-    sample(indexing.set_slice, normal((5,), dtype), normal((2,), dtype), start=(0,), limit=(4,), strides=(2,))
-misfit(indexing.set_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3,), strides=(1,))
+    sample(slices.set_slice, normal((5,), dtype), normal((2,), dtype), start=(0,), limit=(4,), strides=(2,))
+sample(slices.add_slice, normal((9,), c128), normal((2,), c128), start=(1,), limit=(3,), strides=(1,))
+misfit(slices.set_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3,), strides=(1,))
+misfit(slices.add_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3,), strides=(1,))
 
 # Sorting
 
@@ -609,6 +633,28 @@ failure(linalg.cholesky, -np.eye(2), error=np.linalg.LinAlgError)
 kink(linalg.det, [[1.0, 2.0], [2.0, 4.0]], along=[[[1.0, 1.0], [1.0, 1.0]]], gives=1.0)
 kink(linalg.det, np.diag([1.0, 2.0, 3.0, 0.0]), along=[np.eye(4)], gives=6.0)
 kink(linalg.det, np.diag([1.0, 2.0, 0.0, 0.0]), along=[np.eye(4)], gives=0.0)
+
+# Fourier transforms
+
+for inverse, norm in ((False, "backward"), (True, "ortho")):
+    sample(fft.fft, normal((3, 4), c128), axes=(1,), inverse=inverse, norm=norm)
+sample(fft.fft, normal((2, 3, 5), c64), axes=(2, 0), inverse=True, norm="forward")
+sample(fft.fft, normal((2, 1, 2, 3), c128), axes=(0, 1, 2, 3), inverse=False, norm="ortho")
+sample(fft.fft, normal((0, 3), c128), axes=(1,), inverse=False, norm="backward")
+for n in (1, 2, 5):
+    sample(fft.rfft, normal((2, n)), axis=1, norm="backward")
+    sample(fft.irfft, normal((n // 2 + 1, 2), c128), axis=0, n=n, norm="backward")
+sample(fft.rfft, normal((6, 2), f32), axis=0, norm="ortho")
+sample(fft.irfft, normal((2, 4), c64), axis=1, n=6, norm="forward")
+sample(fft.rfft, normal((0, 3)), axis=1, norm="forward")
+sample(fft.irfft, normal((0, 2), c128), axis=1, n=3, norm="ortho")
+misfit(fft.fft, ArrayType((3,), f64), error=TypeError, axes=(0,), inverse=False, norm="backward")
+misfit(fft.fft, ArrayType((3,), c128), error=ValueError, axes=(1,), inverse=False, norm="backward")
+misfit(fft.rfft, ArrayType((3,), c128), error=TypeError, axis=0, norm="backward")
+misfit(fft.rfft, ArrayType((0,), f64), error=ValueError, axis=0, norm="backward")
+misfit(fft.irfft, ArrayType((3,), c128), error=ValueError, axis=0, n=3, norm="backward")
+misfit(fft.irfft, ArrayType((3,), c128), error=ValueError, axis=0, n=4, norm="both")
+
 
 # Random numbers
 

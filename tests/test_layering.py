@@ -17,7 +17,9 @@ import ftrans
 
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
-LAYERS = ["core", "xla", "ops", "transforms", "control", "numpy", "api", "testing", "debug", "autograd", "nn", ""]
+LAYERS = [
+    "core", "xla", "ops", "transforms", "control", "numpy", "scipy", "api", "testing", "debug", "autograd", "nn", "",
+]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "control", "numpy", "api", "debug", "nn", ""}
 MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py"}
@@ -28,6 +30,7 @@ PUBLIC = {
     "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
+    "explain_zero",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}
 

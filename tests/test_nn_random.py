@@ -274,7 +274,7 @@ def test_scipy_is_imported_late() -> None:
 
 def test_derivatives_of_erf() -> None:
     from ftrans.nn.functional.arguments import apply_elementwise
-    from ftrans.ops.elementwise import erf, erf_inv, erfc
+    from ftrans.ops.special.errors import erf, erf_inv, erfc
 
     x = np.linspace(-2, 2, 9)
     bell = 2 / np.sqrt(np.pi) * np.exp(-(x**2))

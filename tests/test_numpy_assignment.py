@@ -13,7 +13,6 @@ from checks import assert_all_close
 
 import ftrans as ft
 import ftrans.numpy as fnp
-from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import Builder, ConcretizationError, building
 from ftrans.core.types import type_of
 from ftrans.numpy.promotion import asarray
@@ -353,7 +352,6 @@ ERRORS: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
     ("copyto a plain array", lambda x: np.copyto(np.zeros((3, 4)), x), TypeError, r"np\.copyto.*np\.zeros_like\(x\)"),
     ("add.at a plain array", lambda x: np.add.at(np.zeros(4), [0], x[0]), TypeError, r"add\.at.*np\.zeros_like\(x\)"),
     ("where= without out=", lambda x: np.log(x, where=x > 0), ValueError, r"out=np\.zeros_like\(x\).*np\.where"),
-    ("multiply.at", lambda x: np.multiply.at(x, 0, 2.0), MissingRule, r"multiply\.at has no rule"),
 ]
 
 

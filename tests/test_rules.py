@@ -1,4 +1,4 @@
-"""The rules of every primitive, on every sample of the table in samples.py and control_samples.py."""
+"""The rules of every primitive, on every sample of the tables in samples.py and the files *_samples*.py."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import pkgutil
 from typing import Any
 
 import control_samples  # noqa: F401
+import linalg_samples  # noqa: F401
 import numpy as np
 import pytest
 import samples  # noqa: F401
+import special_samples_bessel  # noqa: F401
+import special_samples_errors  # noqa: F401
+import special_samples_gamma  # noqa: F401
 from checks import (
     DIFFERENCES,
     assert_all_close,

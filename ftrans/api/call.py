@@ -14,7 +14,7 @@ from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
 from ..core.observe import current_observer, reported
 from ..core.program import Program
-from ..core.source import at_line, line_of_error, user_line
+from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
@@ -22,6 +22,7 @@ from ..transforms.simplify import simplify
 from ..xla import is_jax, run_program
 from . import anomaly
 from .anomaly import Residuals
+from .misuse import explained
 from .progress import close_bars, open_bars
 
 _INTEGERS = (int, bool)
@@ -141,6 +142,7 @@ def trace_flat(
     outer = current_builder()
     # Inside a trace that is made only once, nobody will come this way again.
     builder = Builder(types, witnesses, shared and (outer is None or outer.shared))
+    builder.has_one_shape = with_guards and not shared
     recording: AbstractContextManager[Any] = building(builder)
     if current_observer() is not None:
         recording = reported(recording, "tracing", "", f)
@@ -150,16 +152,11 @@ def trace_flat(
             tracers[index].weak = is_weak
         try:
             out = rebuild(tracers)
-        except (IndexError, ValueError) as error:
-            # NumPy asked a tracer for a value, and hid our answer behind an error of its own.
-            refused = builder.refused
-            if refused is not None and (error.__cause__ is refused or str(error).startswith("only integers, slices")):
-                raise refused from None
-            raise
-        except (AttributeError, TypeError) as error:
-            if error is not builder.refused and _met_object_array(error):
-                raise _object_array_error(error) from None
-            raise
+        except Exception as error:
+            said = explained(error, builder)
+            if said is None:
+                raise
+            raise said from None
         aux: Any = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
@@ -177,25 +174,6 @@ def trace_flat(
         guards = [Tracer(builder, guard.atom) for guard in builder.guards] if with_guards else []
         program = builder.finish([*leaves, *aux_leaves, *guards], name_of(f))
     return Traced(program, builder.captured, structure, builder), rebuild_aux
-
-
-_OF_OBJECT_ARRAYS = ("loop of ufunc does not support argument", "dtype('O')", "not supported for the input types")
-
-
-def _met_object_array(error: TypeError | AttributeError) -> bool:
-    """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
-    if isinstance(error, AttributeError):
-        # A ufunc of objects calls the method of its own name on each of them.
-        return isinstance(getattr(np, error.name or "", None), np.ufunc)
-    return any(text in str(error) for text in _OF_OBJECT_ARRAYS)
-
-
-def _object_array_error(error: Exception) -> TypeError:
-    return TypeError(
-        "NumPy cannot do this with an array of Python objects, which is what np.array makes of a list that holds "
-        "traced values; write ftrans.numpy.array([...]) or np.stack([...]) for an array that is traced"
-        + at_line(line_of_error(error))
-    )
 
 
 def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
@@ -344,11 +322,15 @@ def _path_of_target(container: Any, index: int) -> str:
 
 def type_name(x: Any) -> str:
     """How an object that is not an array is called in a message."""
+    if isinstance(x, np.ma.MaskedArray):
+        return "a masked array, which would lose its mask (pass x.filled(0.0), and write np.sum(x, where=~mask))"
     return f"the {type(x).__name__} {x!r}" if isinstance(x, str | bytes) else f"of type {type(x).__name__}"
 
 
-def require_scalar(program: Program, f: Callable[..., Any], what: str, alternative: str) -> None:
-    """Raise unless the first output of a traced function is one real floating-point number.
+def require_scalar(
+    program: Program, f: Callable[..., Any], what: str, alternative: str, may_be_complex: bool = False
+) -> None:
+    """Raise unless the first output of a traced function is one floating-point number, and real unless it may not be.
 
     Raises:
         TypeError: it is not; the message names the alternative.
@@ -365,8 +347,8 @@ def require_scalar(program: Program, f: Callable[..., Any], what: str, alternati
             f"{what} needs a floating-point result, but {name_of(f)} returned {type}, whose derivative is zero "
             f"everywhere or does not exist{at_line(user_line())}"
         )
-    if is_complex(type.dtype):
+    if is_complex(type.dtype) and not may_be_complex:
         raise TypeError(
-            f"{what} needs a real result, but {name_of(f)} returned {type}; take .real, .imag or abs() of it"
-            + at_line(user_line())
+            f"{what} needs a real result, but {name_of(f)} returned {type}; take .real, .imag or abs() of it, or give "
+            f"holomorphic=True if it has a complex derivative{at_line(user_line())}"
         )

@@ -13,7 +13,7 @@ from ..core import tree
 from ..core.program import Program, literal, needed_eqns
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
-from ..core.types import ArrayType, type_of
+from ..core.types import ArrayType, is_complex, type_of
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
 from .anomaly import residuals_of
@@ -50,20 +50,24 @@ def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
     return (True,) * count + (False,) * (len(traced.program.inputs) - count)
 
 
-def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The gradient of a function whose result is one real number.
 
     Args:
         f: the function, written against NumPy.  Its first result, or all of it, is a floating-point scalar.
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
         has_aux: whether `f` returns a pair of which only the first is differentiated.
+        holomorphic: whether `f` takes and returns complex numbers and has a complex derivative, which is then what
+            the gradient is made of.  That `f` is holomorphic is not checked.
 
     Returns:
         A function of the same arguments.  It returns an array of the shape and dtype of the argument (or a container
-        of them like the argument; a tuple if `argnums` is a sequence), and the auxiliary result if `has_aux`.
+        of them like the argument; a tuple if `argnums` is a sequence), and the auxiliary result if `has_aux`.  For a
+        complex argument z = x + iy of a real function it is df/dx - i df/dy, whose conjugate points uphill.
 
     Raises:
-        TypeError: the argument is not floating-point, or the result is not one real number.
+        TypeError: the argument is not floating-point, or the result is not one real number; with `holomorphic`, one of
+            them is not complex.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -74,7 +78,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     @functools.wraps(f)
     def grad_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "grad", has_aux)
-        _require_single(traced, f, "grad")
+        _require_single(chosen, traced, f, "grad", holomorphic)
         program = d.gradient(traced.program, active_inputs(chosen, traced), with_value=False)
         outs = run(program, [*chosen.leaves, *traced.captured])
         gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
@@ -83,17 +87,38 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     return named(grad_of_f, f, "grad")
 
 
-def _require_single(traced: Traced, f: Function, what: str) -> None:
+def _require_single(chosen: Arguments, traced: Traced, f: Function, what: str, holomorphic: bool) -> None:
     if traced.structure is not tree.LEAF:
         raise TypeError(
             f"{what} is for functions with one number as their result, but {name_of(f)} returned a container with "
             f"{traced.structure.num_leaves} arrays; return one number, or use has_aux=True for a pair (number, more), "
             f"or jacobian{at_line(user_line())}"
         )
-    require_scalar(traced.program, f, what, "jacobian")
+    require_scalar(traced.program, f, what, "jacobian", holomorphic)
+    if holomorphic:
+        require_complex(chosen, traced, f, what)
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False) -> Function:
+def require_complex(chosen: Arguments, traced: Traced, f: Function, what: str) -> None:
+    """Raise unless all arguments and results of a function that was called holomorphic are complex.
+
+    Raises:
+        TypeError: one of them is not.
+    """
+    results = traced.program.out_types[: traced.structure.num_leaves]
+    for role, types in (("arguments", chosen.types), ("results", results)):
+        for type in types:
+            if not is_complex(type.dtype):
+                raise TypeError(
+                    f"{what} with holomorphic=True is for functions from complex numbers to complex numbers, but "
+                    f"{name_of(f)} has {type} among its {role}; leave it out, or convert by .astype(complex)"
+                    + at_line(user_line())
+                )
+
+
+def value_and_grad(
+    f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False, holomorphic: bool = False
+) -> Function:
     """The value of a function and its gradient, in one evaluation.
 
     Args:
@@ -102,6 +127,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, tap
         has_aux: as for `grad`.
         taps: whether to collect what `f` has named by `tap`: a dictionary from the name to `(value, gradient)`, the
             gradient being that of the function's result with respect to the intermediate value.
+        holomorphic: as for `grad`.
 
     Returns:
         A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.  With `taps`
@@ -121,7 +147,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, tap
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "value_and_grad", has_aux)
-        _require_single(traced, f, "value_and_grad")
+        _require_single(chosen, traced, f, "value_and_grad", holomorphic)
         if taps:
             return _with_taps(chosen, traced, rebuild_aux)
         program = d.gradient(traced.program, active_inputs(chosen, traced), with_value=True)

@@ -11,7 +11,7 @@ from ..core.source import at_line, user_line
 from ..core.types import is_complex
 from ..transforms import differentiate as d
 from .call import name_of, named, run
-from .derivatives import Argnums, Function, active_inputs, grad, jvp, trace_at
+from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at
 
 
 def jacobian(
@@ -20,6 +20,7 @@ def jacobian(
     mode: Literal["auto", "forward", "reverse"] = "auto",
     chunk_size: int | None = None,
     has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Function:
     """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
 
@@ -30,13 +31,17 @@ def jacobian(
             result; "auto" takes the smaller number.
         chunk_size: how many tangents or cotangents go through at once, which bounds the memory; all by default.
         has_aux: whether `f` returns a pair of which only the first is differentiated.
+        holomorphic: whether `f` takes and returns complex numbers and has complex derivatives.  That it is holomorphic
+            is not checked.  Without it complex numbers may be on one side only: as results of real arguments (in
+            forward mode), or as arguments of real results (in reverse mode, where it is df/dx - i df/dy).
 
     Returns:
         A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
         returns an array of shape `s + t`; containers of results hold containers of arguments.
 
     Raises:
-        TypeError: the argument is not floating-point.
+        TypeError: the argument is not floating-point, or complex numbers are on both sides of a function that was not
+            called holomorphic.
         ValueError: the mode is unknown.
 
     Example:
@@ -45,7 +50,7 @@ def jacobian(
         array([[2., 0.],
                [0., 4.]])
     """
-    with_value = value_and_jacobian(f, argnums, mode, chunk_size, has_aux)
+    with_value = value_and_jacobian(f, argnums, mode, chunk_size, has_aux, holomorphic)
 
     @functools.wraps(f)
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -61,6 +66,7 @@ def value_and_jacobian(
     mode: Literal["auto", "forward", "reverse"] = "auto",
     chunk_size: int | None = None,
     has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Function:
     """The value of a function and its Jacobian, in one evaluation.
 
@@ -70,6 +76,7 @@ def value_and_jacobian(
         mode: as for `jacobian`.
         chunk_size: as for `jacobian`.
         has_aux: as for `jacobian`.
+        holomorphic: as for `jacobian`.
 
     Returns:
         A function of the same arguments that returns `(value, jacobian)`, or `((value, aux), jacobian)`.
@@ -99,7 +106,9 @@ def value_and_jacobian(
         complex_out = any(is_complex(t.dtype) for t in program.out_types[:count])
         if mode == "auto" and complex_in != complex_out:
             forward = complex_out
-        if complex_in if forward else complex_out:
+        if holomorphic:
+            require_complex(chosen, traced, f, "jacobian")
+        elif complex_in if forward else complex_out:
             _refuse_complex(f, forward, both=complex_in and complex_out)
         derived = d.jacobian(
             program, active_inputs(chosen, traced), count, "forward" if forward else "reverse", chunk_size
@@ -124,13 +133,24 @@ def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
     """
     what = "forward mode with complex arguments" if forward else "reverse mode with complex results"
     other = "reverse" if forward else "forward"
-    way = "differentiate the real and imaginary parts, or use jvp and vjp" if both else f'use mode="{other}"'
+    way = f'use mode="{other}"'
+    if both:
+        way = (
+            "give holomorphic=True if it has complex derivatives; if not, differentiate the real and imaginary parts, "
+            "or use jvp and vjp"
+        )
     raise TypeError(
         f"the jacobian of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
     )
 
 
-def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+def jacfwd(
+    f: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Function:
     """`jacobian` by forward mode.
 
     Example:
@@ -138,10 +158,16 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size:
         >>> ft.jacfwd(np.sin)(0.0)
         np.float64(1.0)
     """
-    return jacobian(f, argnums, "forward", chunk_size, has_aux)
+    return jacobian(f, argnums, "forward", chunk_size, has_aux, holomorphic)
 
 
-def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+def jacrev(
+    f: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Function:
     """`jacobian` by reverse mode.
 
     Example:
@@ -149,10 +175,16 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size:
         >>> ft.jacrev(np.sin)(0.0)
         np.float64(1.0)
     """
-    return jacobian(f, argnums, "reverse", chunk_size, has_aux)
+    return jacobian(f, argnums, "reverse", chunk_size, has_aux, holomorphic)
 
 
-def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+def hessian(
+    f: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Function:
     """The matrix of second derivatives of a function whose result is one real number: forward over reverse mode.
 
     Args:
@@ -160,6 +192,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether `f` returns a pair of which only the first is differentiated.
         chunk_size: how many tangents go through at once, which bounds the memory.
+        holomorphic: as for `grad`: the matrix of second complex derivatives.
 
     Returns:
         A function of the same arguments.  For an array argument of shape `s` it returns an array of shape `s + s`;
@@ -174,7 +207,8 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size
         array([[4., 2.],
                [2., 0.]])
     """
-    return jacobian(grad(f, argnums, has_aux), argnums, "forward", chunk_size, has_aux)
+    gradient = grad(f, argnums, has_aux, holomorphic)
+    return jacobian(gradient, argnums, "forward", chunk_size, has_aux, holomorphic)
 
 
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

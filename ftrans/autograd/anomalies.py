@@ -53,9 +53,16 @@ def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradie
             *(f"the gradient of {_name(x)}" for x in compress(compress(values, active), whole.in_active)),
         ],
     )
+    if any(isinstance(x, Tensor) and x.node is not None for x in compress(values, active)):
+        raise AnomalyError(
+            "a gradient is not finite, because of an operation that was recorded before anomalies were detected; "
+            f"switch that on before the forward code{line}"
+        )
     raise AnomalyError(
-        "a gradient is not finite, because of an operation that was recorded before anomalies were detected; switch "
-        f"that on before the forward code{line}"
+        "a gradient is not finite, though that of the function as a whole is: on the way back through one operation "
+        "after the other, the 0 that np.where or the like has for what it leaves out met an infinite derivative. "
+        "Choose the operand first, then the result: safe = np.where(ok, x, 1.0); y = np.where(ok, f(safe), other); or "
+        f"take ft.grad of a function{line}"
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
+from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE
 from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import is_number
@@ -348,6 +349,7 @@ def install() -> None:
     """Give `Tensor` its operators and methods."""
     divided = _elementwise(np.divmod)
     methods: dict[str, Any] = {
+        "__array_namespace__": array_namespace,
         "__array_ufunc__": _array_ufunc,
         "__array_function__": _array_function,
         "__array_priority__": 50.0,
@@ -368,6 +370,8 @@ def install() -> None:
         "__deepcopy__": _deepcopy,
         "__reduce__": _reduce,
         "__round__": lambda self, digits=None: self.round(digits) if digits is not None else self.round().long(),
+        "__dlpack__": lambda self, **options: self.numpy().__dlpack__(**options),
+        "__dlpack_device__": lambda self: self.numpy().__dlpack_device__(),
         "__divmod__": divided,
         "__rdivmod__": _reflected(divided),
         "backward": _backward,
@@ -394,6 +398,8 @@ def install() -> None:
         "t": lambda self: self.T,
         "contiguous": lambda self: self,
         "cpu": lambda self: self,
+        "device": property(device, doc='Where the tensor is: "cpu".'),
+        "to_device": to_device,
         "permute": lambda self, *axes: self.transpose(*axes),
         "unsqueeze": lambda self, dim: np.expand_dims(self, dim),
         "expand": lambda self, *shape: np.broadcast_to(self, shape[0] if isinstance(shape[0], tuple) else shape),

@@ -235,6 +235,13 @@ class Tensor(Eager):
 
         return apply_program(program, args, compiled, name)
 
+    @classmethod
+    def apply_function(cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from .changes import call
+        from .operations import node_name
+
+        return call(function, args, kwargs, node_name(function.__name__))
+
     def shared_memory(self) -> Memory:
         """The memory that it shares with its views and with what it was detached from."""
         memory = self.memory

@@ -40,9 +40,9 @@ class Step(Static):
         args, kwargs = filled(self._arguments, x)
         result = self._function(*args, **kwargs)
         found = result if self._index is None else result[self._index]
-        if isinstance(found, Tracer) and isinstance(found.view, View):
+        if isinstance(found, Tracer) and isinstance(found.memory, View):
             # Only calls whose results share memory are steps.
-            found.view.is_shared = True
+            found.memory.is_shared = True
         return found
 
     def __eq__(self, other: object) -> bool:

@@ -16,7 +16,7 @@ from ..core.program import Eqn
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
-from .host_call import to_words
+from ..ops.host import on_host
 
 
 class Code:
@@ -103,19 +103,7 @@ class BlackBox(Primitive):
         return results
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
-        import jax
-
-        given = [(x.shape, np.dtype(x.dtype)) for x in arrays]
-        types = self.type_rule(**params)
-
-        def call(*words: Any) -> list[Any]:
-            flat = [np.array(w).reshape(-1) for w in words]
-            values = [w.view(dtype).reshape(shape)[()] for w, (shape, dtype) in zip(flat, given, strict=True)]
-            return [_in_words(y, t) for y, t in zip(self.numpy(*values, **params), types, strict=True)]
-
-        shapes = [jax.ShapeDtypeStruct(w.shape, w.dtype) for w in (_in_words(None, t) for t in types)]
-        words = jax.pure_callback(call, shapes, *map(to_words, arrays), vmap_method="sequential")
-        return [_of_words(w, t.dtype) for w, t in zip(words, types, strict=True)]
+        return on_host(lambda *xs: self.numpy(*xs, **params), self.type_rule(**params), *arrays)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, code: Code, **params: Any) -> Any:
         if any(is_inexact(code.types[i].dtype) for i in params["outs"]):
@@ -154,26 +142,6 @@ def no_derivative(name: str, why: str) -> MissingRule:
         f"the derivative of {name} is wanted, {why}{at_line(user_line())}\n"
         "  So there is a first derivative, but no second one."
     )
-
-
-def _in_words(x: Any, type: ArrayType) -> Any:
-    """An array of a type (or zeros) as one of words of at most 32 bits, as `to_words` makes of JAX's arrays."""
-    array = np.ascontiguousarray(np.zeros(type.shape, type.dtype) if x is None else x).reshape(type.shape)
-    if type.dtype == np.complex128:
-        return array.reshape(-1).view(np.uint32).reshape(*type.shape, 2, 2)
-    if type.dtype.itemsize == 8 and type.dtype != np.complex64:
-        return array.reshape(-1).view(np.uint32).reshape(*type.shape, 2)
-    return array
-
-
-def _of_words(words: Any, dtype: np.dtype[Any]) -> Any:
-    """The JAX array of a dtype that words stand for."""
-    from jax import lax
-
-    if dtype == np.complex128:
-        parts = lax.bitcast_convert_type(words, np.float64)
-        return lax.complex(parts[..., 0], parts[..., 1])
-    return words if words.dtype == dtype else lax.bitcast_convert_type(words, dtype)
 
 
 class Final(Primitive):

@@ -11,6 +11,7 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn
 from ..core.trace import Tracer
 from ..core.types import ArrayType
+from ..ops.host import from_words, to_words
 from ..xla.execute import is_jax_tracer
 
 # A count is reported if all but this many of its leading binary digits are zero: a few counts in each doubling.
@@ -60,8 +61,7 @@ class Watch(Primitive):
         types = [(x.shape, np.dtype(x.dtype)) for x in seen]
 
         def call(*words: Any) -> None:
-            flat = [np.array(w).reshape(-1) for w in words]
-            see(*(w.view(dtype).reshape(shape)[()] for w, (shape, dtype) in zip(flat, types, strict=True)))
+            see(*from_words(words, types))
 
         def report() -> None:
             jax.debug.callback(call, *map(to_words, seen))
@@ -90,18 +90,6 @@ class Watch(Primitive):
         operands = (*(eqn.operands[i] for i in kept), *eqn.operands[len(used) :])
         params = {**eqn.params, "passed": len(kept)}
         return Eqn(self, operands, params, tuple(eqn.outputs[i] for i in kept), eqn.line)
-
-
-def to_words(x: Any) -> Any:
-    """A JAX array as one of words of at most 32 bits, which bring their precision to a callback.
-
-    JAX runs callbacks in a thread of its own, where 64-bit types are switched off.
-    """
-    from jax import lax, numpy
-
-    if x.dtype == np.complex128:
-        x = numpy.stack([x.real, x.imag], axis=-1)
-    return lax.bitcast_convert_type(x, np.uint32) if x.dtype.itemsize == 8 and x.dtype != np.complex64 else x
 
 
 def _largest(counts: Any) -> int:

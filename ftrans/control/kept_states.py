@@ -21,6 +21,7 @@ from .checkpoint_schedule import (
     sweep_all,
     sweep_checkpoints,
 )
+from .in_place import lower_step
 from .row_buffers import RowBuffers
 from .subprograms import cut
 
@@ -103,7 +104,7 @@ class Keep(Primitive):
             members: Callable[[Any], list[Any]] = lambda carry: [carry[i] for i in kept]  # noqa: E731
 
             def step(carry: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-                outs, row = cut(lower(body, [*of_body, *carry]), len(first))
+                outs, row = cut(lower_step(body, [*of_body, *carry]), len(first))
                 return outs, [*members(carry), *row]
 
             rows = RowBuffers(saved_types(body, len(first), kept))
@@ -184,14 +185,14 @@ class Sweep(Primitive):
             of_step, of_undo, carry = cut(arrays, step_consts, undo_consts)
             saved_rows, arrays_of_members = RowBuffers(types).part(saved.arrays, members)
             saved = saved._replace(arrays=arrays_of_members)
-            back: Callable[[Any, Any], list[Any]] = lambda row, carry: lower(undo, [*of_undo, *row, *carry])  # noqa: E731
+            back: Callable[[Any, Any], list[Any]] = lambda row, carry: lower_step(undo, [*of_undo, *row, *carry])  # noqa: E731
             if step is None or row is None:
                 return sweep_all(saved, saved_rows, carry, back)
             return sweep_checkpoints(
                 saved,
                 saved_rows,
                 carry,
-                lambda state: lower(step, [*of_step, *state]),
+                lambda state: lower_step(step, [*of_step, *state]),
                 lambda state: [*state, *lower(row, [*of_undo, *state])],
                 RowBuffers([*step.out_types, *row.out_types]),
                 back,

@@ -10,7 +10,7 @@ from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, building
-from ..ops.elementwise import add
+from ..ops.indexing import accumulated
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import split as split_program
 from ..transforms.transpose import Transpose
@@ -54,7 +54,7 @@ def _transpose_loop(body: Program, const_linear: Flags, linear: Flags, given: Fl
     with building(builder):
         values, sums, cts = cut(builder.inputs(), len(known), len(totals))
         terms, rest = cut(inline(turned.program, [*values, *cts]), len(totals))
-        sums = [add(total, term) for total, term in zip(sums, terms, strict=True)]
+        sums = [accumulated(total, term) for total, term in zip(sums, terms, strict=True)]
         program = simplify_program(builder.finish([*sums, *rest], turned.program.name))
     return TransposedLoop(program, consts_active, active)
 
@@ -163,8 +163,8 @@ def _transpose_rewind(
         v_terms, x_terms, _ = cut(inline(undone.program, [*v, *x, *c, *p]), back_active.count(True), from_p.count(True))
         w_terms, steps = cut(inline(unstepped.program, [*w, *x, *q]), body_active.count(True))
         terms = chosen(spread(x_terms, from_p), q_active)
-        next_q = [y if t is None else add(y, t) for y, t in zip(steps, terms, strict=True)]
-        sums = [add(total, term) for total, term in zip(sums, [*w_terms, *v_terms], strict=True)]
+        next_q = [y if t is None else accumulated(y, t) for y, t in zip(steps, terms, strict=True)]
+        sums = [accumulated(total, term) for total, term in zip(sums, [*w_terms, *v_terms], strict=True)]
         new_back = simplify_program(builder.finish([*next_c, *next_q, *sums], back.name))
     return TransposedRewind(new_body, new_back, p_active, q_active, body_active, back_active)
 

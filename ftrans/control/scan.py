@@ -13,19 +13,32 @@ from ..core.program import Eqn, Params, Program
 from ..core.straightline import function_to_run
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops import elementwise as e
 from ..ops import shapes as s
+from ..ops.indexing import accumulated
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import Residual, Result, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
-from ..xla.execute import is_jax_tracer, lower
+from ..xla.execute import is_jax_tracer
+from .in_place import lower_step
 from .loop_motion import Loop
 from .loop_residuals import loop_residuals
 from .loop_results import Results
-from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs, with_tangents
+from .subprograms import (
+    Flags,
+    chosen,
+    cut,
+    either,
+    filled,
+    others,
+    own_carries,
+    rewired,
+    spread,
+    used_inputs,
+    with_tangents,
+)
 
 
 class Scan(Primitive):
@@ -73,7 +86,9 @@ class Scan(Primitive):
         fixed, carry, xs = cut(arrays, consts, carries)
         if not length:
             carry = [np.array(x)[()] for x in carry]
-        step = function_to_run(program)
+        own = own_carries(program, consts, carries)
+        step = function_to_run(program, own)
+        carry = [np.array(x) if consts + i in own else x for i, x in enumerate(carry)]
         ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
         for i in reversed(range(length)) if reverse else range(length):
             outs = step(*fixed, *carry, *[x[i] for x in xs])
@@ -93,7 +108,7 @@ class Scan(Primitive):
             fixed, init, xs = cut(arrays, consts, carries)
 
             def step(carry: Any, x: Any) -> Any:
-                after, ys = cut(lower(program, [*fixed, *carry, *x]), carries)
+                after, ys = cut(lower_step(program, [*fixed, *carry, *x]), carries)
                 return after, results.written(ys, after)
 
             carry, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
@@ -454,7 +469,7 @@ def _transpose(program: Program, linear: Flags, active: Flags, consts: int, carr
         )
         outs = inline(turned.program, [*of_fixed, *of_xs, *cts, *of_ys])
         terms, rest = cut(outs, len(totals))
-        sums = [e.add(total, term) for total, term in zip(sums, terms, strict=True)]
+        sums = [accumulated(total, term) for total, term in zip(sums, terms, strict=True)]
         body = builder.finish([*sums, *rest], turned.program.name)
     return _Transposed(simplify_program(body), fixed_active, carry_active, xs_active)
 

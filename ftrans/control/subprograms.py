@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from ..core.interpret import executable
+from ..core.overwriting import is_write
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
@@ -156,6 +158,19 @@ def redundant(operands: Sequence[Tracer]) -> list[int | Const | None]:
         found.append(atom if isinstance(atom, Const) and atom.is_splat else first.get(atom))
         first.setdefault(atom, index)
     return found
+
+
+def own_carries(program: Program, consts: int, carries: int) -> tuple[int, ...]:
+    """The inputs of a step, of constants and a carry, to which it may write: what comes back for them has been written.
+
+    The step may then use the memory of the carry again, so that writing to one element costs as much as one element.
+    """
+
+    def find() -> tuple[int, ...]:
+        written = {q.outputs[0] for q in executable(program).eqns if is_write(q)}
+        return tuple(consts + i for i, a in enumerate(program.outputs[:carries]) if a in written)
+
+    return program.derive(("own carries", consts, carries), find)
 
 
 def used_inputs(program: Program) -> Flags:

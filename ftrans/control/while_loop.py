@@ -17,6 +17,7 @@ from ..ops.shapes import full_like, with_batch_axis
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import SplitEqn
 from ..xla.execute import is_jax_tracer, lower
+from .in_place import lower_step
 from .loop_steps import (
     BatchedLoop,
     check_loop,
@@ -31,7 +32,7 @@ from .loop_steps import (
 )
 from .loop_transpose import raise_nonlinear_condition, transposed_loop
 from .rewind import rewind
-from .subprograms import Flags, chosen, cut, either, filled, others, rewired, spread, used_inputs
+from .subprograms import Flags, chosen, cut, either, filled, others, own_carries, rewired, spread, used_inputs
 
 
 class While(Primitive):
@@ -77,7 +78,9 @@ class While(Primitive):
     ) -> list[Any]:
         of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
         goes_on = function_to_run(cond)
-        step = function_to_run(body)
+        own = own_carries(body, body_consts, len(carry))
+        step = function_to_run(body, own)
+        carry = [np.array(x) if body_consts + i in own else x for i, x in enumerate(carry)]
         ran = False
         while goes_on(*of_cond, *carry)[0]:
             carry = step(*of_body, *carry)
@@ -92,7 +95,9 @@ class While(Primitive):
         def loop(*arrays: Any) -> list[Any]:
             of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
             return lax.while_loop(
-                lambda carry: lower(cond, [*of_cond, *carry])[0], lambda carry: lower(body, [*of_body, *carry]), carry
+                lambda carry: lower(cond, [*of_cond, *carry])[0],
+                lambda carry: lower_step(body, [*of_body, *carry]),
+                carry,
             )
 
         if any(map(is_jax_tracer, arrays)):

@@ -39,3 +39,8 @@ class Eager:
             name: what the operation is called in print; as the program by default.
         """
         raise NotImplementedError
+
+    @classmethod
+    def apply_function(cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that takes arrays and traced values, with a value of this class for each array."""
+        raise NotImplementedError

@@ -35,17 +35,25 @@ class Primitive:
     Attributes:
         name: what it is called in print.
         aliases: whether its NumPy result may share memory with an operand.
+        only_views: whether the memory that its NumPy result may share is that of its first operand, to be written to.
+        is_new: whether its NumPy result is always an array of its own.
+        overwrites: whether it has the rule `overwrite`.
         broadcasts: whether its NumPy form broadcasts operands by itself.
         only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
         only_moves: whether it moves, copies or makes elements without computing with them.
+        choices: the operands of which it takes some elements and leaves out others.
     """
 
     name: str = ""
     multiple_results = False
     aliases = False
+    only_views = False
+    is_new = False
+    overwrites = False
     broadcasts = False
     only_runs = False
     only_moves = False
+    choices: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return self.name
@@ -85,6 +93,14 @@ class Primitive:
 
     def python(self, operands: Sequence[str], params: Params) -> str | None:
         """A Python expression for the NumPy meaning, or None to call `numpy`."""
+        return None
+
+    def overwrite(self, *arrays: Any, **params: Any) -> None:
+        """Make the first of the NumPy arrays the result, by writing to it."""
+        self._missing("overwrite")
+
+    def python_overwriting(self, operands: Sequence[str], params: Params) -> str | None:
+        """A Python statement that does the same, or None to call `overwrite`."""
         return None
 
     def python_thin(self, operand: str, atoms: Sequence[Atom], params: Params) -> str | None:

@@ -1,6 +1,6 @@
 """Where an equation comes from: the user's line of code that asked for it, and the named scope that ran it.
 
-The line is found by walking up the stack past this package and NumPy.  Equations that a transformation
+The line is found by walking up the stack past this package, NumPy and SciPy.  Equations that a transformation
 derives inherit the line of the equation they come from, through `attributed_to`, and with it the scope.
 """
 
@@ -19,8 +19,16 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-_PACKAGES = tuple(os.path.dirname(os.path.abspath(p)) + os.sep for p in (os.path.dirname(__file__), np.__file__))
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
+# The packages whose lines are not the user's; SciPy, which may not be imported, lies beside NumPy.
+_PACKAGES = {
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep: "ftrans",
+    _NUMPY + os.sep: "numpy",
+    os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep: "scipy",
+}
 _is_internal: dict[str, bool] = {}
+# The opcode of the cells behind an instruction in which Python keeps what it has learned of its operands.
+_CACHE = 0
 _MOST_LINES = 100_000
 _MOST_SCOPES = 10_000
 
@@ -129,8 +137,14 @@ _scope: ContextVar[_Scope] = ContextVar("scope", default=_Scope(""))  # noqa: B0
 _callers_wanted: ContextVar[bool] = ContextVar("callers wanted", default=False)
 
 
+def of_package(filename: str) -> str | None:
+    """Which of the packages between the user and a program a file belongs to, or None if it is the user's."""
+    path = os.path.abspath(filename)
+    return next((name for folder, name in _PACKAGES.items() if path.startswith(folder)), None)
+
+
 def _internal(filename: str) -> bool:
-    internal = os.path.abspath(filename).startswith(_PACKAGES)
+    internal = of_package(filename) is not None
     _is_internal[filename] = internal
     return internal
 
@@ -157,12 +171,21 @@ def user_line() -> Line | None:
             if line is None:
                 if len(scope) > _MOST_LINES:
                     scope.clear()
-                line = scope[key] = Line(code, frame.f_lasti, scope.path)
+                place = _instruction_at(code, frame.f_lasti)
+                line = scope.setdefault((id(code), place), Line(code, place, scope.path))
+                scope[key] = line
             if _callers_wanted.get():
                 line.callers = _callers(frame)
             return line
         frame = frame.f_back
     return None
+
+
+def _instruction_at(code: CodeType, place: int) -> int:
+    """The place of an instruction, of which Python reports the cache behind it once it has specialized it."""
+    while place > 0 and code.co_code[place] == _CACHE:
+        place -= 2
+    return place
 
 
 def keep_callers(wanted: bool) -> None:

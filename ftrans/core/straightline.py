@@ -19,6 +19,7 @@ import numpy as np
 
 from .interpret import executable
 from .observe import current_observer
+from .overwriting import find_overwriting
 from .printer import Names
 from .program import Atom, Const, Eqn, Program, Var
 from .source import Line, user_line
@@ -28,6 +29,10 @@ _FILENAME = "<ftrans program>"
 _LINES = "_lines_"
 # What reports equations, and where its namespace holds them, in the form of the code that is observed.
 _REPORT, _EQNS = "_report_", "_eqns_"
+# Where it holds the program's outputs, and later the equations that only choices take.
+_OUTPUTS, _LEFT_OUT = "_outputs_", "_left_out_"
+# Under this key a program may hold a function that is to run in place of all those that are made here.
+GIVEN = "given function"
 # Below this size, holding on to a dead temporary costs less than the statement that drops it.
 _DROP_BYTES = 1 << 14
 # NumPy's default floating-point error modes, and the same with warnings sent to a function.
@@ -48,19 +53,26 @@ class StraightLine:
         program: the program.
         fresh: whether each result gets memory of its own.
         observed: make each equation a call of `Observer.equation`, which is the function's first argument.
+        own: which inputs the function may write to.
     """
 
-    def __init__(self, program: Program, fresh: bool = True, observed: bool = False) -> None:
+    def __init__(self, program: Program, fresh: bool = True, observed: bool = False, own: Sequence[Var] = ()) -> None:
         self.program = program
         self._fresh = fresh
         self._observed = observed
         self.lines: list[Line | None] = [None, None]
-        self.namespace: dict[str, Any] = {"np": np, _LINES: self.lines, _EQNS: program.eqns}
+        self.namespace: dict[str, Any] = {
+            "np": np,
+            _LINES: self.lines,
+            _EQNS: program.eqns,
+            _OUTPUTS: program.outputs,
+        }
         self._names = Names()
         self._last_use: dict[Var, int] = {}
         for index, eqn in enumerate(program.eqns):
             self._last_use.update((a, index) for a in eqn.operands if isinstance(a, Var))
         self._thin = self._find_thin()
+        self._overwriting = find_overwriting(program, own)
         self._constants: dict[tuple[int, bool], str] = {}
         self.source = self._write()
 
@@ -124,10 +136,13 @@ class StraightLine:
             expression = eqn.primitive.python_thin(operands[0], eqn.operands[:1], eqn.params)
         else:
             expression = eqn.primitive.python(operands, eqn.params)
+        if index in self._overwriting.writes and not self._observed:
+            written = eqn.primitive.python_overwriting(operands, eqn.params)
+            return f"{written or self._call(eqn, operands, overwriting=True)}; {results} = {operands[0]}"
         if expression is None:
-            rule = self._bind_name(eqn.primitive.name, eqn.primitive.numpy)
-            params = [f"{k}={self._param(v)}" for k, v in eqn.params.items()]
-            expression = f"{rule}({', '.join(operands + params)})"
+            expression = self._call(eqn, operands)
+        if index in self._overwriting.copies:
+            expression = f"{expression}.copy()"
         if self._observed:
             values = expression if eqn.primitive.multiple_results else f"[{expression}]"
             expression = f"{_REPORT}({_EQNS}[{index}], [{', '.join(operands)}], lambda: {values})"
@@ -136,6 +151,15 @@ class StraightLine:
         elif not eqn.outputs:
             return expression
         return f"{results} = {expression}"
+
+    def _call(self, eqn: Eqn, operands: Sequence[str], overwriting: bool = False) -> str:
+        name = eqn.primitive.name
+        rule = (
+            self._bind_name(f"overwrite_by_{name}", eqn.primitive.overwrite)
+            if overwriting
+            else self._bind_name(name, eqn.primitive.numpy)
+        )
+        return f"{rule}({', '.join([*operands, *(f'{k}={self._param(v)}' for k, v in eqn.params.items())])})"
 
     def _operand(self, atom: Atom, scalar_will_do: bool) -> str:
         if isinstance(atom, Var):
@@ -184,28 +208,32 @@ def source(program: Program) -> str:
     return StraightLine(executable(program)).source
 
 
-def function_of(program: Program, fresh: bool = True) -> Callable[..., list[Any]]:
+def function_of(program: Program, fresh: bool = True, own: tuple[int, ...] = ()) -> Callable[..., list[Any]]:
     """The bare function of a program: takes arrays, returns a list of them, which are `fresh` unless told otherwise.
 
-    What NumPy raises or warns of in it is reported at the user's line by the `compiled` function that it runs in.
+    It may write to the arrays that it takes for the inputs numbered in `own`.  What NumPy raises or warns of in it is
+    reported at the user's line by the `compiled` function that it runs in.
     """
-    return program.derive("function" if fresh else "function, not fresh", lambda: _generated(program, fresh))
+    given: Callable[..., list[Any]] | None = program.derived.get(GIVEN)
+    return given or program.derive(("function", fresh, own), lambda: _generated(program, fresh, own=own))
 
 
-def function_to_run(program: Program) -> Callable[..., list[Any]]:
-    """The bare function of a program, to be called now and not kept.
+def function_to_run(program: Program, own: tuple[int, ...] = ()) -> Callable[..., list[Any]]:
+    """The bare function of a program, to be called now and not kept; it may write to the inputs numbered in `own`.
 
     An observer that looks on is told of each equation.
     """
     observer = current_observer()
     if observer is None:
-        return function_of(program)
+        return function_of(program, own=own)
     function = program.derive("code for an observer", lambda: _generated(program, observed=True))
     return partial(function, observer.equation)
 
 
-def _generated(program: Program, fresh: bool = True, observed: bool = False) -> Callable[..., list[Any]]:
-    text = StraightLine(executable(program), fresh, observed)
+def _generated(
+    program: Program, fresh: bool = True, observed: bool = False, own: Sequence[int] = ()
+) -> Callable[..., list[Any]]:
+    text = StraightLine(executable(program), fresh, observed, [program.inputs[i] for i in own])
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
     return text.namespace[text.name]  # type: ignore[no-any-return]
 
@@ -235,13 +263,41 @@ def warnings_at_user_line() -> np.errstate:
 def _warn(kind: str, flag: int) -> None:
     line, frame = None, sys._getframe(1)
     while frame is not None and line is None:
-        line = _line_at(frame, frame.f_lineno)
+        line, found = _line_at(frame, frame.f_lineno), frame
         frame = frame.f_back  # type: ignore[assignment]
+    if line is not None and line.derivative_of is not None and _may_be_left_out(found):
+        return
     line = line or user_line()
     if line is None:
         warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
     else:
         warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+
+
+def _may_be_left_out(frame: FrameType) -> bool:
+    """Whether the result of the equation that a program's function is at goes only into choices between elements.
+
+    Of a derivative that is infinite where a choice leaves it out nobody need be told.
+    """
+    names = frame.f_globals
+    found: set[int] | None = names.get(_LEFT_OUT)
+    if found is None:
+        found = names[_LEFT_OUT] = _find_left_out(names[_EQNS], names[_OUTPUTS])
+    return frame.f_lineno - 2 in found
+
+
+def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:
+    """The equations whose results go only into choices, perhaps through others that act on each element by itself."""
+    counts = set(outputs)
+    found: set[int] = set()
+    for index in reversed(range(len(eqns))):
+        eqn = eqns[index]
+        if counts.isdisjoint(eqn.outputs):
+            found.add(index)
+        passes_on = eqn.primitive.broadcasts or eqn.primitive.only_moves
+        if index not in found or not passes_on:
+            counts.update(a for i, a in enumerate(eqn.operands) if i not in eqn.primitive.choices)
+    return found
 
 
 def _add_line(error: Exception) -> None:

@@ -64,19 +64,20 @@ class NoWitness(NamedTuple):
     example: Callable[[], Any] | None = None
 
 
+_PRINTING = "printing"
 _TRANSFORMED = NoWitness("the program is being transformed")
 
 
 class Tracer:
     """A value of the program that is being written: what user code computes with in place of an array."""
 
-    __slots__ = ("__weakref__", "atom", "builder", "view", "weak")
+    __slots__ = ("__weakref__", "atom", "builder", "memory", "weak")
 
     def __init__(self, builder: Builder, atom: Atom, weak: bool = False) -> None:
         self.builder = builder
         self.atom = atom
         self.weak = weak
-        self.view: Any = None
+        self.memory: Any = None
 
     @property
     def type(self) -> ArrayType:
@@ -121,6 +122,7 @@ class Builder:
     """Writes one program.
 
     Attributes:
+        has_one_shape: whether the program is compiled once, so that values of arrays must not decide its shapes.
         refused: the last error for a value that could not be had.  NumPy tends to replace it by one that says less.
 
     Args:
@@ -149,6 +151,7 @@ class Builder:
         self._watched: list[tuple[Any, int, Line | None]] = []
         self._witnesses = witnesses
         self.refused: TypeError | None = None
+        self.has_one_shape = False
         self._values: dict[Var, Any] | None = None
 
     def inputs(self) -> list[Tracer]:
@@ -160,14 +163,13 @@ class Builder:
     def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
         """Record one equation and return tracers for its results."""
         atoms = [
-            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x) for x in operands
+            x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
+            for x in operands
         ]
         line = user_line()
         if not self.shared:
             eqn = _new_eqn(primitive, atoms, params, line)
             self._eqns.append(eqn)
-            for var in eqn.outputs:
-                self.definitions[var] = eqn
         else:
             key = (primitive, line, *atoms, *params.items())
             node = self.node.children.get(key)
@@ -175,6 +177,8 @@ class Builder:
                 node = self._add(key, Node(self.node, eqn=_new_eqn(primitive, atoms, params, line)))
             self.node = node
             eqn = node.eqn  # type: ignore[assignment]
+        for var in eqn.outputs:
+            self.definitions[var] = eqn
         return [Tracer(self, v) for v in eqn.outputs]
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
@@ -183,7 +187,8 @@ class Builder:
             with attributed_to(eqn.line):
                 return self.record(eqn.primitive, operands, eqn.params)
         atoms = [
-            x.atom if x.__class__ is Tracer and x.builder is self and x.view is None else self.atom(x) for x in operands
+            x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
+            for x in operands
         ]
         # The types of the results are known, so the type rule need not run again.
         new = Eqn(eqn.primitive, tuple(atoms), eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
@@ -203,8 +208,8 @@ class Builder:
     def atom(self, x: Any) -> Atom:
         """The variable or constant that an operand is in this program; anything foreign is captured."""
         if isinstance(x, Tracer):
-            if x.view is not None:
-                x.view.refresh(x)
+            if x.memory is not None:
+                x.memory.refresh(x)
             return x.atom if x.builder is self else self._capture_tracer(x)
         if isinstance(x, Const):
             return x
@@ -328,6 +333,16 @@ class Builder:
         value = self._value_of(atom, what, line)
         if isinstance(value, Tracer):
             return value.builder.concretize(value, what)
+        if self.has_one_shape and np.size(value) > 1 and what != _PRINTING:
+            raise refuse(
+                ConcretizationError(
+                    f"a shape depends on {what} a traced array, but a compiled program has one shape whatever the "
+                    "values"
+                    + at_line(line)
+                    + "\n  Keep the shape: np.where(mask, x, 0.0) in place of x[mask], np.sum(x, where=mask), "
+                    "x[mask] = number, np.sort(x) in place of np.unique(x); or leave this part outside of ftrans.jit."
+                )
+            )
         self.guards.append(Guard(atom, value, line))
         return value
 
@@ -367,11 +382,17 @@ class Builder:
     def _slice(self, var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
         """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
         needed = {var}
+        missing = set() if var in known else {var}
         slice_: list[Eqn] = []
         for eqn in self.backwards():
-            if not needed.isdisjoint(eqn.outputs) and eqn.outputs[0] not in known:
+            if not missing:
+                break
+            if not missing.isdisjoint(eqn.outputs):
                 slice_.append(eqn)
-                needed.update(a for a in eqn.operands if isinstance(a, Var))
+                operands = [a for a in eqn.operands if isinstance(a, Var)]
+                needed.update(operands)
+                missing.difference_update(eqn.outputs)
+                missing.update(a for a in operands if a not in known)
         return needed, slice_
 
     def example(self, tracer: Tracer) -> Any:
@@ -408,7 +429,7 @@ class Builder:
         builder: Builder = self
         depth = [(b, len(b.guards)) for b in _chain(builder)]
         try:
-            value = self.concretize(tracer, "printing")
+            value = self.concretize(tracer, _PRINTING)
         except Exception:
             return None
         finally:
@@ -498,12 +519,8 @@ def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
 
 def definition(tracer: Tracer) -> Eqn | None:
     """The equation that a tracer is the result of, or None for an input or a constant."""
-    builder, atom = tracer.builder, tracer.atom
-    if not isinstance(atom, Var):
-        return None
-    if not builder.shared:
-        return builder.definitions.get(atom)
-    return next((e for e in builder.backwards() if atom in e.outputs), None)
+    atom = tracer.atom
+    return tracer.builder.definitions.get(atom) if isinstance(atom, Var) else None
 
 
 def leak_error(tracer: Tracer) -> TracerLeak:

@@ -64,12 +64,16 @@ class Trie:
     def __init__(self) -> None:
         self.roots: dict[tuple[ArrayType, ...], Root] = {}
         self.count = 0
+        self._count_before = 0
 
     def root(self, types: tuple[ArrayType, ...], is_outermost: bool) -> Root:
         """The root for these types of inputs; `is_outermost` says that no trace is running."""
         # Not within a trace: equal sub-programs of one program are to be one object.
-        if self.count > _MOST_NODES and is_outermost:
-            self.roots, self.count = {}, 0
+        if is_outermost:
+            # One large program that is used again and again is kept: only what still grows is thrown away.
+            if self.count > self._count_before > _MOST_NODES:
+                self.roots, self.count = {}, 0
+            self._count_before = self.count
         root = self.roots.get(types)
         if root is None:
             root = self.roots[types] = Root(types)

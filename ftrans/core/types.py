@@ -116,6 +116,11 @@ def type_of(value: Any) -> ArrayType:
         TypeError: `value` is none of these.
     """
     if isinstance(value, np.ndarray | np.generic):
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError(
+                "a masked array (numpy.ma) would lose its mask; pass x.filled(0.0) and the mask as two arrays, and "
+                "write np.sum(x, where=~mask) or np.where(mask, 0.0, x)"
+            )
         if value.dtype.kind not in "biufc" and value.dtype.name != "bfloat16":
             raise TypeError(f"arrays of dtype {value.dtype} have no place in a program")
         return ArrayType(value.shape, value.dtype)

@@ -12,6 +12,7 @@ from ..autograd.tensor import Tensor, as_tensor
 from ..core.cell import Cell
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
+from ..numpy.array_api import array_namespace
 from .inplace import ChangedInPlace
 
 # Attributes of cells that are not there are not those of arrays.
@@ -25,6 +26,7 @@ class Operand(ChangedInPlace):
 
     # NumPy's scalars and arrays leave arithmetic with a cell to the cell.
     __array_priority__ = 1000
+    __array_namespace__ = array_namespace
 
     array: Any
     check_change: Callable[[], None]

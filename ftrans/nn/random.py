@@ -23,9 +23,9 @@ from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_inexact
 from ..numpy.promotion import asarray, cast
 from ..ops import shapes
-from ..ops.elementwise import erf, erf_inv
 from ..ops.random_bits import encrypted
 from ..ops.random_bits import random_bits as random_bits_primitive
+from ..ops.special.errors import erf, erf_inv
 from .functional.arguments import apply_elementwise, described, shape_of
 from .functional.entry import functional
 from .init import generator

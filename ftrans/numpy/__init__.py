@@ -5,6 +5,10 @@ same traced forms.  So either namespace may be used, except that only `ftrans.nu
 `array`) that traced values can be assigned into.
 """
 
+import typing as _typing
+from importlib import import_module as _import_module
+
+import numpy as _numpy
 from numpy import (
     bartlett,
     blackman,
@@ -15,13 +19,11 @@ from numpy import (
     complex64,
     complex128,
     diag_indices,
-    diag_indices_from,
     dtype,
     e,
     einsum_path,
     errstate,
     euler_gamma,
-    eye,
     finfo,
     float16,
     float32,
@@ -30,7 +32,6 @@ from numpy import (
     geterr,
     hamming,
     hanning,
-    identity,
     iinfo,
     indices,
     inf,
@@ -42,7 +43,6 @@ from numpy import (
     isdtype,
     isscalar,
     issubdtype,
-    ix_,
     kaiser,
     mask_indices,
     mgrid,
@@ -59,20 +59,15 @@ from numpy import (
     s_,
     set_printoptions,
     seterr,
-    tri,
     tril_indices,
-    tril_indices_from,
     triu_indices,
-    triu_indices_from,
     uint8,
     uint16,
     uint32,
     uint64,
-    unravel_index,
-    vectorize,
 )
 
-from . import linalg
+from . import array_api, fft, linalg
 from .aliases import (
     abs,
     acos,
@@ -100,6 +95,7 @@ from .aliases import (
     shares_memory,
     true_divide,
 )
+from .array_api import from_dlpack
 from .creation import (
     arange,
     array,
@@ -108,22 +104,32 @@ from .creation import (
     copy,
     empty,
     empty_like,
+    eye,
     full,
     full_like,
     geomspace,
+    identity,
     linspace,
     logspace,
     ones,
     ones_like,
+    tri,
     zeros,
     zeros_like,
 )
 from .einsum import (
     einsum,
 )
+from .histograms import (
+    bincount,
+    digitize,
+    histogram,
+    histogram2d,
+    histogram_bin_edges,
+    histogramdd,
+)
 from .joining import (
     append,
-    apply_along_axis,
     array_split,
     block,
     column_stack,
@@ -135,7 +141,6 @@ from .joining import (
     hstack,
     insert,
     meshgrid,
-    pad,
     repeat,
     resize,
     split,
@@ -188,6 +193,9 @@ from .manipulation import (
     triu,
 )
 from .methods import install
+from .padding import (
+    pad,
+)
 from .pointwise import (
     allclose,
     array_equal,
@@ -195,6 +203,7 @@ from .pointwise import (
     clip,
     fix,
     gradient,
+    i0,
     interp,
     isclose,
     iscomplex,
@@ -209,6 +218,17 @@ from .pointwise import (
     sinc,
     unwrap,
     where,
+)
+from .polynomials import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyfit,
+    polyint,
+    polymul,
+    polysub,
+    roots,
 )
 from .products import (
     convolve,
@@ -226,6 +246,14 @@ from .products import (
     vdot,
     vecdot,
     vecmat,
+)
+from .quantiles import (
+    median,
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    quantile,
 )
 from .reductions import (
     all,
@@ -250,36 +278,51 @@ from .selecting import (
     choose,
     compress,
     copyto,
+    diag_indices_from,
     extract,
     fill_diagonal,
     place,
     put,
     put_along_axis,
     putmask,
+    ravel_multi_index,
     take,
     take_along_axis,
+    tril_indices_from,
+    triu_indices_from,
+    unravel_index,
+)
+from .sets import (
+    intersect1d,
+    isin,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
 )
 from .sorting import (
     argpartition,
     argsort,
     argwhere,
-    bincount,
-    digitize,
     flatnonzero,
-    histogram,
-    isin,
+    lexsort,
+    nanargmax,
+    nanargmin,
     nonzero,
     partition,
     searchsorted,
     sort,
-    unique,
+    sort_complex,
 )
 from .statistics import (
     average,
     corrcoef,
     cov,
     mean,
-    median,
     nancumprod,
     nancumsum,
     nanmax,
@@ -289,8 +332,6 @@ from .statistics import (
     nanstd,
     nansum,
     nanvar,
-    percentile,
-    quantile,
     std,
     var,
 )
@@ -305,6 +346,7 @@ from .ufuncs import (
     arctan2,
     arctanh,
     bitwise_and,
+    bitwise_count,
     bitwise_or,
     bitwise_xor,
     cbrt,
@@ -328,6 +370,8 @@ from .ufuncs import (
     fmax,
     fmin,
     fmod,
+    frexp,
+    gcd,
     greater,
     greater_equal,
     heaviside,
@@ -336,6 +380,7 @@ from .ufuncs import (
     isfinite,
     isinf,
     isnan,
+    lcm,
     ldexp,
     left_shift,
     less,
@@ -369,6 +414,7 @@ from .ufuncs import (
     signbit,
     sin,
     sinh,
+    spacing,
     sqrt,
     square,
     subtract,
@@ -376,43 +422,71 @@ from .ufuncs import (
     tanh,
     trunc,
 )
+from .vectorizing import (
+    apply_along_axis,
+    apply_over_axes,
+    ix_,
+    vectorize,
+)
 
 install()
 
+__array_api_version__ = array_api.VERSION
+__array_namespace_info__ = array_api.Info
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """What has nothing to do with traced values (`random`, `save`, `testing`, ...) is NumPy's own."""
+    if name == "special":
+        # An extension of the array API standard that is proposed, and that SciPy looks for already.
+        return _import_module("ftrans.scipy.special")
+    try:
+        return getattr(_numpy, name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has numpy") from None
+
+
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
-    "apply_along_axis", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
-    "argmin", "argpartition", "argsort", "argwhere", "around", "array", "array2string", "array_equal", "array_equiv",
-    "array_repr", "array_split", "array_str", "asanyarray", "asarray", "ascontiguousarray", "asin", "asinh", "astype",
-    "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bartlett", "bincount",
-    "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "blackman", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_",
-    "can_cast", "cbrt", "ceil", "choose", "clip", "column_stack", "common_type", "complex64", "complex128",
-    "compress", "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef",
-    "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat",
-    "diagonal", "diff", "digitize", "divide", "divmod", "dot", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum",
-    "einsum_path", "empty", "empty_like", "equal", "errstate", "euler_gamma", "exp", "exp2", "expand_dims", "expm1",
-    "extract", "eye", "fabs", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float16",
-    "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "fromfunction", "full",
-    "full_like", "geomspace", "geterr", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",
-    "histogram", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag", "indices", "inf", "inner", "insert",
-    "int8", "int16", "int32", "int64", "interp", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
-    "ix_", "kaiser", "kron", "ldexp", "left_shift", "less", "less_equal", "linalg", "linspace", "log", "log1p",
-    "log2", "log10", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
+    "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array", "array2string",
+    "array_equal", "array_equiv", "array_repr", "array_split", "array_str", "asanyarray", "asarray",
+    "ascontiguousarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
+    "atleast_3d", "average", "bartlett", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block",
+    "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt", "ceil",
+    "choose", "clip", "column_stack", "common_type", "complex64", "complex128", "compress", "concat", "concatenate",
+    "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate", "cos", "cosh",
+    "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
+    "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide",
+    "divmod", "dot", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty", "empty_like",
+    "equal", "errstate", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "fft",
+    "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float16", "float32", "float64",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "fromfunction", "full",
+    "full_like",
+    "gcd", "geomspace", "geterr", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",
+    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "i0", "identity",
+    "iinfo", "imag", "indices", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "interp",
+    "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "ix_", "kaiser", "kron",
+    "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log1p", "log2",
+    "log10", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
     "mask_indices", "matmul", "matrix_transpose", "matvec", "max", "maximum", "may_share_memory", "mean", "median",
     "meshgrid", "mgrid", "min", "min_scalar_type", "minimum", "mod", "modf", "moveaxis", "multiply", "nan",
-    "nan_to_num", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
-    "ndarray", "ndim", "ndindex", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ogrid", "ones",
-    "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "polyval",
-    "positive", "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask",
-    "quantile", "r_", "rad2deg", "radians", "ravel", "real", "real_if_close", "reciprocal", "remainder", "repeat",
-    "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "s_",
-    "searchsorted", "select", "set_printoptions", "seterr", "shape", "shares_memory", "sign", "signbit", "sin",
-    "sinc", "sinh", "size", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
-    "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid",
-    "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from",
-    "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "unique", "unravel_index", "unstack", "unwrap",
-    "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndim", "ndindex",
+    "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ogrid", "ones", "ones_like", "outer", "pad",
+    "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "poly", "polyadd", "polyder", "polydiv",
+    "polyfit", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power", "printoptions", "prod",
+    "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel",
+    "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "reshape", "resize",
+    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_", "searchsorted",
+    "select", "set_printoptions", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "sign", "signbit",
+    "sin", "sinc", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt", "square", "squeeze", "stack",
+    "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace",
+    "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu",
+    "triu_indices", "triu_indices_from", "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "union1d",
+    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unravel_index", "unstack",
+    "unwrap", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros",
+    "zeros_like",
 ]  # fmt: skip

@@ -1,24 +1,33 @@
 """Functions that make arrays.
 
 NumPy has no way to let a traced value be assigned into an array that it made itself.  So while a trace runs,
-`zeros`, `ones`, `full` and `empty` of `ftrans.numpy` make traced arrays; outside of one they are NumPy's.
+`zeros`, `ones`, `full`, `empty` and what is named `..._like` make traced arrays in `ftrans.numpy`.  So do the others
+(`array`, `copy`, `eye`, `linspace`, `arange` ...) where the numbers are floating-point; integers, which are often
+indices, stay in arrays of NumPy.  Outside of a trace all of them are NumPy's.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
-from ..core.types import Shape
+from ..core.types import ArrayType, Shape, type_of
 from ..ops import shapes
+from .array_api import check_device
 from .dispatch import implements
 from .promotion import asarray as as_tracer
-from .promotion import broadcast_to, cast, has_tracer, same_value
+from .promotion import broadcast_to, cast, has_tracer, promote, same_value, strong_dtype
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _shape(shape: Any) -> Shape:
@@ -28,23 +37,27 @@ def _shape(shape: Any) -> Shape:
         return tuple(operator.index(n) for n in shape)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """Zeros; while a trace runs, in an array that traced values can be assigned into."""
+    check_device(device)
     return full(shape, 0, dtype or float) if current_builder() is not None else np.zeros(shape, dtype, order)
 
 
-def ones(shape: Any, dtype: Any = None, order: str = "C") -> Any:
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """Ones; while a trace runs, in an array that traced values can be assigned into."""
+    check_device(device)
     return full(shape, 1, dtype or float) if current_builder() is not None else np.ones(shape, dtype, order)
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C") -> Any:
+def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """An array to be filled; while a trace runs, one of zeros that traced values can be assigned into."""
+    check_device(device)
     return full(shape, 0, dtype or float) if current_builder() is not None else np.empty(shape, dtype, order)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """An array filled with a value; while a trace runs, one that traced values can be assigned into."""
+    check_device(device)
     if current_builder() is None:
         if _holds_eager(fill_value):
             return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
@@ -59,41 +72,79 @@ def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
     return shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
 
 
+def _traced_like(like: Function) -> Function:
+    """The form of a function of an array that makes a traced one whenever a trace runs."""
+
+    @wraps(like)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return (like.__wrapped__ if current_builder() is not None else like)(*args, **kwargs)  # type: ignore[attr-defined]
+
+    return make  # type: ignore[return-value]
+
+
+def _type(a: Any) -> ArrayType:
+    """Shape and dtype of what is given as an array."""
+    plain = isinstance(a, np.ndarray) and a.dtype != object
+    return type_of(a) if plain else as_tracer(a).type
+
+
+@_traced_like
 @implements(np.full_like)
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Any:
     """An array filled with a value, of the shape and dtype of `a`."""
-    a = as_tracer(a)
-    return _filled(a.shape if shape is None else _shape(shape), fill_value, a.dtype if dtype is None else dtype)
+    check_device(device)
+    type = _type(a)
+    return _filled(type.shape if shape is None else _shape(shape), fill_value, type.dtype if dtype is None else dtype)
 
 
-@implements(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+@_traced_like
+@implements(np.zeros_like, constant=True)
+def zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
     """Zeros of the shape and dtype of `a`, in an array that traced values can be assigned into."""
-    return full_like(a, 0, dtype, order, subok, shape)
+    return full_like(a, 0, dtype, order, subok, shape, device=device)
 
 
-@implements(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+@_traced_like
+@implements(np.ones_like, constant=True)
+def ones_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
     """Ones of the shape and dtype of `a`, in an array that traced values can be assigned into."""
-    return full_like(a, 1, dtype, order, subok, shape)
+    return full_like(a, 1, dtype, order, subok, shape, device=device)
 
 
-@implements(np.empty_like)
-def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+@_traced_like
+@implements(np.empty_like, constant=True)
+def empty_like(
+    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
     """An array to be filled, of the shape and dtype of `prototype`."""
-    return full_like(prototype, 0, dtype, order, subok, shape)
+    return full_like(prototype, 0, dtype, order, subok, shape, device=device)
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K", ndmin: int = 0) -> Any:
-    """An array of nested lists, which may hold traced values or tensors."""
+    """An array of nested lists, which may hold traced values or tensors.
+
+    While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
+    """
     if not has_tracer(object):
         if _holds_eager(object):
             x = _joined(object)
             x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
             return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
-        return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
+        made = np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
+        return assignable(made) if copy else made
     x = as_tracer(object)
     if dtype is not None and x.dtype != dtype:
         x = cast(x, np.dtype(dtype))
@@ -102,24 +153,77 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K"
     return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
 
 
+def assignable(x: Any) -> Any:
+    """A new array of floating-point numbers of NumPy as a traced one, while a trace runs."""
+    if not isinstance(x, np.ndarray) or x.dtype.char not in "efdFD" or current_builder() is None:
+        return x
+    # A single number is part of the program, not an input of it.
+    return same_value(as_tracer(x if x.ndim else x[()]))
+
+
+def _assignable_in_trace(make: Function) -> Function:
+    """A function that makes a new array of NumPy, as one that makes a traced array while a trace runs."""
+
+    @wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = make(*args, **kwargs)
+        if isinstance(found, tuple):
+            return assignable(found[0]), *found[1:]
+        return assignable(found)
+
+    return made  # type: ignore[return-value]
+
+
 def _holds_eager(x: Any) -> bool:
-    return isinstance(x, Eager) or (isinstance(x, list | tuple) and any(map(_holds_eager, x)))
+    return isinstance(x, Eager | Cell) or (isinstance(x, list | tuple) and any(map(_holds_eager, x)))
 
 
 def _joined(x: Any) -> Any:
     """One array of nested lists with eager values in them."""
-    return np.stack([_joined(y) for y in x]) if isinstance(x, list | tuple) else x
+    if isinstance(x, list | tuple):
+        return np.stack([_joined(y) for y in x])
+    return x.read() if isinstance(x, Cell) else x
 
 
-def asarray(a: Any, dtype: Any = None, order: str = "K") -> Any:
-    """`a` as an array; a traced array, or lists that hold traced values, become a traced array."""
+def as_array(a: Any, dtype: Any = None, order: str = "K") -> Any:
+    """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
     return array(a, dtype, copy=False, order=order) if has_tracer(a) or _holds_eager(a) else np.asarray(a, dtype, order)
 
 
+def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
+    """`a` as an array; a traced array, or lists that hold traced values, become a traced array.
+
+    While a trace runs, floating-point numbers in lists, or in a copy, become one that traced values can be assigned
+    into.
+    """
+    check_device(device)
+    if "jax" in sys.modules:
+        from ..xla import is_jax, run_function
+
+        if is_jax(a):
+            if copy or (dtype is not None and a.dtype != dtype):
+                return run_function(asarray, (a, dtype, order), {"copy": copy})
+            return a
+    given = getattr(a, "dtype", None)
+    is_new = given is None or isinstance(a, np.generic) or (dtype is not None and given != dtype)
+    if copy is False and is_new:
+        raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
+    made = array(a, dtype, order=order) if copy else as_array(a, dtype, order)
+    return assignable(made) if is_new else made
+
+
 @implements(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """A copy: what is assigned to one is not seen by the other."""
+def _copied(a: Any, order: str = "K", subok: bool = False) -> Any:
     return same_value(as_tracer(a))
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A copy: what is assigned to one is not seen by the other.
+
+    While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
+    """
+    made = _copied(a, order, subok)
+    return assignable(made)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
@@ -128,11 +232,32 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=False, ndmin=1)
 
 
-def arange(*args: Any, dtype: Any = None) -> Any:
-    """`numpy.arange`; the bounds decide a shape, so traced ones must be integers whose values are known."""
-    return np.arange(*(operator.index(a) if a.__class__ is Tracer else a for a in args), dtype=dtype)
+eye = _assignable_in_trace(np.eye)
+identity = _assignable_in_trace(np.identity)
+tri = _assignable_in_trace(np.tri)
 
 
+@_assignable_in_trace
+def arange(start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+    """`numpy.arange`; traced bounds decide a shape, so the number of elements is that for their present values."""
+    check_device(device)
+    if start is None:
+        start = 0
+    if not any(map(has_tracer, (start, stop, step))):
+        return np.arange(start, stop, step, dtype)
+    if stop is None:
+        start, stop = 0, start
+    bounds = [as_tracer(b) for b in (start, stop, 1 if step is None else step)]
+    if all(b.dtype.kind in "iu" for b in bounds):
+        return np.arange(*map(operator.index, bounds), dtype=dtype)
+    common = strong_dtype(*bounds)
+    first, last, difference = (cast(b, common) for b in bounds)
+    count = int(np.ceil((last - first) / difference))
+    found = first + difference * np.arange(max(count, 0)).astype(common)
+    return found if dtype is None else found.astype(dtype)
+
+
+@_assignable_in_trace
 @implements(np.linspace)
 def linspace(
     start: Any,
@@ -142,8 +267,11 @@ def linspace(
     retstep: bool = False,
     dtype: Any = None,
     axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`."""
+    check_device(device)
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.{at_line(user_line())}")
@@ -162,6 +290,7 @@ def linspace(
     return (result, step) if retstep else result
 
 
+@_assignable_in_trace
 @implements(np.logspace)
 def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
@@ -171,9 +300,14 @@ def logspace(
     return result if dtype is None else result.astype(dtype)
 
 
+@_assignable_in_trace
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """`num` positive numbers from `start` to `stop`, evenly spaced on a log scale."""
-    start, stop = (np.log(same_value(as_tracer(x)) * 1.0) for x in (start, stop))
-    result = np.exp(np.linspace(start, stop, num, endpoint, axis=axis))
+    """`num` numbers of one sign from `start` to `stop`, evenly spaced on a log scale."""
+    start, stop = promote("geomspace", start, stop, np.zeros((), np.float64))[:2]
+    sign = np.sign(start)
+    start, stop = np.log(start / sign), np.log(stop / sign)
+    result = np.exp(np.linspace(start, stop, num, endpoint, axis=axis)) * (
+        np.expand_dims(sign, axis) if sign.ndim else sign
+    )
     return result if dtype is None else result.astype(dtype)

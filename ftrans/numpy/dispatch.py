@@ -7,28 +7,41 @@ itself when no tracer is among its arguments.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.cell import Cell
+from ..core.eager import Eager
 from ..core.primitive import MissingRule
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from .promotion import has_tracer
+from .refused import REFUSED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
+# The functions in it whose results have no derivative: integers, booleans, or constants between jumps.
+CONSTANT: set[Callable[..., Any]] = set()
 
 
-def implements(*functions: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Enter the decorated function as the traced form of NumPy functions; return the public form of the first."""
+def implements(*functions: Callable[..., Any], constant: bool = False) -> Callable[[Function], Function]:
+    """Enter the decorated function as the traced form of NumPy functions; return the public form of the first.
+
+    Args:
+        functions: functions of NumPy or SciPy.
+        constant: whether no result has a derivative.
+    """
 
     def enter(implementation: Function) -> Function:
         for function in functions:
             TABLE[function] = implementation
+            if constant:
+                CONSTANT.add(function)
         return public(functions[0], implementation)
 
     return enter
@@ -39,10 +52,14 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
     name = function.__name__
     if isinstance(function, np.ufunc):
         call = _public_ufunc(function, "__call__", implementation)
-        for method in ("reduce", "accumulate", "outer", "at"):
+        for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
             setattr(call, method, _public_ufunc(function, method, implementation))
+        for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
+            setattr(call, attribute, getattr(function, attribute))
     else:
+        is_of_scipy = "scipy" in str(getattr(function, "__module__", ""))
         call = _on_tracers(implementation, function, implementation)
+        call = _on_eager(call, implementation) if is_of_scipy else call
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
@@ -52,6 +69,8 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
     """A ufunc, or a method of it, as a public function."""
 
     def traced(*args: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and len(args) > ufunc.nin:
+            args, kwargs = args[: ufunc.nin], {"out": args[ufunc.nin :], **kwargs}
         return array_ufunc(None, ufunc, method, *args, **kwargs)
 
     return _on_tracers(traced, getattr(ufunc, method), implementation)
@@ -74,15 +93,39 @@ def _on_tracers(traced: Callable[..., Any], plain: Callable[..., Any], like: Cal
     return call
 
 
+def _on_eager(on_arrays: Callable[..., Any], like: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that NumPy's protocols do not reach, on eager values and cells as well."""
+
+    @functools.wraps(like)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(_without_cells(x) for x in args)
+        kwargs = {key: _without_cells(x) for key, x in kwargs.items()}
+        eager = next(filter(None, map(_eager_in, (*args, *kwargs.values()))), None)
+        return on_arrays(*args, **kwargs) if eager is None else eager.apply_function(call, args, kwargs)
+
+    return call
+
+
+def _without_cells(x: Any) -> Any:
+    return x.read() if isinstance(x, Cell) else type(x)(map(_without_cells, x)) if type(x) in (list, tuple) else x
+
+
+def _eager_in(x: Any) -> type[Eager] | None:
+    """The class of an eager value, or of one in a list or tuple."""
+    if isinstance(x, Eager):
+        return type(x)
+    return next(filter(None, map(_eager_in, x)), None) if isinstance(x, list | tuple) else None
+
+
 def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__`: a NumPy ufunc was called with a tracer among its operands."""
     implementation = TABLE.get(ufunc)
     if implementation is None:
-        raise missing(ufunc.__name__)
+        implementation = _of_others(ufunc)
     if method == "__call__":
         if not kwargs:
             return implementation(*inputs)
-        from .ufuncs import call_with_options
+        from .ufunc_options import call_with_options
 
         return call_with_options(ufunc, implementation, inputs, kwargs)
     from .ufunc_methods import METHODS
@@ -90,6 +133,21 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
     if method not in METHODS:
         raise missing(f"{ufunc.__name__}.{method}")
     return METHODS[method](ufunc, implementation, *inputs, **kwargs)
+
+
+def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The traced form of a ufunc of `scipy.special`, which enters its functions late, or of `numpy.frompyfunc`."""
+    if "scipy.special" in sys.modules:
+        importlib.import_module("ftrans.scipy.special")
+    implementation = TABLE.get(ufunc)
+    if implementation is None:
+        name = ufunc.__name__
+        if name.endswith(" (vectorized)"):
+            from .vectorizing import apply_to_objects
+
+            return functools.partial(apply_to_objects, ufunc)
+        raise missing(next((n for n in (f"numpy.{name}", f"scipy.special.{name}") if n in REFUSED), name))
+    return implementation
 
 
 def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
@@ -102,8 +160,10 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
 
 
 def missing(name: str) -> MissingRule:
-    """The error for a NumPy function that has no traced form."""
-    return MissingRule(
-        f"{name} has no rule in ftrans, so it cannot be traced; compose it from functions that have one (see"
-        f" ftrans.numpy), or apply it to values outside of the traced function{at_line(user_line())}"
+    """The error for a function of NumPy or SciPy that has no traced form: `name` is its full name."""
+    advice = REFUSED.get(
+        name,
+        "compose it from functions that have one (see ftrans.numpy), or apply it to values outside of the traced"
+        " function",
     )
+    return MissingRule(f"{name} has no rule in ftrans, so it cannot be traced: {advice}{at_line(user_line())}")

@@ -13,7 +13,7 @@ from ..core.trace import Tracer
 from .dispatch import implements
 from .manipulation import read_diagonal
 from .products import Labels, arranged, contract
-from .promotion import asarray, broadcast_to, cast, result_dtype
+from .promotion import asarray, broadcast_to, cast, strong_dtype
 from .ufuncs import deliver
 
 _ELLIPSIS = "..."
@@ -122,7 +122,13 @@ def einsum(
     if result is not None and _ELLIPSIS not in result and ellipsis_ndim:
         raise _error("the operands have an ellipsis for axes that the result leaves out; add '...' to it")
     target = _result_labels(labels, result, ellipsis_ndim)
-    kind = result_dtype(*xs) if dtype is None else np.dtype(dtype)
+    kind = strong_dtype(*xs) if dtype is None else np.dtype(dtype)
+    for x in xs:
+        if not np.can_cast(x.dtype, kind, casting):
+            raise TypeError(
+                f"einsum cannot cast {x.type} to {kind} with casting rule {casting!r}; give casting='unsafe' or "
+                f"'same_kind'{at_line(user_line())}"
+            )
     pairs = [_without_repeats(cast(x, kind), term) for x, term in zip(xs, labels, strict=True)]
     sizes = _sizes(pairs)
     for chosen in _order([term for _, term in pairs], target, [x for x, _ in pairs], optimize):

@@ -15,132 +15,77 @@ import numpy as np
 
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer, current_builder, refuse
+from ..core.trace import ConcretizationError, Tracer, refuse
 from ..core.types import Shape, is_complex
 from ..ops.elementwise import select
-from ..ops.indexing import gather, scatter_add, scatter_set, set_slice
-from ..ops.shapes import full, reverse, slice_, splat, transpose
-from .promotion import asarray, broadcast_to, builder, cast, fits, is_number, operand, reshaped, same_value
+from ..ops.indexing import gather, scatter_add, scatter_set
+from ..ops.shapes import transpose
+from .promotion import asarray, broadcast_to, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
-from .views import View, assign
+from .views import View, assign, view_of
+from .windows import At, Window, index_error, wrapped
 
 _MOST_WINDOWS = 10_000
-
-
-class Window:
-    """What a basic index selects of an array of one shape.
-
-    Attributes:
-        params: parameters of the slice, with positive strides.
-        flipped: axes that are reversed after it.
-        inner: shape of the slice.
-        shape: shape of the result: without the axes of integers, with those of None.
-        is_whole: whether every element is selected.
-        is_element: whether NumPy gives one number instead of a view.
-    """
-
-    __slots__ = ("flipped", "inner", "is_element", "is_whole", "params", "shape")
-
-    def __init__(self, base: Shape, bounds: Sequence[tuple[int, int, int]], shape: Shape, is_element: bool) -> None:
-        ranges = [range(*b) for b in bounds]
-        lows = [(r[-1] if r.step < 0 else r[0]) if r else 0 for r in ranges]
-        highs = [(r[0] if r.step < 0 else r[-1]) + 1 if r else 0 for r in ranges]
-        self.flipped = tuple(i for i, r in enumerate(ranges) if r.step < 0 and len(r) > 1)
-        self.inner = tuple(len(r) for r in ranges)
-        self.shape = shape
-        self.is_whole = self.inner == base
-        self.is_element = is_element
-        self.params: dict[str, Shape] = {
-            "start": tuple(lows),
-            "limit": tuple(highs),
-            "strides": tuple(abs(r.step) if len(r) > 1 else 1 for r in ranges),
-        }
-
-    def read(self, base: Tracer) -> Tracer:
-        """The elements that are selected."""
-        x = base
-        if not self.is_whole:
-            value = splat(x)
-            if value is not None:
-                return full(self.shape, value, x.dtype)
-            x = (current_builder() or builder(x)).record(slice_, (x,), self.params)[0]
-        if self.flipped:
-            x = reverse(x, axes=self.flipped)
-        return x if x.atom.type.shape == self.shape else reshaped(x, self.shape)
-
-    def write(self, base: Tracer, new: Tracer) -> Tracer:
-        """The whole array, after `new` was assigned to what is selected."""
-        new = reshaped(new, self.inner)
-        if self.flipped:
-            new = reverse(new, axes=self.flipped)
-        return new if self.is_whole else set_slice(base, new, **self.params)
-
-    def numpy(self, base: Any) -> Any:
-        """The same view of a NumPy array."""
-        view = base[tuple(map(slice, *self.params.values()))] if self.inner else base
-        return np.flip(view, self.flipped).reshape(self.shape)
-
-    def same(self, other: Any) -> bool:
-        """Whether another window selects the same elements in the same form."""
-        return isinstance(other, Window) and (other.params, other.flipped, other.shape) == (
-            self.params,
-            self.flipped,
-            self.shape,
-        )
 
 
 _windows: dict[Any, Window] = {}
 
 
-def _index_error(message: str) -> IndexError:
-    return IndexError(message + at_line(user_line()))
-
-
 def getitem(x: Tracer, index: Any) -> Any:
     """`x[index]`."""
-    if x.view is not None:
-        x.view.refresh(x)
+    if x.memory is not None:
+        x.memory.refresh(x)
     window = _known_window(x.atom.type.shape, index)
     if window is None:
         lone = index[0] if index.__class__ is tuple and len(index) == 1 else index
         if lone.__class__ is Tracer and lone.dtype.kind == "b" and lone.ndim:
             _check_mask(lone.shape, x.shape, 0)
             return Selection(same_value(x), same_value(lone))
-        parsed = _parse(x.shape, index)
+        entries = _entries(x.shape, index)
+        if _has_traced_integers_only(entries):
+            y, rest = _located(x, entries)
+            return getitem(y, rest) if rest else same_value(y)
+        parsed = _parse(x.shape, entries)
         if parsed.items:
             return _advanced(parsed).read(x)
         window = parsed.window
+        if any(isinstance(i, np.ndarray) for i in (index if isinstance(index, tuple) else (index,))):
+            # For NumPy, an array without axes is an integer, but selects a copy as arrays do.
+            return same_value(window.read(x))
     y = window.read(x)
     if window.is_element:
         return y if y is not x else same_value(x)
     y = Tracer(y.builder, y.atom) if y is x else y
-    y.view = View(x, window)
+    y.memory = View(x, window)
     return y
 
 
 def setitem(x: Tracer, index: Any, value: Any) -> None:
     """`x[index] = value`."""
-    if x.view is not None:
-        x.view.refresh(x)
+    if x.memory is not None:
+        x.memory.refresh(x)
     window = _known_window(x.atom.type.shape, index)
     if window is None:
-        parsed = _parse(x.shape, index)
+        entries = _entries(x.shape, index)
+        if _has_traced_integers_only(entries):
+            y, rest = _located(x, entries)
+            setitem(y, rest or Ellipsis, value)
+            return
+        parsed = _parse(x.shape, entries)
         if parsed.items:
             _set_advanced(x, parsed, value)
             return
         window = parsed.window
-    if value.__class__ is Tracer and value.view is not None:
-        # `x[i] += v` has written through the view x[i] already, and then assigns the view to x[i].
-        value.view.refresh(value)
-        if value.view is not None and value.view.base is x and window.same(value.view.access):
-            return
+    # `x[i] += v` has written through the view x[i] already, and then assigns the view to x[i].
+    if value.__class__ is Tracer and value.memory is not None and _is_view_of(value, x, window):
+        return
     assign(x, window.write(x, _converted(value, x.dtype, window.shape)))
 
 
 def add_at(x: Tracer, index: Any, value: Any) -> None:
     """`np.add.at(x, index, value)`: add at indices, of which none is skipped where they repeat."""
     x = asarray(x)
-    parsed = _parse(x.shape, index)
+    parsed = _parse(x.shape, _entries(x.shape, index))
     if parsed.items:
         assign(x, _advanced(parsed).added(x, value))
     else:
@@ -191,7 +136,7 @@ def _known_window(shape: Shape, index: Any) -> Window | None:
     if window is None:
         if len(_windows) > _MOST_WINDOWS:
             _windows.clear()
-        window = _windows[key] = _parse(shape, index).window
+        window = _windows[key] = _parse(shape, _entries(shape, index)).window
     return window
 
 
@@ -216,21 +161,24 @@ class _Parsed(NamedTuple):
     is_adjacent: bool
 
 
-def _parse(shape: Shape, index: Any) -> _Parsed:
+def _entries(shape: Shape, index: Any) -> list[Any]:
+    """The items of an index, with slices for the axes that it leaves out."""
     entries = [_entry(item) for item in (index if isinstance(index, tuple) else (index,))]
     ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if len(ellipses) > 1:
-        raise _index_error("an index can only have a single ellipsis ('...')")
+        raise index_error("an index can only have a single ellipsis ('...')")
     missing = len(shape) - sum(_axes_taken(entry) for entry in entries)
     if missing < 0:
-        raise _index_error(
+        raise index_error(
             f"too many indices for array: array is {len(shape)}-dimensional, but {len(shape) - missing} were indexed"
         )
     at = ellipses[0] if ellipses else len(entries)
     slices = [slice(None)] * missing
     separates = [Ellipsis] if ellipses and not missing else []
-    entries = entries[:at] + slices + separates + entries[at + 1 :]
+    return entries[:at] + slices + separates + entries[at + 1 :]
 
+
+def _parse(shape: Shape, entries: Sequence[Any]) -> _Parsed:
     bounds: list[tuple[int, int, int]] = []
     inner: list[int] = []
     items: list[_Item] = []
@@ -247,7 +195,7 @@ def _parse(shape: Shape, index: Any) -> _Parsed:
             place = place if positions else len(inner)
             positions.append(position)
             if isinstance(entry, int):
-                start = _wrapped(entry, axis, shape[axis])
+                start = wrapped(entry, axis, shape[axis])
                 bounds.append((start, start + 1, 1))
                 continue
             ndim = _axes_taken(entry)
@@ -258,7 +206,7 @@ def _parse(shape: Shape, index: Any) -> _Parsed:
             bounds += [(0, n, 1) for n in shape[axis : axis + ndim]]
             inner += shape[axis : axis + ndim] if ndim else [1]
     is_adjacent = not positions or positions[-1] - positions[0] == len(positions) - 1
-    is_element = not inner and not ellipses
+    is_element = not inner and not any(entry is Ellipsis for entry in entries)
     return _Parsed(Window(shape, bounds, tuple(inner), is_element), items, place if is_adjacent else 0, is_adjacent)
 
 
@@ -289,7 +237,7 @@ def _entry(item: Any) -> Any:
             array = array.astype(np.int64)
         item = asarray(item) if array.dtype == object else array
     if item.dtype.kind not in "biu":
-        raise _index_error(
+        raise index_error(
             "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
             f"valid indices, not values of dtype {item.dtype}"
         )
@@ -310,19 +258,76 @@ def _slice_bounds(item: slice, size: int) -> tuple[int, int, int]:
         raise type(error)(f"{error}{at_line(user_line())}") from None
 
 
-def _wrapped(index: int, axis: int, size: int) -> int:
-    if not -size <= index < size:
-        raise _index_error(f"index {index} is out of bounds for axis {axis} with size {size}")
-    return index % size
-
-
 def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
     for i, (m, n) in enumerate(zip(mask, shape, strict=False)):
         if m != n:
-            raise _index_error(
+            raise index_error(
                 f"boolean index did not match indexed array along axis {axis + i}; size of axis is {n} but size of "
                 f"corresponding boolean axis is {m}"
             )
+
+
+# Traced integers
+
+
+def _is_traced_integer(entry: Any) -> bool:
+    return entry.__class__ is Tracer and not entry.shape and entry.dtype.kind != "b"
+
+
+def _has_traced_integers_only(entries: Sequence[Any]) -> bool:
+    """Whether an index is basic but for integers that are traced."""
+    return any(map(_is_traced_integer, entries)) and all(
+        e is None or e is Ellipsis or isinstance(e, slice | int) or _is_traced_integer(e) for e in entries
+    )
+
+
+def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]]:
+    """The view of `x` where its traced integers point, and the index of it that is left.
+
+    Integers that are known go along with traced ones beside them, so that a write touches the fewest elements.
+    """
+    y = x
+    rest: list[Any] = []
+    run: list[Any] = []
+    axis = x.ndim
+
+    def finish() -> None:
+        nonlocal y
+        if any(map(_is_traced_integer, run)):
+            indices = [wrapped(e, axis + i, x.shape[axis + i]) if isinstance(e, int) else e for i, e in enumerate(run)]
+            y = view_of(y, At(axis, [_scalar_index(i) for i in indices]))
+        else:
+            rest[:0] = run
+        run.clear()
+
+    for entry in reversed(entries):
+        if isinstance(entry, slice) or entry is None or entry is Ellipsis:
+            finish()
+            rest.insert(0, entry)
+            axis -= isinstance(entry, slice)
+        else:
+            run.insert(0, entry)
+            axis -= 1
+    finish()
+    return y, tuple(rest)
+
+
+def _scalar_index(index: Any) -> Any:
+    return cast(index, np.dtype(np.int64)) if index.__class__ is Tracer else np.int64(index)
+
+
+def _is_view_of(value: Tracer, x: Tracer, window: Window) -> bool:
+    """Whether a value is the view of `x` that a window selects."""
+    value.memory.refresh(value)
+    if not isinstance(value.memory, View) or not window.same(value.memory.access):
+        return False
+    ours, theirs = x, value.memory.base
+    while ours is not theirs:
+        a, b = ours.memory, theirs.memory
+        if not (isinstance(a, View) and isinstance(b, View) and isinstance(a.access, At) and a.access.same(b.access)):
+            return False
+        ours, theirs = a.base, b.base
+    return True
 
 
 # Advanced indices
@@ -391,7 +396,7 @@ def _advanced(parsed: _Parsed) -> _Advanced:
         index_shape = np.broadcast_shapes(*(i.shape for i in indices))
     except ValueError:
         shapes = " ".join(str(i.shape) for i in indices)
-        raise _index_error(
+        raise index_error(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
         ) from None
     prepared = [_prepared(i, n, merged[n], index_shape) for i, n in zip(indices, axes, strict=True)]
@@ -410,7 +415,7 @@ def _prepared(index: Any, axis: int, size: int, shape: Shape) -> Any:
     array = index.astype(np.int64, copy=False)
     if array.size:
         for extreme in (int(array.max()), int(array.min())):
-            _wrapped(extreme, axis, size)
+            wrapped(extreme, axis, size)
         if extreme < 0:
             array = np.where(array < 0, array + size, array)
     return array if array.shape == shape else np.broadcast_to(array, shape).copy()

@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
-from ..core.types import Shape
+from ..core.types import is_complex
 from ..ops.shapes import broadcast as repeat_along
 from ..ops.shapes import concatenate as join
 from ..ops.shapes import full
-from ..ops.shapes import pad as pad_with_number
 from . import promotion
 from .dispatch import implements
 from .indexing import getitem
-from .manipulation import normal_axis
+from .manipulation import along_axis, normal_axes, normal_axis
 from .promotion import asarray, cast, has_tracer, reshaped, same_value, strong_dtype
 from .ufuncs import deliver
 
@@ -168,12 +166,16 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Parts on top of each other."""
+    if asarray(ary).ndim < 2:
+        raise ValueError(f"vsplit only works on arrays of 2 or more dimensions{at_line(user_line())}")
     return np.split(ary, indices_or_sections, 0)
 
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Parts behind each other."""
+    if asarray(ary).ndim < 3:
+        raise ValueError(f"dsplit only works on arrays of 3 or more dimensions{at_line(user_line())}")
     return np.split(ary, indices_or_sections, 2)
 
 
@@ -207,13 +209,11 @@ def tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Each element repeated along an axis, all alike or by counts that are known."""
-    a = asarray(a)
-    if axis is None:
-        a, axis = reshaped(a, (a.size,)), 0
-    axis = normal_axis(axis, a.ndim)
+    a, axis = along_axis(asarray(a), axis)
     if has_tracer(repeats):
         repeats = np.array([operator.index(r) for r in np.ravel(asarray(repeats))])
     counts = np.asarray(repeats)
+    counts = counts if counts.size else counts.astype(np.intp)
     if counts.size == 1:
         count = operator.index(counts.item())
         shape = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
@@ -245,55 +245,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(same_value(promotion.broadcast_to(x, shape)) for x in lines)
 
 
-# Padding and removing
-
-
-@implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    """Elements added at the ends of axes: a constant, or by mode "edge", "reflect", "symmetric", "wrap" or "empty"."""
-    x = asarray(array)
-    if isinstance(pad_width, dict):
-        widths = [(0, 0)] * x.ndim
-        for axis, width in pad_width.items():
-            widths[normal_axis(axis, x.ndim)] = tuple(np.broadcast_to(width, 2).tolist())
-    else:
-        widths = [tuple(w) for w in np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (x.ndim, 2)).tolist()]
-    if any(n < 0 for width in widths for n in width):
-        raise ValueError(f"index can't contain negative values{at_line(user_line())}")
-    if mode == "empty":
-        mode = "constant"
-    if mode == "constant":
-        return _pad_constant(x, widths, **options)
-    if mode not in ("edge", "reflect", "symmetric", "wrap") or options.get("reflect_type", "even") != "even":
-        raise ValueError(
-            f"np.pad with mode={mode!r} {options or ''} is not supported for traced values; 'constant', 'edge', "
-            f"'reflect', 'symmetric' and 'wrap' are{at_line(user_line())}"
-        )
-    for axis, (before, after) in enumerate(widths):
-        if before or after:
-            # Which element stands where is the same for every array, so NumPy says it.
-            places = np.pad(np.arange(x.shape[axis]), (before, after), mode)
-            x = np.take(x, places, axis)
-    return same_value(x)
-
-
-def _pad_constant(x: Tracer, widths: list[tuple[int, int]], constant_values: Any = 0) -> Tracer:
-    none = (0,) * x.ndim
-    values = (
-        promotion.broadcast_to(asarray(constant_values), (x.ndim, 2)) if np.ndim(constant_values) else constant_values
-    )
-
-    def padded(y: Tracer, value: Any, before: Shape, after: Shape) -> Tracer:
-        number = promotion.operand(value, y.dtype, ())
-        return pad_with_number(y, number, before=before, after=after, interior=none)
-
-    if not isinstance(values, Tracer):
-        return padded(x, values, *zip(*widths, strict=True)) if x.ndim else same_value(x)
-    for axis, ends in enumerate(widths):
-        for side, width in enumerate(ends):
-            here = tuple(width if i == axis else 0 for i in range(x.ndim))
-            x = padded(x, getitem(values, (axis, side)), here if side == 0 else none, none if side == 0 else here)
-    return x
+# Removing and putting in between
 
 
 @implements(np.delete)
@@ -322,16 +274,19 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         x, axis = reshaped(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
     obj = _known(obj, "the places of what is inserted at")
-    # Where old and new entries come to stand is the same for every array, so NumPy says it.
     size = x.shape[axis]
-    single = np.ndim(obj) == 0 and not isinstance(obj, slice)
-    new = cast(asarray(values), x.dtype)
-    if single:
-        new = np.moveaxis(reshaped(new, (1,) * (x.ndim - new.ndim) + new.shape), 0, axis)
-        count = new.shape[axis]
-    else:
-        new = reshaped(new, (1,) * (x.ndim - new.ndim) + new.shape)
-        count = len(np.arange(size + 1)[obj]) if isinstance(obj, slice) else len(np.atleast_1d(obj))
+    obj = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    obj = np.flatnonzero(obj) if obj.dtype.kind == "b" and obj.ndim else obj.astype(np.intp) if not obj.size else obj
+    new = asarray(values)
+    if is_complex(new.dtype) and not is_complex(x.dtype):
+        raise TypeError(f"np.insert cannot put {new.type} into {x.type}, which is real{at_line(user_line())}")
+    new = cast(new, x.dtype)
+    new = reshaped(new, (1,) * (x.ndim - new.ndim) + new.shape)
+    if not obj.ndim:
+        new = np.moveaxis(new, 0, axis)
+    # At one place any number of entries is inserted, else one at each.
+    count = new.shape[axis] if obj.size == 1 else obj.size
+    # Where old and new entries come to stand is the same for every array, so NumPy says it.
     marks = -1 - np.arange(count)
     places = np.insert(np.arange(size), obj, marks)
     places = np.where(places < 0, size - 1 - places, places)
@@ -346,6 +301,8 @@ def resize(a: Any, new_shape: Any) -> Any:
     a = asarray(a)
     shape = tuple(operator.index(n) for n in (new_shape if np.ndim(new_shape) else (new_shape,)))
     count = math.prod(shape)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"all elements of `new_shape` must be non-negative{at_line(user_line())}")
     if not a.size:
         return full(shape, 0, a.dtype)
     return np.reshape(np.take(np.ravel(a), np.arange(count) % a.size), shape)
@@ -353,25 +310,15 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Without zeros at the ends, which asks for the values."""
+    """Without zeros at the ends of axes, which asks for the values."""
     filt = asarray(filt)
-    nonzero = np.flatnonzero(filt)
-    if not len(nonzero):
-        return filt[:0]
-    start = nonzero[0] if "f" in trim.lower() else 0
-    stop = nonzero[-1] + 1 if "b" in trim.lower() else None
-    return getitem(filt, slice(int(start), None if stop is None else int(stop)))
-
-
-@implements(np.apply_along_axis)
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of vectors, applied to each along an axis; `ftrans.vmap` does it at once."""
-    x = asarray(arr)
-    axis = normal_axis(axis, x.ndim)
-    lines = np.moveaxis(x, axis, -1)
-    lead = lines.shape[:-1]
-    results = [asarray(func1d(lines[place], *args, **kwargs)) for place in np.ndindex(lead)]
-    stacked = promotion.stack(results)
-    ndim = stacked.ndim - 1
-    y = reshaped(stacked, (*lead, *stacked.shape[1:]))
-    return np.moveaxis(y, tuple(range(len(lead), len(lead) + ndim)), tuple(range(axis, axis + ndim)))
+    if trim.lower() not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}{at_line(user_line())}")
+    axes = normal_axes(axis, filt.ndim)
+    places = np.argwhere(filt)
+    index = [slice(None)] * filt.ndim
+    for i in axes:
+        first, last = (int(places[:, i].min()), int(places[:, i].max()) + 1) if len(places) else (0, 0)
+        keeps_front, keeps_back = ("f" not in trim.lower(), "b" not in trim.lower()) if len(places) else (False, False)
+        index[i] = slice(None if keeps_front else first, None if keeps_back else last)
+    return getitem(filt, tuple(index))

@@ -18,6 +18,7 @@ from ..core.types import Shape, is_complex
 from ..ops.shapes import concatenate as join
 from ..ops.shapes import full
 from . import promotion
+from .array_api import check_device
 from .dispatch import implements
 from .indexing import getitem
 from .promotion import asarray, broadcast_shapes, reshaped, same_value
@@ -39,6 +40,21 @@ def normal_axis(axis: Any, ndim: int) -> int:
     return axis % ndim
 
 
+def along_axis(x: Tracer, axis: Any) -> tuple[Any, int]:
+    """An array and an axis of it: all elements in one line if no axis is given; a number is a line of one element."""
+    if axis is None or not x.ndim:
+        x, axis = reshaped(x, (x.size,)), 0 if axis is None else axis
+    return x, normal_axis(axis, x.ndim)
+
+
+def reduced_axes(axis: Any, ndim: int) -> Shape:
+    """Axes to reduce, in increasing order; the only axis of a number is none."""
+    if not ndim and axis is not None and not isinstance(axis, tuple | list):
+        normal_axis(axis, 1)
+        return ()
+    return tuple(sorted(normal_axes(axis, ndim)))
+
+
 def normal_axes(axis: Any, ndim: int) -> Shape:
     """Axes counted from the front, in the order given; all of them for None."""
     if axis is None:
@@ -55,20 +71,30 @@ def _static_shape(shape: Any) -> Shape:
     return tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence | np.ndarray) else (shape,)))
 
 
+def _is_by_columns(order: str, a: Tracer) -> bool:
+    """Whether elements are read with the first axis changing fastest."""
+    if order not in ("C", "F") and (a.ndim > 1 or order not in ("A", "K")):
+        raise ValueError(
+            f"order must be 'C' or 'F', not {order!r}: {a.type} is traced, and does not lie in memory in any order"
+            + at_line(user_line())
+        )
+    return order == "F"
+
+
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Any:
     """The same elements in another shape; one of its sizes may be -1."""
     a = asarray(a)
     shape = _static_shape(shape)
+    if shape.count(-1) > 1:
+        raise ValueError(f"can only specify one unknown dimension, not {shape}{at_line(user_line())}")
     if -1 in shape:
         known = math.prod(n for n in shape if n != -1)
         shape = tuple((a.size // known if known else -1) if n == -1 else n for n in shape)
     if math.prod(shape) != a.size or min(shape, default=0) < 0:
         raise ValueError(f"cannot reshape array of shape {a.shape} into shape {shape}{at_line(user_line())}")
-    if order == "F":
+    if _is_by_columns(order, a):
         return np.transpose(reshape(np.transpose(a), shape[::-1]))
-    if order not in ("C", "A"):
-        raise ValueError(f"order must be 'C' or 'F', not {order!r}{at_line(user_line())}")
     return same_value(reshaped(a, shape)) if copy else view_of(a, Reshaped(shape))
 
 
@@ -76,7 +102,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None
 def ravel(a: Any, order: str = "C") -> Any:
     """All elements along one axis."""
     a = asarray(a)
-    if order == "F":
+    if _is_by_columns(order, a):
         return ravel(np.transpose(a))
     return view_of(a, Reshaped((a.size,), np.ravel))
 
@@ -139,7 +165,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         axes: Shape = tuple(i for i, n in enumerate(a.shape) if n == 1)
     else:
-        axes = normal_axes(axis, a.ndim)
+        axes = reduced_axes(axis, a.ndim)
         if any(a.shape[i] != 1 for i in axes):
             raise ValueError(
                 f"cannot select an axis to squeeze out which has size not equal to one: axis {axis} of {a.type}"
@@ -374,38 +400,38 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
 # Questions about types, which have plain answers
 
 
-@implements(np.shape)
+@implements(np.shape, constant=True)
 def shape(a: Any) -> Shape:
     """The shape."""
     return asarray(a).shape
 
 
-@implements(np.ndim)
+@implements(np.ndim, constant=True)
 def ndim(a: Any) -> int:
     """The number of axes."""
     return asarray(a).ndim
 
 
-@implements(np.size)
+@implements(np.size, constant=True)
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or the size along axes."""
     a = asarray(a)
     return math.prod(a.shape[i] for i in normal_axes(axis, a.ndim))
 
 
-@implements(np.iscomplexobj)
+@implements(np.iscomplexobj, constant=True)
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex."""
     return is_complex(asarray(x).dtype)
 
 
-@implements(np.isrealobj)
+@implements(np.isrealobj, constant=True)
 def isrealobj(x: Any) -> bool:
     """Whether the dtype is not complex."""
     return not is_complex(asarray(x).dtype)
 
 
-@implements(np.result_type)
+@implements(np.result_type, constant=True)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype that arithmetic on the arguments gives."""
     return np.result_type(*(_as_type(x) for x in arrays_and_dtypes))
@@ -415,32 +441,32 @@ def _as_type(x: Any) -> Any:
     return x if x.__class__ is not Tracer else x.dtype.type(0).item() if x.weak else x.dtype
 
 
-@implements(np.can_cast)
+@implements(np.can_cast, constant=True)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether values can be converted to a dtype."""
     source, target = (x.dtype if x.__class__ is Tracer else x for x in (from_, to))
     return np.can_cast(source, target, casting)
 
 
-@implements(np.common_type)
+@implements(np.common_type, constant=True)
 def common_type(*arrays: Any) -> Any:
     """The floating-point scalar type that can hold all arrays."""
     return np.common_type(*(np.empty(0, asarray(x).dtype) for x in arrays))
 
 
-@implements(np.shares_memory, np.may_share_memory)
+@implements(np.shares_memory, np.may_share_memory, constant=True)
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether an assignment to one array may change the other."""
 
     def owner(x: Any) -> Any:
-        while x.__class__ is Tracer and hasattr(x.view, "base"):
-            x = x.view.base
+        while x.__class__ is Tracer and hasattr(x.memory, "base"):
+            x = x.memory.base
         return x
 
     return owner(a) is owner(b)
 
 
-@implements(np.array_repr, np.array_str, np.array2string)
+@implements(np.array_repr, np.array_str, np.array2string, constant=True)
 def array_repr(a: Any, *args: Any, **kwargs: Any) -> str:
     """The array as it is printed."""
     return repr(a)
@@ -448,6 +474,7 @@ def array_repr(a: Any, *args: Any, **kwargs: Any) -> str:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`x` in another dtype."""
+    check_device(device)
     return x.astype(dtype, copy=copy)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, refuse
+from .array_api import array_namespace, device, no_memory, to_device
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
@@ -55,7 +58,7 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def operator(self: Tracer, other: Any) -> Any:
         result = call(self, other)
-        if result is NotImplemented or (not self.atom.type.shape and self.view is None):
+        if result is NotImplemented or (not self.atom.type.shape and self.memory is None):
             return result
         assign_cast(self, result, ufunc.__name__)
         return self
@@ -92,9 +95,10 @@ def _to_bool(self: Tracer) -> bool:
 
 def _to_index(self: Tracer) -> int:
     if self.dtype.kind not in "iu" or self.ndim:
+        instead = "compress(mask, table, axis=0)" if self.dtype.kind == "b" else "take(table, i, axis=0)"
         error = TypeError(
             f"only a traced integer scalar can be an index of a plain NumPy array, not {self.type}; write "
-            f"ftrans.numpy.take(table, i, axis=0){at_line(user_line())}"
+            f"ftrans.numpy.{instead}{at_line(user_line())}"
         )
         raise refuse(error)
     try:
@@ -111,15 +115,42 @@ def _to_int(self: Tracer) -> int:
     return int(whole.builder.concretize(whole, "a Python integer from").item())
 
 
-def _to_float(self: Tracer) -> float:
+def _to_float(self: Tracer, target: str = "float") -> float:
     error = TypeError(
-        f"float() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
+        f"{target}() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
         "write x.astype(float), to fill an array with traced values start from np.zeros_like(x) or "
         "ftrans.numpy.zeros(shape), and for a list of traced values write ftrans.numpy.array([...])"
         + at_line(user_line())
     )
+    if _is_called_by_vectorize():
+        error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
     raise refuse(error)
+
+
+def _is_called_by_vectorize() -> bool:
+    frame: FrameType | None = sys._getframe(1)
+    names: list[str] = []
+    while frame is not None and len(names) < 4:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return "_vectorize_call" in names
+
+
+def _to_complex(self: Tracer) -> complex:
+    return _to_float(self, "complex")
+
+
+def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What np.asarray and np.array make of a traced value: an array of Python objects, its elements."""
+    if dtype is not None and np.dtype(dtype) != object:
+        _to_float(self)
+    array = np.empty(self.shape, object)
+    for index in np.ndindex(self.shape):
+        array[index] = getitem(self, index)
+    # Here NumPy's own arrays stay what they are, so that whoever changes the result changes the array.
+    array.flags.writeable = copy is True
+    return array
 
 
 def _missing_attribute(self: Tracer, name: str) -> Any:
@@ -239,12 +270,27 @@ def _flatten(self: Tracer, order: str = "C") -> Any:
 
 def _sort(self: Tracer, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place."""
-    setitem(self, Ellipsis, TABLE[np.sort](self, axis))
+    setitem(self, Ellipsis, TABLE[np.sort](self, axis, kind, order, stable=stable))
+
+
+def _partition(self: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+    """Put the `kth` element in its sorted place, in place; here all of them are."""
+    setitem(self, Ellipsis, TABLE[np.partition](self, kth, axis, kind, order))
 
 
 def _conj(self: Tracer) -> Any:
     """The complex conjugate; the array itself if it is real."""
     return TABLE[np.conjugate](self) if self.dtype.kind == "c" else self
+
+
+def _view(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
+    """The same elements as another array."""
+    if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
+        raise TypeError(
+            f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
+            + at_line(user_line())
+        )
+    return getitem(self, Ellipsis)
 
 
 def _copy(self: Tracer, order: str = "C") -> Tracer:
@@ -264,6 +310,7 @@ _PROPERTIES: dict[str, Callable[[Tracer], Any]] = {
     "real": TABLE[np.real],
     "imag": TABLE[np.imag],
     "flat": lambda self: view_of(self, Flat()),
+    "device": device,
     "itemsize": lambda self: self.dtype.itemsize,
     "nbytes": lambda self: self.type.nbytes,
 }
@@ -278,6 +325,8 @@ def _assignable(name: str) -> property:
 def install() -> None:
     """Give `Tracer` its operators, methods and properties."""
     methods: dict[str, Any] = {
+        "__array__": _to_array,
+        "__array_namespace__": array_namespace,
         "__array_ufunc__": array_ufunc,
         "__array_function__": array_function,
         "__array_priority__": 100.0,
@@ -287,7 +336,7 @@ def install() -> None:
         "__index__": _to_index,
         "__int__": _to_int,
         "__float__": _to_float,
-        "__complex__": _to_float,
+        "__complex__": _to_complex,
         "__repr__": _repr,
         "__format__": _format,
         "__len__": _len,
@@ -295,6 +344,8 @@ def install() -> None:
         "__contains__": _contains,
         "__getitem__": getitem,
         "__setitem__": setitem,
+        "__dlpack__": no_memory,
+        "__dlpack_device__": no_memory,
         "__divmod__": TABLE[np.divmod],
         "__rdivmod__": _reflected(TABLE[np.divmod]),
         "__round__": _round,
@@ -306,10 +357,13 @@ def install() -> None:
         "fill": _fill,
         "flatten": _flatten,
         "item": _item,
+        "partition": _partition,
         "reshape": _reshape,
         "sort": _sort,
+        "to_device": to_device,
         "tolist": _tolist,
         "transpose": _transpose,
+        "view": _view,
     }
     methods |= {name: _method(getattr(np, name)) for name in (*_FUNCTIONS, *_UFUNC_METHODS)}
     methods["compress"] = lambda self, condition, axis=None, out=None: np.compress(condition, self, axis, out)

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from ..core.source import at_line, user_line
+from ..core.trace import ConcretizationError, Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
+from ..ops.special.family import Special
 from .dispatch import implements
-from .manipulation import normal_axes
+from .manipulation import normal_axes, normal_axis
 from .promotion import (
     asarray,
     broadcast_shapes,
     broadcast_to,
     cast,
+    has_tracer,
     is_number,
     is_weak,
     operand,
@@ -27,6 +30,7 @@ from .promotion import (
     same_value,
 )
 from .reductions import NO_VALUE, truth
+from .selection import known_mask
 from .ufuncs import deliver
 
 
@@ -65,11 +69,11 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """Functions applied to the elements where their conditions hold, which asks for the values of the conditions."""
+    """Functions applied to the elements where their conditions hold: to all elements where no values are known."""
     x = asarray(x)
-    conditions = [np.asarray(c) if isinstance(c, bool) else c for c in condlist]
-    if np.ndim(condlist[0]) == 0 and x.ndim:
-        conditions = [condlist]
+    if isinstance(condlist, bool) or not getattr(condlist, "ndim", 1) or (np.ndim(condlist[0]) == 0 and x.ndim):
+        condlist = [condlist]
+    conditions = [np.asarray(c) if isinstance(c, bool | list) and not has_tracer(c) else c for c in condlist]
     if len(funclist) == len(conditions) + 1:
         some = conditions[0]
         for condition in conditions[1:]:
@@ -82,8 +86,40 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         )
     y: Any = np.zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
-        y[condition] = function(x[condition], *args, **kw) if callable(function) else function
+        if not callable(function):
+            y[condition] = function
+            continue
+        try:
+            known = known_mask(condition) if condition.__class__ is Tracer else condition
+        except ConcretizationError:
+            value = _of_each(function, asarray(condition), x, args, kw)
+            y = np.where(condition, cast(asarray(value), x.dtype), y)
+        else:
+            y[known] = function(x[known], *args, **kw)
     return y
+
+
+def _of_each(function: Any, condition: Tracer, x: Tracer, args: Any, kw: Any) -> Any:
+    """A function of all elements of an array, which must act on each by itself."""
+    start = e.select(condition, x, full_like(x, 1))
+    result = function(start, *args, **kw)
+    if not has_tracer(result):
+        return result
+    result = asarray(result)
+    # What depends on the elements, and whether each by itself.
+    alone: dict[Any, bool] = {start.atom: True}
+    for eqn in reversed(list(start.builder.backwards())):
+        found = [alone[atom] for atom in eqn.operands if atom in alone]
+        if found:
+            acts_on_each = isinstance(eqn.primitive, e.Elementwise | Special)
+            alone.update(dict.fromkeys(eqn.outputs, acts_on_each and all(found)))
+    if not alone.get(result.atom, True):
+        raise ConcretizationError(
+            "np.piecewise under jit or vmap gives its functions all elements, since which ones meet a condition is not"
+            " known, and one of the functions does more than act on each element by itself; write it out by np.where"
+            + at_line(user_line())
+        )
+    return result
 
 
 @implements(np.clip)
@@ -98,6 +134,11 @@ def clip(
     **options: Any,
 ) -> Any:
     """Elements held between two bounds; one that equals a bound has half of its derivative, as for `maximum`."""
+    if not (a_min is NO_VALUE and a_max is NO_VALUE) and not (min is NO_VALUE and max is NO_VALUE):
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+            + at_line(user_line())
+        )
     low = min if a_min is NO_VALUE else a_min
     high = max if a_max is NO_VALUE else a_max
     result = asarray(a)
@@ -111,7 +152,7 @@ def clip(
 # Rounding
 
 
-@implements(np.round, np.around)
+@implements(np.round, np.around, constant=True)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Rounded to a number of decimals, halves to even."""
     x = asarray(a)
@@ -129,7 +170,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return deliver(result, out, "round")
 
 
-@implements(np.fix)
+@implements(np.fix, constant=True)
 def fix(x: Any, out: Any = None) -> Any:
     """Rounded towards zero."""
     return deliver(np.trunc(x), out, "fix")
@@ -138,7 +179,7 @@ def fix(x: Any, out: Any = None) -> Any:
 # Comparisons and questions
 
 
-@implements(np.isclose)
+@implements(np.isclose, constant=True)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether elements are equal up to tolerances."""
     x, y = promote("isclose", a, b)
@@ -149,13 +190,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return result | (np.isnan(x) & np.isnan(y)) if equal_nan else result
 
 
-@implements(np.allclose)
+@implements(np.allclose, constant=True)
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether all elements are equal up to tolerances; `if` and `bool` ask for the value."""
     return np.all(np.isclose(a, b, rtol, atol, equal_nan))
 
 
-@implements(np.array_equal)
+@implements(np.array_equal, constant=True)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether shapes and elements are equal; `if` and `bool` ask for the value."""
     x, y = asarray(a1), asarray(a2)
@@ -167,7 +208,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return np.all(same)
 
 
-@implements(np.array_equiv)
+@implements(np.array_equiv, constant=True)
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether arrays are equal after broadcasting."""
     try:
@@ -176,25 +217,25 @@ def array_equiv(a1: Any, a2: Any) -> Any:
         return False
 
 
-@implements(np.isposinf)
+@implements(np.isposinf, constant=True)
 def isposinf(x: Any, out: Any = None) -> Any:
     """Whether elements are positive infinity."""
     return deliver(np.isinf(x) & ~np.signbit(x), out, "isposinf")
 
 
-@implements(np.isneginf)
+@implements(np.isneginf, constant=True)
 def isneginf(x: Any, out: Any = None) -> Any:
     """Whether elements are negative infinity."""
     return deliver(np.isinf(x) & np.signbit(x), out, "isneginf")
 
 
-@implements(np.iscomplex)
+@implements(np.iscomplex, constant=True)
 def iscomplex(x: Any) -> Any:
     """Whether elements have an imaginary part other than 0."""
     return np.imag(x) != 0
 
 
-@implements(np.isreal)
+@implements(np.isreal, constant=True)
 def isreal(x: Any) -> Any:
     """Whether elements have an imaginary part of 0."""
     return np.imag(x) == 0
@@ -227,22 +268,45 @@ def sinc(x: Any) -> Any:
     x = asarray(x)
     (x,) = promote("sinc", x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64)))
     y = x * math.pi
-    # Near 0 by its series, whose terms beyond these are below the rounding error.
-    is_small = np.abs(y) < 0.1
-    z = np.where(is_small, y, 0.0)
-    square = z * z
-    series = 1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0)))
+    # Near 0 by its series, where the closed form loses the digits of derivatives.
+    is_small = np.abs(y) < 0.5
+    square = np.square(np.where(is_small, y, 0.0))
+    series: Any = 1.0
+    for n in range(14, 0, -2):
+        series = 1.0 - square / (n * (n + 1.0)) * series
     away = np.where(is_small, 1.0, y)
     return np.where(is_small, series, np.sin(away) / away)
+
+
+@implements(np.i0)
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind and order 0."""
+    from ..ops.special import bessel
+
+    x = asarray(x)
+    if is_complex(x.dtype):
+        raise TypeError(f"i0 not supported for complex values ({x.type}){at_line(user_line())}")
+    return bessel.i0(x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64)))
 
 
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Linear interpolation between the points (xp, fp), of which xp is increasing."""
     x, xp, fp = asarray(x), asarray(xp), asarray(fp)
+    if is_complex(x.dtype) or is_complex(xp.dtype):
+        raise TypeError(f"np.interp takes real x and xp, not {x.type} and {xp.type}{at_line(user_line())}")
+    if xp.ndim != 1 or fp.shape != xp.shape or not xp.size:
+        raise ValueError(
+            f"np.interp takes points xp and fp that are vectors of one length, not {xp.type} and {fp.type}"
+            + at_line(user_line())
+        )
     dtype = np.promote_types(fp.dtype, np.float64)
     x, xp, fp = cast(x, np.dtype(np.float64)), cast(xp, np.dtype(np.float64)), cast(fp, dtype)
+    if not is_complex(dtype) and any(is_complex(asarray(v).dtype) for v in (left, right) if v is not None):
+        raise TypeError(f"np.interp of real fp takes real left= and right={at_line(user_line())}")
     if period is not None:
+        if period.__class__ is not Tracer and period == 0:
+            raise ValueError(f"period must be a non-zero value{at_line(user_line())}")
         period = abs(period)
         x, xp = x % period, xp % period
         order = np.argsort(xp)
@@ -268,15 +332,19 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi) -> Any:
     """Angles without jumps of more than half a period along an axis."""
     p = asarray(p)
-    (p,) = promote("unwrap", p if is_inexact(p.dtype) else cast(p, np.dtype(np.float64)))
-    axis = axis % p.ndim
+    axis = normal_axis(axis, p.ndim)
     steps = np.diff(p, axis=axis)
-    half = period / 2
-    wrapped = np.mod(steps + half, period) - half
-    wrapped = np.where((wrapped == -half) & (steps > 0), half, wrapped)
-    correction = np.where(np.abs(steps) < max(half if discont is None else discont, half), 0.0, wrapped - steps)
+    dtype = result_dtype(steps, period)
+    high: Any = period / 2
+    if dtype.kind in "iu":
+        high, rest = divmod(period, 2)
+    wrapped = np.mod(steps + high, period) - high
+    if dtype.kind not in "iu" or rest == 0:
+        wrapped = np.where((wrapped == -high) & (steps > 0), high, wrapped)
+    correction = np.where(np.abs(steps) < (period / 2 if discont is None else discont), 0, wrapped - steps)
     lead = (slice(None),) * axis
-    return np.concatenate([p[(*lead, slice(1))], p[(*lead, slice(1, None))] + np.cumsum(correction, axis)], axis)
+    first, others = p[(*lead, slice(1))].astype(dtype), p[(*lead, slice(1, None))]
+    return np.concatenate([first, (others + np.cumsum(correction, axis)).astype(dtype)], axis)
 
 
 @implements(np.polyval)
@@ -291,22 +359,58 @@ def polyval(p: Any, x: Any) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Differences over evenly spaced points along axes: central inside, one-sided at the ends."""
+    """Derivatives along axes by differences: central inside, one-sided at the ends."""
     f = asarray(f)
     axes = normal_axes(axis, f.ndim)
-    spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    spacings = list(varargs) or [1.0]
+    if len(spacings) == 1 and np.ndim(spacings[0]) == 0:
+        spacings = spacings * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"invalid number of arguments{at_line(user_line())}")
-    if any(np.ndim(s) for s in spacings) or edge_order != 1:
-        raise NotImplementedError(
-            f"np.gradient of traced values takes even spacings and edge_order=1{at_line(user_line())}"
-        )
+    if edge_order not in (1, 2):
+        raise ValueError(f"'edge_order' must be 1 or 2, not {edge_order}{at_line(user_line())}")
     if not is_inexact(f.dtype):
         f = cast(f, np.dtype(np.float64))
     results = []
     for i, spacing in zip(axes, spacings, strict=True):
+        if f.shape[i] < edge_order + 1:
+            raise ValueError(
+                f"axis {i} of {f.type} is too short for a numerical gradient: at least (edge_order + 1) elements are "
+                f"required{at_line(user_line())}"
+            )
         g: Any = np.moveaxis(f, i, 0)
-        steps = g[1:] - g[:-1]
-        inner = (g[2:] - g[:-2]) / 2.0
-        results.append(np.moveaxis(np.concatenate([steps[:1], inner, steps[-1:]]) / spacing, 0, i))
+        found = _differences(g, _steps(spacing, g), edge_order)
+        results.append(np.moveaxis(found.astype(f.dtype), 0, i))
     return results[0] if len(axes) == 1 else tuple(results)
+
+
+def _steps(spacing: Any, g: Any) -> Any:
+    """The distances between neighbours along the first axis: one number, or a column where they may differ."""
+    if np.ndim(spacing) == 0:
+        return spacing
+    if np.shape(spacing) != g.shape[:1]:
+        raise ValueError(
+            f"when 1d, distances must match the length of their dimension: {np.shape(spacing)} and {g.shape}"
+            + at_line(user_line())
+        )
+    places = asarray(spacing)
+    steps = np.diff(places if is_inexact(places.dtype) else cast(places, np.dtype(np.float64)))
+    return np.reshape(steps, (-1,) + (1,) * (g.ndim - 1))
+
+
+def _differences(g: Any, steps: Any, edge_order: int) -> Any:
+    slopes = (g[1:] - g[:-1]) / steps
+    if np.ndim(steps) == 0:
+        inner = (g[2:] - g[:-2]) / (2.0 * steps)
+        before = after = 0.5
+    else:
+        # The slopes on both sides, each weighted by the other's distance.
+        left, right = steps[:-1], steps[1:]
+        inner = (slopes[:-1] * right + slopes[1:] * left) / (left + right)
+        before, after = (left / (left + right))[:1], (right / (left + right))[-1:]
+    first, last = slopes[:1], slopes[-1:]
+    if edge_order == 2:
+        # The parabola through the last three points goes on as the slope does.
+        first = first - (slopes[1:2] - slopes[:1]) * before
+        last = last + (slopes[-1:] - slopes[-2:-1]) * after
+    return np.concatenate([first, inner, last])

@@ -15,7 +15,7 @@ from ..ops.shapes import transpose
 from . import promotion
 from .dispatch import implements
 from .manipulation import normal_axes, normal_axis
-from .promotion import asarray, cast, reshaped, result_dtype
+from .promotion import asarray, cast, reshaped, strong_dtype
 from .ufuncs import deliver
 
 Labels = tuple[Any, ...]
@@ -72,9 +72,9 @@ def _summed(x: Tracer, labels: Labels, other: Labels, out: Labels) -> tuple[Trac
 
 
 def _operands(*xs: Any) -> list[Any]:
-    """Operands in their common dtype."""
+    """Operands in their common dtype; unlike for ufuncs, a number of Python is an array of float64."""
     tracers = [asarray(x) for x in xs]
-    dtype = result_dtype(*tracers)
+    dtype = strong_dtype(*tracers)
     return [cast(x, dtype) for x in tracers]
 
 
@@ -162,14 +162,15 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @implements(np.vecdot, np.linalg.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:
     """The products over one axis, of which the first array's elements are conjugated."""
     x, y = _operands(x1, x2)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
     if x.shape[-1:] != y.shape[-1:] or not x.ndim:
         raise _sizes_error("vecdot", x, y)
-    return _stacked_product("vecdot", x.conj(), ("k",), y, ("k",))
+    result = _stacked_product("vecdot", x.conj(), ("k",), y, ("k",))
+    return np.expand_dims(result, axis) if keepdims else result
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
@@ -256,6 +257,8 @@ def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """The powers of the elements of a vector, as columns."""
     x = asarray(x)
+    if x.ndim != 1:
+        raise ValueError(f"x must be a one-dimensional array or sequence, not {x.type}{at_line(user_line())}")
     count = x.size if N is None else operator.index(N)
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     dtype = np.promote_types(x.dtype, np.int_)
@@ -266,7 +269,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 @implements(np.convolve)
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """The discrete convolution of two vectors."""
-    x, y = _operands(a, v)
+    x, y = (np.atleast_1d(z) for z in _operands(a, v))
     if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
         raise ValueError(f"convolve takes vectors that are not empty, not {x.type} and {y.type}{at_line(user_line())}")
     if y.size > x.size:
@@ -284,4 +287,9 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two vectors."""
-    return np.convolve(a, np.conj(asarray(v))[::-1], mode)
+    x, y = _operands(a, v)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"correlate takes vectors, not {x.type} and {y.type}{at_line(user_line())}")
+    if y.size > x.size:
+        return np.conj(np.correlate(y, x, mode))[::-1]
+    return np.convolve(x, np.conj(y)[::-1], mode)

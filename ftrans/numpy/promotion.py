@@ -18,7 +18,7 @@ import numpy as np
 from ..core.cell import Cell
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
-from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
+from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
 from ..ops.elementwise import convert
 from ..ops.shapes import broadcast, concatenate, full, reshape
@@ -56,8 +56,8 @@ def asarray(x: Any) -> Any:
     if x.__class__ is Tracer:
         if not x.builder.is_open:
             raise leak_error(x)
-        if x.view is not None:
-            x.view.refresh(x)
+        if x.memory is not None:
+            x.memory.refresh(x)
         return x
     if x.__class__ is Selection:
         return x.taken()
@@ -94,6 +94,24 @@ def stack(xs: Sequence[Any], axis: int = 0) -> Tracer:
     shape = tracers[0].shape
     expanded = (*shape[:axis], 1, *shape[axis:])
     return concatenate(*(reshaped(cast(x, dtype), expanded) for x in tracers), axis=axis)
+
+
+def value_in_hand(x: Any) -> Any:
+    """The value of `x` as a NumPy array, to be checked; None where a program is compiled for any values, or batched."""
+    if not has_tracer(x):
+        return np.asarray(x)
+    x = asarray(x)
+    here = x.builder
+    while here is not None:
+        if here.has_one_shape:
+            return None
+        here = here.parent
+    refused = x.builder.refused
+    try:
+        return np.asarray(x.builder.concretize(x, "a check of"))
+    except ConcretizationError:
+        x.builder.refused = refused
+        return None
 
 
 def is_number(x: Any) -> bool:
@@ -247,5 +265,9 @@ def reshaped(x: Tracer, shape: Shape) -> Any:
 
 
 def same_value(x: Tracer) -> Any:
-    """A new tracer for the value of `x`: what is assigned to one is not seen by the other."""
-    return Tracer(x.builder, asarray(x).atom)
+    """A new tracer for the value of `x`: what is assigned to one is not seen by the other.
+
+    It belongs to the running trace, so that a copy of an enclosing function's value can be assigned to.
+    """
+    x, here = asarray(x), current_builder() or x.builder
+    return Tracer(here, x.atom if x.builder is here else here.atom(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from ..core.primitive import Primitive
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
-from ..core.types import Shape
+from ..core.types import Shape, is_complex
 from ..ops import elementwise as e
 from ..ops import reductions as r
-from ..ops.shapes import full, full_like
+from ..ops.shapes import full_like
 from .dispatch import implements
-from .manipulation import normal_axes, normal_axis
+from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
 from .ufuncs import deliver
 
@@ -38,7 +39,7 @@ def reduce_with_options(
     combine: np.ufunc,
 ) -> Any:
     """A reduction with NumPy's options; `identity` stands in for elements that `where` leaves out."""
-    axes = tuple(sorted(normal_axes(axis, x.ndim)))
+    axes = reduced_axes(axis, x.ndim)
     if where is not True and where is not NO_VALUE:
         if identity is None:
             if initial is NO_VALUE:
@@ -141,19 +142,19 @@ def truth(x: Any) -> Tracer:
     return x if x.dtype.kind == "b" else e.ne(x, full_like(x, 0))
 
 
-@implements(np.any)
+@implements(np.any, constant=True)
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
     """Whether some element along axes is not zero."""
     return reduce_with_options(truth(a), r.reduce_or, axis, out, keepdims, NO_VALUE, where, False, np.logical_or)
 
 
-@implements(np.all)
+@implements(np.all, constant=True)
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
     """Whether no element along axes is zero."""
     return reduce_with_options(truth(a), r.reduce_and, axis, out, keepdims, NO_VALUE, where, True, np.logical_and)
 
 
-@implements(np.count_nonzero)
+@implements(np.count_nonzero, constant=True)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements along axes are not zero."""
     return np.sum(truth(a), axis, keepdims=keepdims)
@@ -170,22 +171,28 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> 
 
 def _arg_extremum(primitive: Primitive, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x = asarray(a)
-    shape = (1,) * x.ndim if axis is None else kept_shape(x.shape, normal_axes(axis, x.ndim))
-    flat = reshaped(x, (x.size,)) if axis is None else x
-    place = 0 if axis is None else normal_axis(axis, x.ndim)
+    flat, place = along_axis(x, axis)
+    shape = (1,) * x.ndim if axis is None else kept_shape(x.shape, (place,))
     if not flat.shape[place]:
         raise ValueError(f"attempt to get {primitive.name} of an empty sequence{at_line(user_line())}")
-    y = primitive(flat, axis=place)
+    y = primitive(_by_imaginary_part(flat, primitive, place) if is_complex(flat.dtype) else flat, axis=place)
     return deliver(reshaped(y, shape) if keepdims is not NO_VALUE and keepdims else y, out, primitive.name)
 
 
-@implements(np.argmax)
+def _by_imaginary_part(x: Any, primitive: Primitive, axis: int) -> Any:
+    """Real numbers with their extrema where those of `x` are: the imaginary parts where the real ones are extreme."""
+    extremum, worst = (np.max, -math.inf) if primitive is r.argmax else (np.min, math.inf)
+    candidates = np.where(x.real == extremum(x.real, axis, keepdims=True), x.imag, worst)
+    return np.where(np.isnan(x), math.nan, candidates)
+
+
+@implements(np.argmax, constant=True)
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
     """The position of the first largest element."""
     return _arg_extremum(r.argmax, a, axis, out, keepdims)
 
 
-@implements(np.argmin)
+@implements(np.argmin, constant=True)
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
     """The position of the first smallest element."""
     return _arg_extremum(r.argmin, a, axis, out, keepdims)
@@ -195,11 +202,8 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALU
 
 
 def cumulate(x: Tracer, primitive: Primitive, axis: Any) -> Any:
-    if axis is None:
-        x, axis = reshaped(x, (x.size,)), 0
-    elif not x.ndim:
-        x = reshaped(x, (1,))
-    return primitive(x, axis=normal_axis(axis, x.ndim), reverse=False)
+    line, place = along_axis(x, axis)
+    return primitive(line, axis=place, reverse=False)
 
 
 @implements(np.cumsum)
@@ -218,26 +222,34 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
     return deliver(cumulate(x, r.cumprod, axis), out, "cumprod")
 
 
-def _with_initial(result: Any, axis: Any, include_initial: bool, first: int) -> Any:
+def _cumulative(function: Any, x: Any, axis: Any, dtype: Any, include_initial: bool, first: int) -> Any:
+    """What `function` gives along an axis, which only a vector need not name, after `first` if so wished."""
+    x = asarray(x)
+    if axis is None and x.ndim > 1:
+        raise ValueError(
+            f"For arrays which have more than one dimension ``axis`` argument is required, as for {x.type}"
+            + at_line(user_line())
+        )
     axis = 0 if axis is None else axis
+    result = function(x, axis, dtype)
     if not include_initial:
         return result
     shape = kept_shape(result.shape, normal_axes(axis, result.ndim))
-    return np.concatenate([full(shape, first, result.dtype), result], axis)
+    return np.concatenate([np.full_like(result, first, shape=shape), result], axis)
 
 
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     """The sum of the elements so far along an axis."""
-    return deliver(_with_initial(np.cumsum(x, axis, dtype), axis, include_initial, 0), out, "cumulative_sum")
+    return deliver(_cumulative(np.cumsum, x, axis, dtype, include_initial, 0), out, "cumulative_sum")
 
 
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     """The product of the elements so far along an axis."""
-    return deliver(_with_initial(np.cumprod(x, axis, dtype), axis, include_initial, 1), out, "cumulative_prod")
+    return deliver(_cumulative(np.cumprod, x, axis, dtype, include_initial, 1), out, "cumulative_prod")
 
 
 if hasattr(np, "cumulative_sum"):
@@ -251,6 +263,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
     x = asarray(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}{at_line(user_line())}")
+    if n == 0:
+        return same_value(x)
     axis = normal_axis(axis, x.ndim)
 
     def end(value: Any) -> list[Any]:
@@ -270,9 +284,17 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours among all elements, with others put at the ends."""
-    steps = np.diff(np.ravel(asarray(ary)))
-    ends = [[] if v is None else [np.ravel(cast(asarray(v), steps.dtype))] for v in (to_begin, to_end)]
-    return np.concatenate([*ends[0], steps, *ends[1]])
+    x: Any = np.ravel(asarray(ary))
+    ends: list[list[Any]] = []
+    for name, value in (("to_begin", to_begin), ("to_end", to_end)):
+        end = None if value is None else asarray(value)
+        if end is not None and not np.can_cast(end.dtype, x.dtype, "same_kind"):
+            raise TypeError(
+                f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule: {end.dtype} and "
+                f"{x.dtype}{at_line(user_line())}"
+            )
+        ends.append([] if end is None else [np.ravel(cast(end, x.dtype))])
+    return np.concatenate([*ends[0], x[1:] - x[:-1], *ends[1]])
 
 
 @implements(np.trapezoid)
@@ -284,7 +306,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is not None:
         x = asarray(x)
         if x.ndim == 1:
-            dx = reshaped(np.diff(x), (-1 + x.shape[0], *(1,) * (y.ndim - 1 - axis)))
+            steps = np.diff(x)
+            dx = reshaped(steps, (*steps.shape, *(1,) * (y.ndim - 1 - axis)))
         else:
             dx = np.diff(x, axis=axis)
     return np.sum(dx * (y[(*lead, slice(1, None))] + y[(*lead, slice(None, -1))]) / 2.0, axis)

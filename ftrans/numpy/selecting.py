@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from ..core.trace import Tracer
 from ..ops.shapes import iota
 from .dispatch import implements
 from .indexing import getitem, setitem
-from .manipulation import normal_axis
-from .promotion import asarray, broadcast_to, cast, reshaped, result_dtype
+from .manipulation import along_axis, normal_axis
+from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
 from .ufuncs import assign_cast, deliver, not_assignable
-from .views import Flat, view_of
+from .views import Flat, ReadOnly, view_of
 
 
 def _in_range(indices: Any, size: int, mode: str) -> Any:
@@ -34,10 +35,7 @@ def _indices(x: Any) -> Any:
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """The entries at indices along an axis, or of all elements."""
-    x, indices = asarray(a), _indices(indices)
-    if axis is None:
-        x, axis = reshaped(x, (x.size,)), 0
-    axis = normal_axis(axis, x.ndim)
+    (x, axis), indices = along_axis(asarray(a), axis), _indices(indices)
     if indices.size == 0:
         indices = indices.astype(np.int64)
     if indices.dtype.kind not in "iu":
@@ -49,11 +47,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """The entries along an axis where a condition holds."""
-    x = asarray(a)
-    if axis is None:
-        x, axis = reshaped(x, (x.size,)), 0
-    kept = np.flatnonzero(condition)
-    return np.take(x, kept, axis, out)
+    x, axis = along_axis(asarray(a), axis)
+    return np.take(x, np.flatnonzero(condition), axis, out)
 
 
 @implements(np.extract)
@@ -100,11 +95,46 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     setitem(x, _along(x, indices, axis), values)
 
 
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """All windows of an array along some axes, for reading only."""
+    if writeable:
+        raise ValueError(
+            "sliding_window_view of a traced value is for reading only: its elements stand in several windows; assign "
+            "to the array itself" + at_line(user_line())
+        )
+    x = asarray(x)
+    sizes = [operator.index(n) for n in (window_shape if isinstance(window_shape, tuple | list) else [window_shape])]
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple | list) else [axis]
+    axes = [normal_axis(a, x.ndim) for a in given]
+    if len(sizes) != len(axes):
+        raise ValueError(
+            f"Since axis is {axis}, must provide window_shape for all {len(axes)} axes; got {window_shape}"
+            + at_line(user_line())
+        )
+
+    def read(base: Any) -> Any:
+        y = base
+        for size, a in zip(sizes, axes, strict=True):
+            count = y.shape[a] - size + 1
+            if size < 0 or count < 1:
+                raise ValueError(f"window shape cannot be larger than input array shape{at_line(user_line())}")
+            places = np.arange(count)[:, None] + np.arange(size)
+            y = asarray(np.moveaxis(np.take(y, places, a), a + 1, -1))
+        return y
+
+    return view_of(x, ReadOnly(read, lambda base: np.lib.stride_tricks.sliding_window_view(base, sizes, axes)))
+
+
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """For each element, the choice of which it is the number."""
     numbers = asarray(a)
     options = [asarray(c) for c in choices]
+    if mode == "raise" and not has_tracer(a) and not np.all((np.asarray(a) >= 0) & (np.asarray(a) < len(options))):
+        raise ValueError(f"invalid entry in choice array{at_line(user_line())}")
     dtype = result_dtype(*options)
     shape = np.broadcast_shapes(numbers.shape, *(c.shape for c in options))
     stacked: Any = np.stack([broadcast_to(cast(c, dtype), shape) for c in options])
@@ -167,3 +197,66 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     flat = view_of(target, Flat())
     count = len(range(*slice(None, end, step).indices(flat.size)))
     flat[:end:step] = np.resize(asarray(val), (count,))
+
+
+# Indices
+
+
+@implements(np.ravel_multi_index, constant=True)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """The place in the array as one line, of indices along its axes; "raise" takes traced indices for valid."""
+    sizes = [operator.index(n) for n in dims]
+    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    indices = [_in_range(asarray(i), n, m) for i, n, m in zip(multi_index, sizes, modes, strict=True)]
+    if any(i.dtype.kind not in "iu" for i in indices):
+        raise TypeError(f"only int indices permitted{at_line(user_line())}")
+    pairs = list(zip(indices, sizes, strict=True))
+    place: Any = 0
+    for index, size in pairs if order == "C" else reversed(pairs):
+        place = place * size + index
+    return cast(asarray(place), np.dtype(np.intp))
+
+
+@implements(np.unravel_index, constant=True)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+    """The indices along the axes, of places in the array as one line; traced places are taken for valid."""
+    place = asarray(indices)
+    if place.dtype.kind not in "iu":
+        raise TypeError(f"only int indices permitted{at_line(user_line())}")
+    place = cast(place, np.dtype(np.intp))
+    found = []
+    sizes = [operator.index(n) for n in (shape if np.ndim(shape) else (shape,))]
+    for size in reversed(sizes) if order == "C" else sizes:
+        place, along = np.divmod(place, size)
+        found.append(along)
+    return tuple(reversed(found)) if order == "C" else tuple(found)
+
+
+@implements(np.diag_indices_from, constant=True)
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal."""
+    x = asarray(arr)
+    if x.ndim < 2:
+        raise ValueError(f"input array must be at least 2-d{at_line(user_line())}")
+    if len(set(x.shape)) > 1:
+        raise ValueError(f"All dimensions of input must be of equal length{at_line(user_line())}")
+    return np.diag_indices(x.shape[0], x.ndim)
+
+
+def _triangle(function: Any, arr: Any, k: int) -> Any:
+    x = asarray(arr)
+    if x.ndim != 2:
+        raise ValueError(f"input array must be 2-d{at_line(user_line())}")
+    return function(x.shape[0], k, x.shape[1])
+
+
+@implements(np.tril_indices_from, constant=True)
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the lower triangle."""
+    return _triangle(np.tril_indices, arr, k)
+
+
+@implements(np.triu_indices_from, constant=True)
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the upper triangle."""
+    return _triangle(np.triu_indices, arr, k)

@@ -61,5 +61,7 @@ def known_mask(mask: Tracer) -> Any:
     try:
         return np.asarray(mask.builder.concretize(mask, "the number of elements selected by"))
     except ConcretizationError as error:
+        if "Keep the shape" in str(error):
+            raise
         advice = "\n  In place of x[mask], np.sum(x, where=mask) and an assignment x[mask] = number need no such value."
         raise refuse(ConcretizationError(f"{error}{advice}")) from None

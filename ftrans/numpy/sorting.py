@@ -1,157 +1,192 @@
-"""Functions that order elements, search among them, or count them."""
+"""Functions that order elements, or search among them."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..core.types import is_complex
+from ..core.types import is_complex, is_inexact
 from ..ops import sorting as s
-from ..ops.shapes import full
+from ..ops.indexing import take_along
+from ..ops.shapes import iota
 from .dispatch import implements
-from .manipulation import normal_axis
-from .promotion import asarray, cast, has_tracer, reshaped, strong_dtype
+from .manipulation import flip, normal_axis, ravel
+from .promotion import asarray, cast, reshaped, strong_dtype
 from .reductions import truth
 from .selection import known_mask
+from .ufuncs import subtract
 
 
-def _sortable(a: Any, axis: Any) -> tuple[Tracer, int]:
+def _sortable(a: Any, axis: Any, order: Any = None) -> tuple[Tracer, int]:
     x = asarray(a)
+    if order is not None:
+        raise ValueError(f"Cannot specify order when the array has no fields.{at_line(user_line())}")
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
-    if is_complex(x.dtype):
-        raise TypeError(f"complex values ({x.type}) have no order here; sort their real part{at_line(user_line())}")
     return x, normal_axis(axis, x.ndim)
 
 
+def _lexical_order(keys: Sequence[Tracer], axis: int) -> Tracer:
+    """The indices that sort by the last of the keys, then by the one before it where that ties, and so on."""
+    order = iota(shape=keys[0].shape, axis=axis, dtype=np.dtype(np.int64))
+    for key in keys:
+        order = take_along(order, s.argsort(take_along(key, order, axis), axis=axis, stable=True), axis)
+    return order
+
+
+def _complex_order(x: Tracer, axis: int) -> Tracer:
+    """The indices that sort complex numbers: by real parts, then imaginary ones, those with NaN behind the others."""
+    real, imag = asarray(x.real), asarray(x.imag)  # type: ignore[attr-defined]
+    kind = asarray(2 * cast(asarray(np.isnan(real)), np.dtype(np.int8)) + np.isnan(imag))
+    return _lexical_order((imag, real, kind), axis)
+
+
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def _sorted(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The elements in increasing order along an axis."""
-    x, axis = _sortable(a, axis)
+    x, axis = _sortable(a, axis, order)
+    if is_complex(x.dtype):
+        return take_along(x, _complex_order(x, axis), axis)
     return s.sort(x, axis=axis)
 
 
-@implements(np.argsort)
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
+    """The elements in increasing, or decreasing, order along an axis."""
+    found = _sorted(a, axis, kind, order, stable=stable)
+    return flip(found, -1 if axis is None else axis) if descending else found
+
+
+@implements(np.argsort, constant=True)
+def _order(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """The indices that put the elements into increasing order along an axis."""
-    x, axis = _sortable(a, axis)
+    x, axis = _sortable(np.atleast_1d(asarray(a)), axis, order)
+    if is_complex(x.dtype):
+        return _complex_order(x, axis)
     return s.argsort(x, axis=axis, stable=bool(stable) or kind in ("stable", "mergesort"))
+
+
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
+) -> Any:
+    """The indices that put the elements into increasing, or decreasing, order along an axis.
+
+    Unless a kind is given, equal elements keep their order, as the array API standard wants it.
+    """
+    stable = True if stable is None and kind is None else stable
+    if not descending:
+        return _order(a, axis, kind, order, stable=stable)
+    if axis is None:
+        a, axis = ravel(a), -1
+    # The last of equal elements must come first in what is reversed.
+    found = flip(_order(flip(a, axis), axis, kind, order, stable=stable), axis)
+    return subtract(found.shape[axis] - 1, found)
+
+
+@implements(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    """The elements in increasing order along the last axis, as complex numbers."""
+    x = asarray(a)
+    dtype = np.complex64 if x.dtype.char in "bhBH" else np.complex128
+    return cast(asarray(np.sort(x)), x.dtype if is_complex(x.dtype) else np.dtype(dtype))
+
+
+@implements(np.lexsort, constant=True)
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The indices that sort by the last of several keys, then by the one before it where that ties, and so on."""
+    items = [asarray(k) for k in keys]
+    if not items:
+        raise TypeError(f"need sequence of keys with len > 0 in lexsort{at_line(user_line())}")
+    if len({k.shape for k in items}) > 1:
+        raise ValueError(f"all keys need to be the same shape{at_line(user_line())}")
+    if not items[0].ndim:
+        return np.zeros((), np.int64)[()]
+    return _lexical_order(items, normal_axis(axis, items[0].ndim))
+
+
+def _check_kth(x: Tracer, kth: Any, axis: int) -> None:
+    size = x.shape[axis]
+    if not x.size:
+        return
+    for k in np.ravel(kth) if np.ndim(kth) else (kth,):
+        if not -size <= operator.index(k) < size:
+            raise ValueError(f"kth(={k}) out of bounds ({size}){at_line(user_line())}")
 
 
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """The elements with the `kth` in its sorted place; here all of them are."""
-    return sort(a, axis)
+    x, axis = _sortable(a, axis, order)
+    _check_kth(x, kth, axis)
+    return np.sort(x, axis)
 
 
-@implements(np.argpartition)
+@implements(np.argpartition, constant=True)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """The indices that put the `kth` element in its sorted place; here all of them are."""
-    return argsort(a, axis)
+    x, axis = _sortable(a, axis, order)
+    _check_kth(x, kth, axis)
+    return np.argsort(x, axis)
 
 
-@implements(np.searchsorted)
+@implements(np.searchsorted, constant=True)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Where to insert `v` so that `a` stays sorted."""
     table, values = asarray(a), asarray(v)
+    if table.ndim != 1:
+        raise ValueError(f"np.searchsorted looks values up in one axis, not in {table.type}{at_line(user_line())}")
     if sorter is not None:
         table = np.take(table, sorter)
     dtype = strong_dtype(table, values)
+    if is_complex(dtype):
+        raise TypeError(
+            f"np.searchsorted of traced values takes real numbers, not {table.type} and {values.type}; search by the "
+            f"real part{at_line(user_line())}"
+        )
     return s.searchsorted(cast(table, dtype), cast(values, dtype), side=side)
 
 
-@implements(np.digitize)
-def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The number of the bin that each element falls into, of bins with increasing edges."""
-    if not has_tracer(bins) and np.ndim(bins) == 1 and len(bins) > 1 and bins[0] > bins[-1]:
-        return len(bins) - np.searchsorted(np.asarray(bins)[::-1], x, "right" if right else "left")
-    return np.searchsorted(bins, x, "left" if right else "right")
+def _nan_arg_extremum(extremum: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    x = asarray(a)
+    if is_inexact(x.dtype):
+        x = asarray(np.where(np.isnan(x), cast(asarray(worst), x.dtype), x))
+    return extremum(x, axis, out, keepdims=keepdims)
 
 
-@implements(np.isin)
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Any:
-    """Whether each element is among others."""
-    found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)
-    return ~found if invert else found
+@implements(np.nanargmax, constant=True)
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+    """The position of the first largest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
+    return _nan_arg_extremum(np.argmax, -np.inf, a, axis, out, keepdims)
+
+
+@implements(np.nanargmin, constant=True)
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+    """The position of the first smallest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
+    return _nan_arg_extremum(np.argmin, np.inf, a, axis, out, keepdims)
 
 
 # What depends on values
 
 
-@implements(np.nonzero)
+@implements(np.nonzero, constant=True)
 def nonzero(a: Any) -> Any:
     """The indices of the elements that are not zero, which asks for their values."""
     return np.nonzero(known_mask(truth(a)))
 
 
-@implements(np.flatnonzero)
+@implements(np.flatnonzero, constant=True)
 def flatnonzero(a: Any) -> Any:
     """The indices into `a.ravel()` of the elements that are not zero, which asks for their values."""
     return np.flatnonzero(known_mask(truth(a)))
 
 
-@implements(np.argwhere)
+@implements(np.argwhere, constant=True)
 def argwhere(a: Any) -> Any:
     """The indices of the elements that are not zero, as rows, which asks for their values."""
     return np.argwhere(known_mask(truth(a)))
-
-
-@implements(np.unique)
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    **options: Any,
-) -> Any:
-    """The different elements in increasing order, which asks for their values."""
-    x = asarray(ar)
-    known = x.builder.concretize(x, "the distinct elements of")
-    _, places, *rest = np.unique(known, True, return_inverse, return_counts, axis, **options)
-    results = [np.take(np.ravel(x), places) if axis is None else np.take(x, places, axis)]
-    results += [places] if return_index else []
-    results += rest
-    return tuple(results) if len(results) > 1 else results[0]
-
-
-@implements(np.bincount)
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """How often each number occurs, or the sums of its weights; how many numbers there are asks for their values."""
-    indices = asarray(x)
-    if indices.dtype.kind not in "iu" or indices.ndim != 1:
-        raise TypeError(f"bincount takes integers along one axis, not {indices.type}{at_line(user_line())}")
-    known = indices.builder.concretize(indices, "the number of bins of") if x.__class__ is Tracer else np.asarray(x)
-    size = max(operator.index(minlength), int(known.max()) + 1 if known.size else 0)
-    w = full(indices.shape, 1, np.intp) if weights is None else cast(asarray(weights), np.dtype(np.float64))
-    counts = full((size,), 0, w.dtype)
-    np.add.at(counts, np.asarray(known), w)
-    return counts
-
-
-@implements(np.histogram)
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """Counts, or sums of weights, per bin of known edges; a count is constant but where an element meets an edge."""
-    if has_tracer(bins) or (np.ndim(bins) == 0 and range is None and has_tracer(a)):
-        raise TypeError(
-            f"np.histogram of traced values needs known edges: give bins= as an array, or range={at_line(user_line())}"
-        )
-    edges = np.histogram_bin_edges(np.asarray([]) if has_tracer(a) else a, bins, range)
-    x = np.ravel(asarray(a))
-    place = np.searchsorted(edges, x, "right") - 1
-    place = np.where(x == edges[-1], len(edges) - 2, place)
-    inside = (x >= edges[0]) & (x <= edges[-1])
-    w = np.ones(x.shape, np.intp) if weights is None else np.ravel(asarray(weights))
-    dtype = asarray(w).dtype
-    counts = full((len(edges) - 1,), 0, dtype)
-    np.add.at(counts, np.where(inside, place, 0), np.where(inside, w, np.zeros((), dtype)))
-    if density:
-        widths = np.diff(edges)
-        return counts / widths / np.sum(counts), edges
-    return counts, edges

@@ -15,7 +15,7 @@ from ..ops import elementwise as e
 from ..ops.shapes import full_like
 from .dispatch import TABLE, implements
 from .manipulation import normal_axes
-from .promotion import asarray, broadcast_to, cast, operand, real_dtype, reshaped
+from .promotion import asarray, broadcast_to, cast, has_tracer, operand, real_dtype, value_in_hand
 from .reductions import NO_VALUE
 from .ufuncs import deliver
 
@@ -80,15 +80,23 @@ def var(
     """The variance of elements along axes: their mean squared distance from the mean."""
     x = asarray(a)
     inner, outer = _mean_dtypes(x, dtype)
-    x = cast(x, inner)
-    centre = np.mean(x, axis, keepdims=True, where=where) if mean is NO_VALUE else mean
-    apart = x - centre
+    apart: Any = x - (np.mean(x, axis, inner, keepdims=True, where=where) if mean is NO_VALUE else mean)
+    if dtype is None:
+        inner, outer = real_dtype(inner), real_dtype(outer)
     squares = np.real(apart * np.conj(apart)) if is_complex(apart.dtype) else np.square(apart)
-    total = np.sum(squares, axis, keepdims=keepdims, where=where)
-    less = ddof if correction is NO_VALUE else correction
-    count = _count(x, axis, keepdims, where, total.dtype) - less
+    total = np.sum(squares, axis, inner, keepdims=keepdims, where=where)
+    count = _count(x, axis, keepdims, where, real_dtype(inner)) - _degrees_taken(ddof, correction)
     count = max(count, 0) if isinstance(count, int | float) else np.maximum(count, 0)
-    return deliver(cast(_ratio(total, count, total.dtype), real_dtype(outer)), out, "var")
+    return deliver(cast(_ratio(total, count, inner), outer), out, "var")
+
+
+def _degrees_taken(ddof: Any, correction: Any) -> Any:
+    """How much less than the count of elements squares are divided by, under one of its two names."""
+    if correction is NO_VALUE:
+        return ddof
+    if ddof != 0:
+        raise ValueError(f"ddof and correction can't be provided simultaneously.{at_line(user_line())}")
+    return correction
 
 
 @implements(np.std)
@@ -106,37 +114,45 @@ def std(
 ) -> Any:
     """The standard deviation of elements along axes; where it is 0, so is its derivative."""
     more: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
-    given = {k: v for k, v in more.items() if v is not NO_VALUE}
-    return deliver(root(np.var(a, axis, dtype, None, ddof, keepdims, **given)), out, "std")
+    return deliver(e.root(np.var(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "std")
 
 
-def root(x: Tracer) -> Tracer:
-    """The square root with a derivative of 0 at 0, which is a subgradient of a norm."""
-    zero = full_like(x, 0)
-    is_zero = e.eq(x, zero)
-    return e.select(is_zero, zero, e.sqrt(e.select(is_zero, full_like(x, 1), x)))
+def weights_over(x: Tracer, weights: Any, axis: Any) -> Any:
+    """Weights of the elements of `x`, or of those along `axis`, in a shape that is broadcast to that of `x`."""
+    w = asarray(weights) if has_tracer(weights) else np.asarray(weights)
+    if w.shape == x.shape:
+        return w
+    if axis is None:
+        raise TypeError(f"Axis must be specified when shapes of a and weights differ.{at_line(user_line())}")
+    axes = normal_axes(axis, x.ndim)
+    if w.shape != tuple(x.shape[i] for i in axes):
+        raise ValueError(f"weights of shape {w.shape} fit neither {x.type} nor its axes {axis}{at_line(user_line())}")
+    w = np.transpose(w, np.argsort(axes))
+    return np.reshape(w, tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+
+
+def _check_total(weights: Any, x: Tracer, axis: Any) -> None:
+    """Raise if weights, of which the values are known, sum to 0 along axes of `x`."""
+    known = value_in_hand(weights)
+    if known is not None and np.any(np.sum(np.broadcast_to(known, x.shape), axis) == 0):
+        raise ZeroDivisionError(f"Weights sum to zero, can't be normalized{at_line(user_line())}")
 
 
 @implements(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NO_VALUE) -> Any:
-    """The mean weighted by `weights`, and the sum of the weights if `returned`."""
+    """The mean weighted by `weights`, and the sum of the weights if `returned`.
+
+    Compiled, and under `vmap`, weights that sum to 0 are not seen, and the mean is not a number.
+    """
     x = asarray(a)
     if weights is None:
         result = np.mean(x, axis, keepdims=keepdims)
         scale: Any = full_like(result, x.size / max(result.size, 1))
     else:
-        w = asarray(weights)
+        w = weights_over(x, weights, axis)
+        _check_total(w, x, axis)
         dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "biu" else []))
-        x = cast(x, dtype)
-        if w.shape != x.shape:
-            axes = normal_axes(axis, x.ndim)
-            if axis is None or w.shape != tuple(x.shape[i] for i in axes):
-                raise ValueError(
-                    f"weights of shape {w.shape} fit neither {x.type} nor its axes {axis}{at_line(user_line())}"
-                )
-            order = np.argsort(axes)
-            w = np.transpose(w, order)
-            w = reshaped(w, tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+        x, w = cast(x, dtype), asarray(w)
         scale = np.sum(broadcast_to(cast(w, dtype), x.shape), axis, keepdims=keepdims)
         result = np.sum(x * w, axis, dtype, keepdims=keepdims) / scale
     return (result, scale) if returned else result
@@ -155,62 +171,120 @@ def _without_nan(a: Any, value: Any) -> tuple[Tracer, Any]:
 
 
 @implements(np.nansum)
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
     """The sum, with NaN counted as 0."""
-    return np.sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims)
+    return np.sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
 @implements(np.nanprod)
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
     """The product, with NaN counted as 1."""
-    return np.prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims)
-
-
-def _nan_extremum(reduction: Any, a: Any, axis: Any, out: Any, keepdims: Any, worst: float) -> Any:
-    x, valid = _without_nan(a, worst)
-    result = reduction(x, axis, keepdims=keepdims)
-    if valid is not True:
-        result = np.where(np.any(valid, axis, keepdims=keepdims), result, operand(math.nan, x.dtype, ()))
-    return deliver(result, out, reduction.__name__)
+    return np.prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
 @implements(np.nanmax)
-def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
     """The largest element that is not NaN."""
-    return _nan_extremum(np.max, a, axis, out, keepdims, -math.inf)
+    return np.fmax.reduce(a, axis, None, out, **_given(keepdims=keepdims, initial=initial, where=where))
 
 
 @implements(np.nanmin)
-def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NO_VALUE,
+    initial: Any = NO_VALUE,
+    where: Any = NO_VALUE,
+) -> Any:
     """The smallest element that is not NaN."""
-    return _nan_extremum(np.min, a, axis, out, keepdims, math.inf)
+    return np.fmin.reduce(a, axis, None, out, **_given(keepdims=keepdims, initial=initial, where=where))
 
 
-def _over_valid(function: Callable[..., Any], a: Any, axis: Any, keepdims: Any, **options: Any) -> Any:
+def _given(**options: Any) -> dict[str, Any]:
+    return {k: v for k, v in options.items() if v is not NO_VALUE}
+
+
+def _over_valid(function: Callable[..., Any], a: Any, axis: Any, keepdims: Any, where: Any, **options: Any) -> Any:
     x, valid = _without_nan(a, 0)
-    return function(x, axis, keepdims=keepdims, **options, **({} if valid is True else {"where": valid}))
+    if valid is not True:
+        if options.get("dtype") is not None and not is_inexact(np.dtype(options["dtype"])):
+            raise TypeError(f"If a is inexact, then dtype must be inexact{at_line(user_line())}")
+        where = valid if where is NO_VALUE else np.logical_and(valid, where)
+    return function(x, axis, keepdims=keepdims, **_given(where=where, **options))
 
 
 @implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
+) -> Any:
     """The mean of the elements that are not NaN."""
-    return deliver(_over_valid(np.mean, a, axis, keepdims, dtype=dtype), out, "nanmean")
+    return deliver(_over_valid(np.mean, a, axis, keepdims, where, dtype=dtype), out, "nanmean")
 
 
 @implements(np.nanvar)
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NO_VALUE
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NO_VALUE,
+    *,
+    where: Any = NO_VALUE,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
 ) -> Any:
     """The variance of the elements that are not NaN."""
-    return deliver(_over_valid(np.var, a, axis, keepdims, dtype=dtype, ddof=ddof), out, "nanvar")
+    more = {"dtype": dtype, "ddof": ddof, "mean": mean, "correction": correction}
+    x = asarray(a)
+    result = _over_valid(np.var, x, axis, keepdims, where, **more)
+    if is_inexact(x.dtype):
+        # Unlike `var`, which divides by 0 then.
+        count = np.sum(np.logical_not(np.isnan(x)), axis, keepdims=keepdims, **_given(where=where))
+        result = np.where(count > _degrees_taken(ddof, correction), result, operand(math.nan, result.dtype, ()))
+    return deliver(result, out, "nanvar")
 
 
 @implements(np.nanstd)
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NO_VALUE
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NO_VALUE,
+    *,
+    where: Any = NO_VALUE,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
 ) -> Any:
     """The standard deviation of the elements that are not NaN."""
-    return deliver(_over_valid(np.std, a, axis, keepdims, dtype=dtype, ddof=ddof), out, "nanstd")
+    more: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
+    return deliver(e.root(np.nanvar(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "nanstd")
 
 
 @implements(np.nancumsum)
@@ -225,83 +299,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
     return np.cumprod(_without_nan(a, 1)[0], axis, dtype, out)
 
 
-# Order statistics
-
-
-def _sorted_first(a: Any, axis: Any) -> tuple[Tracer, tuple[int, ...], int]:
-    """The array sorted along its reduced axes, which become the first; these axes, and the number of all."""
-    x = asarray(a)
-    axes = tuple(sorted(normal_axes(axis, x.ndim)))
-    rest = tuple(i for i in range(x.ndim) if i not in axes)
-    moved = np.transpose(x, (*axes, *rest))
-    flat = reshaped(asarray(moved), (math.prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)))
-    if not flat.shape[0]:
-        raise ValueError(f"order statistics of no elements, over axes {axes} of {x.type}{at_line(user_line())}")
-    return asarray(np.sort(flat, 0)), axes, x.ndim
-
-
-def _or_nan(result: Any, ordered: Tracer) -> Any:
-    """The result, but NaN where an element is: NaN is sorted last."""
-    if not is_inexact(ordered.dtype):
-        return result
-    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)
-
-
-def _axes_restored(result: Any, axes: tuple[int, ...], ndim: int, keepdims: Any, lead: int = 0) -> Any:
-    if keepdims is NO_VALUE or not keepdims:
-        return result
-    rest = iter(result.shape[lead:])
-    return reshaped(result, (*result.shape[:lead], *(1 if i in axes else next(rest) for i in range(ndim))))
-
-
-@implements(np.median)
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    """The middle element along axes, or the mean of the two in the middle."""
-    ordered, axes, ndim = _sorted_first(a, axis)
-    middle = ordered.shape[0] // 2
-    result = np.mean(ordered[middle - 1 + ordered.shape[0] % 2 : middle + 1], 0)
-    return deliver(_axes_restored(_or_nan(result, ordered), axes, ndim, keepdims), out, "median")
-
-
-@implements(np.quantile)
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: Any = False,
-    **options: Any,
-) -> Any:
-    """The value below which a part `q` of the elements along axes lies, by linear interpolation."""
-    if method != "linear" or any(v is not None for v in options.values()):
-        raise NotImplementedError(f"np.quantile of traced values takes method='linear' alone{at_line(user_line())}")
-    ordered, axes, ndim = _sorted_first(a, axis)
-    if not is_inexact(ordered.dtype):
-        ordered = cast(ordered, np.dtype(np.float64))
-    if isinstance(q, float | int) and not isinstance(q, np.generic):
-        q = ordered.dtype.type(q)
-    elif not isinstance(q, Tracer):
-        q = np.asarray(q)
-    last = ordered.shape[0] - 1
-    position = q * last
-    below = np.clip(np.floor(position), 0, last).astype(np.int64)
-    above = np.minimum(below + 1, last)
-    fraction = np.reshape(position - below, np.shape(q) + (1,) * (ordered.ndim - 1)).astype(position.dtype)
-    low, high = ordered[below], ordered[above]
-    result = _or_nan(low + (high - low) * fraction, ordered)
-    return deliver(_axes_restored(result, axes, ndim, keepdims, np.ndim(q)), out, "quantile")
-
-
-@implements(np.percentile)
-def percentile(a: Any, q: Any, axis: Any = None, *args: Any, **options: Any) -> Any:
-    """The value below which `q` percent of the elements along axes lie, by linear interpolation."""
-    x = asarray(a)
-    if isinstance(q, float | int) and is_inexact(x.dtype):
-        q = x.dtype.type(q)
-    part = np.true_divide(q, 100) if isinstance(q, Tracer | np.generic) else np.asarray(q) / 100
-    return np.quantile(x, part, axis, *args, **options)
+# Of several variables
 
 
 @implements(np.cov)
@@ -317,31 +315,64 @@ def cov(
     dtype: Any = None,
 ) -> Any:
     """The covariances of variables, of which each row of `m` holds the observations."""
-    x = asarray(m)
-    x = cast(x, np.promote_types(x.dtype, np.float64) if dtype is None else np.dtype(dtype))
-    rows = [np.atleast_2d(x) if rowvar or x.ndim == 1 else np.transpose(x)]
-    if y is not None:
-        y = cast(asarray(y), x.dtype)
-        rows.append(np.atleast_2d(y) if rowvar or y.ndim == 1 else np.transpose(y))
-    x = np.concatenate(rows, 0)
+    rows = [asarray(v) for v in (m, y) if v is not None]
+    if any(x.ndim > 2 for x in rows):
+        raise ValueError(
+            f"m and y have at most 2 axes, not {', '.join(str(x.type) for x in rows)}{at_line(user_line())}"
+        )
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError(f"ddof must be integer{at_line(user_line())}")
+    dtype = np.result_type(*(x.dtype for x in rows), np.float64) if dtype is None else np.dtype(dtype)
+    is_line = [rows[0].ndim == 1, *(x.ndim < 2 or x.shape[0] == 1 for x in rows[1:])]
+    tables = [np.atleast_2d(cast(x, dtype)) for x in rows]
+    x: Any = np.concatenate([v if rowvar or line else v.T for v, line in zip(tables, is_line, strict=True)], 0)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    weights = [w for w in (fweights, aweights) if w is not None]
-    if not weights:
+    weights = [
+        _observation_weights(w, x.shape[1], what) for w, what in ((fweights, "fweights"), (aweights, "aweights"))
+    ]
+    given: list[Any] = [w for w in weights if w is not None]
+    if not given:
         apart = x - np.mean(x, 1, keepdims=True)
         count = max(x.shape[1] - ddof, 0)
         return np.squeeze(apart @ np.conj(apart.T) / count)
-    w = np.multiply(*weights) if len(weights) == 2 else weights[0]
+    w = given[0] * given[1] if len(given) == 2 else given[0]
+    _check_total(w, x, 1)
     total = np.sum(w)
     apart = x - (np.sum(x * w, 1) / total)[:, None]
-    less = ddof * np.sum(w * aweights) / total if aweights is not None else ddof
+    less = ddof * np.sum(w * weights[1]) / total if weights[1] is not None else ddof
     return np.squeeze((apart * w) @ np.conj(apart.T) / (total - less))
+
+
+def _observation_weights(weights: Any, count: int, name: str) -> Any:
+    """Weights of observations in float64; known ones are checked as NumPy checks them."""
+    if weights is None:
+        return None
+    w = cast(asarray(weights), np.dtype(np.float64))
+    if w.shape != (count,):
+        raise RuntimeError(f"incompatible numbers of samples and {name}: {count} and {w.type}{at_line(user_line())}")
+    if not has_tracer(weights):
+        known = np.asarray(weights, float)
+        if name == "fweights" and not np.all(known == np.around(known)):
+            raise TypeError(f"fweights must be integer{at_line(user_line())}")
+        if np.any(known < 0):
+            raise ValueError(f"{name} cannot be negative{at_line(user_line())}")
+    return w
 
 
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The correlations of variables, of which each row of `x` holds the observations."""
-    c = np.cov(x, y, rowvar, dtype=dtype)
+    c: Any = np.cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
     deviations = np.sqrt(np.real(np.diagonal(c)))
-    return c / deviations[:, None] / deviations
+    found = c / deviations[:, None] / deviations
+    # Rounding alone leads beyond 1, and has no derivative: what is cut off is a constant.
+    beyond = found - _clipped(found)
+    return found - e.stop_gradient(asarray(beyond))
+
+
+def _clipped(x: Any) -> Any:
+    if not is_complex(x.dtype):
+        return np.clip(x, -1, 1)
+    return e.complex_(asarray(np.clip(x.real, -1, 1)), asarray(np.clip(x.imag, -1, 1)))

@@ -1,4 +1,4 @@
-"""The methods of NumPy's ufuncs on tracers: `reduce`, `accumulate`, `outer` and `at`."""
+"""The methods of NumPy's ufuncs on tracers: `reduce`, `accumulate`, `reduceat`, `outer` and `at`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,58 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive
-from ..core.trace import Tracer
-from ..core.types import Shape
+from ..core.source import at_line, user_line
+from ..core.trace import ConcretizationError, Tracer
+from ..core.types import Shape, is_inexact
 from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.shapes import full, full_like
-from .dispatch import TABLE, missing
-from .indexing import add_at
-from .promotion import asarray, broadcast_to, cast, reshaped
-from .reductions import NO_VALUE, accumulator, cumulate, kept_shape, reduce_with_options, truth
+from .dispatch import TABLE
+from .folds import accumulated, fold, folded_in_pairs, prefixes, repeated, written_in_turn
+from .indexing import add_at, getitem, setitem
+from .manipulation import normal_axis, reduced_axes
+from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, same_value
+from .reductions import NO_VALUE, accumulator, kept_shape, reduce_with_options, truth
 from .ufuncs import deliver, not_assignable, resolved_dtypes
+from .views import Flat, view_of
+
+_LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
+# Operands may be grouped and ordered in any way, so NumPy reduces over several axes at once.
+_REORDERABLE = {
+    np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.hypot, np.logaddexp, np.logaddexp2,
+    np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.gcd, *_LOGICAL,
+}  # fmt: skip
+_GROUPABLE = {*_REORDERABLE, np.lcm}
+# Updates of one place by turns, beyond which a ufunc that allows it first combines what belongs to that place.
+_MOST_TURNS = 8
+
+
+def _check_binary(ufunc: np.ufunc, method: str) -> None:
+    if ufunc.nin != 2 or ufunc.nout != 1:
+        raise ValueError(
+            f"{method} only supported for binary functions that return one result, not {ufunc.__name__}"
+            + at_line(user_line())
+        )
+
+
+def _operand(ufunc: np.ufunc, array: Any, dtype: Any) -> Tracer:
+    """The array in the dtype in which a ufunc combines its elements, and gives results."""
+    x = asarray(array)
+    if ufunc in _LOGICAL:
+        return truth(x)
+    if dtype is None:
+        dtype = accumulator(x.dtype) if ufunc in (np.add, np.multiply) else resolved_dtypes(ufunc, (x, x))[-1]
+    y = x if dtype == x.dtype else cast(x, np.dtype(dtype))
+    compares = y.dtype.kind == "b" and x.dtype.kind != "b"
+    if compares or any(d != y.dtype for d in resolved_dtypes(ufunc, (y, y))):
+        raise TypeError(
+            f"{ufunc.__name__} of {x.type} gives results of another dtype, which it cannot combine with elements"
+            + at_line(user_line())
+        )
+    return y  # type: ignore[no-any-return]
+
+
+# Reductions
 
 
 def _log_sum_exp(x: Tracer, axes: Shape, is_natural: bool) -> Tracer:
@@ -36,6 +77,45 @@ def _log_sum_exp(x: Tracer, axes: Shape, is_natural: bool) -> Tracer:
     return e.select(is_empty, full_like(result, -math.inf), result)
 
 
+def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
+    """The largest or smallest element that is not NaN, or NaN where none is."""
+    extremum = r.reduce_max if is_largest else r.reduce_min
+    if not is_inexact(x.dtype):
+        return extremum(x, axes=axes)
+    missing = e.isnan(x)
+    found = extremum(e.select(missing, full_like(x, -math.inf if is_largest else math.inf), x), axes=axes)
+    return e.select(r.reduce_and(missing, axes=axes), full_like(found, math.nan), found)
+
+
+def _in_pairs(x: Tracer, axes: Shape, ufunc: np.ufunc) -> Tracer:
+    """The elements along axes combined in any order."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    moved = asarray(np.transpose(x, (*axes, *rest)))
+    rows = reshaped(moved, (math.prod(x.shape[a] for a in axes), *(x.shape[i] for i in rest)))
+    if not rows.shape[0]:
+        return full(rows.shape[1:], ufunc.identity, x.dtype)
+    return folded_in_pairs(ufunc, rows)
+
+
+# How to combine elements along axes, and what to combine with for elements that `where` leaves out.
+_REDUCTIONS: dict[np.ufunc, tuple[Callable[..., Any], Any]] = {
+    np.maximum: (r.reduce_max, None),
+    np.minimum: (r.reduce_min, None),
+    np.fmax: (functools.partial(_nan_free_extremum, is_largest=True), None),
+    np.fmin: (functools.partial(_nan_free_extremum, is_largest=False), None),
+    np.logaddexp: (functools.partial(_log_sum_exp, is_natural=True), -math.inf),
+    np.logaddexp2: (functools.partial(_log_sum_exp, is_natural=False), -math.inf),
+    np.logical_and: (r.reduce_and, True),
+    np.logical_or: (r.reduce_or, False),
+    np.logical_xor: (functools.partial(_in_pairs, ufunc=np.logical_xor), False),
+    np.hypot: (functools.partial(_in_pairs, ufunc=np.hypot), 0),
+    np.gcd: (functools.partial(_in_pairs, ufunc=np.gcd), 0),
+    np.bitwise_and: (functools.partial(_in_pairs, ufunc=np.bitwise_and), -1),
+    np.bitwise_or: (functools.partial(_in_pairs, ufunc=np.bitwise_or), 0),
+    np.bitwise_xor: (functools.partial(_in_pairs, ufunc=np.bitwise_xor), 0),
+}
+
+
 def reduce(
     ufunc: np.ufunc,
     implementation: Any,
@@ -48,70 +128,248 @@ def reduce(
     where: Any = True,
 ) -> Any:
     """`ufunc.reduce`."""
+    _check_binary(ufunc, "reduce")
     if out.__class__ is tuple:
         (out,) = out
+    x = asarray(array)
     if ufunc in (np.add, np.multiply):
         reduction = TABLE[np.sum if ufunc is np.add else np.prod]
-        return reduction(array, axis, dtype, out, keepdims, initial, where)
-    x = asarray(array)
-    if ufunc in (np.logical_and, np.logical_or) or (ufunc in (np.bitwise_and, np.bitwise_or) and x.dtype.kind == "b"):
-        every = ufunc in (np.logical_and, np.bitwise_and)
-        primitive: Any = r.reduce_and if every else r.reduce_or
-        return reduce_with_options(truth(x), primitive, axis, out, keepdims, initial, where, every, ufunc)
-    x = x if dtype is None else cast(x, np.dtype(dtype))
-    if ufunc in (np.maximum, np.minimum):
-        primitive = r.reduce_max if ufunc is np.maximum else r.reduce_min
-        return reduce_with_options(x, primitive, axis, out, keepdims, initial, where, None, ufunc)
-    if ufunc in (np.logaddexp, np.logaddexp2):
-        x = cast(x, resolved_dtypes(ufunc, (x, x))[0])
-        primitive = functools.partial(_log_sum_exp, is_natural=ufunc is np.logaddexp)
-        return reduce_with_options(x, primitive, axis, out, keepdims, initial, where, -math.inf, ufunc)
-    raise missing(f"{ufunc.__name__}.reduce")
+        return reduction(x, axis, dtype, out, keepdims, initial, where)
+    if ufunc in (np.bitwise_and, np.bitwise_or) and x.dtype.kind == "b":
+        ufunc = np.logical_and if ufunc is np.bitwise_and else np.logical_or
+    x = _operand(ufunc, x, dtype)
+    if ufunc in _REDUCTIONS:
+        combine, identity = _REDUCTIONS[ufunc]
+        if identity == -1:
+            identity = np.array(-1).astype(x.dtype)[()]
+        return reduce_with_options(x, combine, axis, out, keepdims, initial, where, identity, ufunc)
+    return deliver(_reduced_in_order(ufunc, x, axis, keepdims, initial, where), out, ufunc.__name__)
+
+
+def _reduced_in_order(ufunc: np.ufunc, x: Tracer, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """The elements along one axis combined from the first to the last."""
+    axes = reduced_axes(axis, x.ndim)
+    if len(axes) > 1:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
+            + at_line(user_line())
+        )
+    if not axes:
+        return same_value(x)
+    rows = asarray(np.moveaxis(x, axes[0], 0))  # type: ignore[type-var]
+    if initial is NO_VALUE:
+        initial = ufunc.identity
+    if initial is None and (where is not True or not rows.shape[0]):
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so a where mask, or an axis without "
+            f"elements, needs initial={at_line(user_line())}"
+        )
+    first = None if initial is None else repeated(initial, rows)
+    mask = None
+    if where is not True:
+        mask = asarray(np.moveaxis(broadcast_to(truth(where), x.shape), axes[0], 0))
+    if ufunc is np.subtract:
+        y = _difference(rows, first, mask)
+    elif ufunc in _GROUPABLE and mask is None and rows.shape[0]:
+        y = folded_in_pairs(ufunc, rows)
+        y = y if first is None else asarray(ufunc(first, y))
+    else:
+        y = fold(ufunc, rows, first, mask)
+    return reshaped(y, kept_shape(x.shape, axes)) if keepdims else y
+
+
+def _difference(rows: Tracer, first: Tracer | None, mask: Tracer | None) -> Tracer:
+    """The first row less the sum of the others."""
+    if mask is not None:
+        rows = e.select(mask, rows, full_like(rows, 0))
+    if first is not None:
+        return e.sub(first, r.reduce_sum(rows, axes=(0,)))
+    return e.sub(asarray(rows[0]), r.reduce_sum(asarray(rows[1:]), axes=(0,)))  # type: ignore[index]
+
+
+# Accumulations
+
+
+def _cumulated(primitive: Any) -> Callable[[Tracer], Tracer]:
+    return lambda rows: primitive(rows, axis=0, reverse=False)  # type: ignore[no-any-return]
+
+
+def _nan_free_extrema(rows: Tracer, is_largest: bool) -> Tracer:
+    extremum = r.cummax if is_largest else r.cummin
+    if not is_inexact(rows.dtype):
+        return extremum(rows, axis=0, reverse=False)
+    missing = e.isnan(rows)
+    found = e.select(missing, full_like(rows, -math.inf if is_largest else math.inf), rows)
+    none_yet = cast(r.cummin(cast(missing, np.dtype(np.int8)), axis=0, reverse=False), np.dtype(bool))
+    found = extremum(found, axis=0, reverse=False)
+    return e.select(none_yet, full_like(found, math.nan), found)
+
+
+def _differences(rows: Tracer) -> Tracer:
+    signs = [np.ones(min(1, rows.shape[0])), -np.ones(max(0, rows.shape[0] - 1))]
+    column = np.concatenate(signs).astype(rows.dtype).reshape((-1,) + (1,) * (rows.ndim - 1))
+    return r.cumsum(asarray(rows * column), axis=0, reverse=False)  # type: ignore[operator]
+
+
+def _log_sums_of_powers(rows: Tracer) -> Tracer:
+    scaled = e.mul(rows, full_like(rows, math.log(2)))
+    return e.div(r.cumlogsumexp(scaled, axis=0, reverse=False), full_like(rows, math.log(2)))
+
+
+_ACCUMULATIONS: dict[np.ufunc, Callable[[Tracer], Tracer]] = {
+    np.add: _cumulated(r.cumsum),
+    np.multiply: _cumulated(r.cumprod),
+    np.maximum: _cumulated(r.cummax),
+    np.minimum: _cumulated(r.cummin),
+    np.logaddexp: _cumulated(r.cumlogsumexp),
+    np.logaddexp2: _log_sums_of_powers,
+    np.subtract: _differences,
+    np.fmax: functools.partial(_nan_free_extrema, is_largest=True),
+    np.fmin: functools.partial(_nan_free_extrema, is_largest=False),
+}
 
 
 def accumulate(
-    ufunc: np.ufunc, implementation: Any, array: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ufunc: np.ufunc, implementation: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
     """`ufunc.accumulate`."""
+    _check_binary(ufunc, "accumulate")
     if out.__class__ is tuple:
         (out,) = out
-    x = asarray(array)
-    if ufunc in (np.add, np.multiply):
-        x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
-    elif dtype is not None:
-        x = cast(x, np.dtype(dtype))
-    if ufunc not in _ACCUMULATIONS:
-        raise missing(f"{ufunc.__name__}.accumulate")
-    dtype = x.dtype
-    if dtype.kind == "b":
-        x = cast(x, np.dtype(np.int8))
-    elif ufunc is np.logaddexp:
-        x = cast(x, dtype := resolved_dtypes(ufunc, (x, x))[0])
-    return deliver(cast(cumulate(x, _ACCUMULATIONS[ufunc], axis), dtype), out, ufunc.__name__)
+    x = _operand(ufunc, array, dtype)
+    if not x.ndim:
+        raise TypeError(f"cannot accumulate on a scalar{at_line(user_line())}")
+    axis = normal_axis(axis, x.ndim)
+    rows = asarray(np.moveaxis(x, axis, 0))  # type: ignore[type-var]
+    if ufunc in _ACCUMULATIONS:
+        # Booleans are extrema of small integers.
+        rows = cast(rows, np.dtype(np.int8)) if rows.dtype.kind == "b" else rows
+        y = cast(_ACCUMULATIONS[ufunc](rows), x.dtype)
+    else:
+        y = prefixes(ufunc, rows) if ufunc in _GROUPABLE else accumulated(ufunc, rows)
+    return deliver(np.moveaxis(y, 0, axis), out, ufunc.__name__)
 
 
-_ACCUMULATIONS: dict[np.ufunc, Primitive] = {
-    np.add: r.cumsum,
-    np.multiply: r.cumprod,
-    np.maximum: r.cummax,
-    np.minimum: r.cummin,
-    np.logaddexp: r.cumlogsumexp,
-}
+def _known(indices: Any, what: str) -> Any:
+    """Indices as integers of NumPy."""
+    if not has_tracer(indices):
+        return np.asarray(indices)
+    indices = asarray(indices)
+    return np.asarray(indices.builder.concretize(indices, what))
+
+
+def reduceat(
+    ufunc: np.ufunc,
+    implementation: Any,
+    array: Any,
+    *positional: Any,
+    indices: Any = None,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """`ufunc.reduceat`: reductions of slices, each from one index up to the next, or of one element if that is less."""
+    # NumPy hands over `indices` by position too where the user has given it by name.
+    indices, axis, dtype, out = (*positional, *(indices, axis, dtype, out)[len(positional) :])
+    _check_binary(ufunc, "reduceat")
+    if out.__class__ is tuple:
+        (out,) = out
+    x = _operand(ufunc, array, dtype)
+    axis = normal_axis(axis, x.ndim)
+    rows = asarray(np.moveaxis(x, axis, 0))  # type: ignore[type-var]
+    starts = _known(indices, "the slices reduced at")
+    for i in starts:
+        if not 0 <= i < rows.shape[0]:
+            raise IndexError(
+                f"index {i} out-of-bounds in {ufunc.__name__}.reduceat [0, {rows.shape[0]}){at_line(user_line())}"
+            )
+    return deliver(np.moveaxis(_segments_reduced(ufunc, rows, starts), 0, axis), out, ufunc.__name__)
+
+
+def _segments_reduced(ufunc: np.ufunc, rows: Tracer, starts: Any) -> Any:
+    """The reductions of the rows from each start to the next; segments of one length are reduced together."""
+    ends = np.append(starts[1:], rows.shape[0])
+    lengths = np.maximum(ends - starts, 1)
+    parts, places = [], []
+    for length in np.unique(lengths):
+        chosen = np.flatnonzero(lengths == length)
+        group = getitem(rows, starts[chosen][:, None] + np.arange(length))
+        parts.append(group[:, 0] if length == 1 else ufunc.reduce(group, 1, dtype=rows.dtype))
+        places.append(chosen)
+    if not parts:
+        return getitem(rows, slice(0))
+    return getitem(asarray(np.concatenate(parts)), np.argsort(np.concatenate(places)))
 
 
 def outer(ufunc: np.ufunc, implementation: Any, x: Any, y: Any, **options: Any) -> Any:
     """`ufunc.outer`: the ufunc of every pair of elements."""
+    if ufunc.nin != 2:
+        raise ValueError(
+            f"outer product only supported for binary functions, not {ufunc.__name__}{at_line(user_line())}"
+        )
     x, y = asarray(x), asarray(y)
     return ufunc(reshaped(x, x.shape + (1,) * y.ndim), y, **options)
 
 
+# In place at indices
+
+
 def at(ufunc: np.ufunc, implementation: Any, target: Any, index: Any, *values: Any) -> None:
     """`ufunc.at`: an in-place operation at indices, of which none is skipped where they repeat."""
-    if ufunc not in (np.add, np.subtract):
-        raise missing(f"{ufunc.__name__}.at")
+    if len(values) != ufunc.nin - 1 or ufunc.nout != 1:
+        raise ValueError(
+            f"{ufunc.__name__}.at takes the array, indices and {ufunc.nin - 1} more operands{at_line(user_line())}"
+        )
     if target.__class__ is not Tracer:
         raise not_assignable(target, f"{ufunc.__name__}.at")
-    add_at(target, index, values[0] if ufunc is np.add else np.negative(values[0]))
+    x = asarray(target)
+    operands = [asarray(v) for v in values]
+    result = resolved_dtypes(ufunc, (x, *operands))[-1]
+    if not np.can_cast(result, x.dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc '{ufunc.__name__}' output from {result!r} to {x.dtype!r} with casting rule "
+            f"'same_kind'; the array that is assigned to keeps its dtype, so convert it first by .astype"
+            + at_line(user_line())
+        )
+    if ufunc in (np.add, np.subtract) and x.dtype.kind != "b":
+        add_at(x, index, values[0] if ufunc is np.add else np.negative(operands[0]))
+        return
+    # Where the elements are in the array as one line, whatever the index is made of.
+    own = np.arange(x.size).reshape(x.shape)
+    places = asarray(getitem(asarray(own), index)) if has_tracer(index) else own[index]
+    flat = view_of(x, Flat())
+    spread = [reshaped(broadcast_to(v, places.shape), (places.size,)) for v in operands]
+    try:
+        known = _known(places, "places in an array from").reshape(-1)
+    except ConcretizationError:
+        every = reshaped(places, (places.size,))
+        setitem(flat, Ellipsis, written_in_turn(ufunc, asarray(flat), every, *(spread or [None])))
+        return
+    if known.size:
+        _update_known(ufunc, flat, known, spread)
 
 
-METHODS: dict[str, Callable[..., Any]] = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "at": at}
+def _update_known(ufunc: np.ufunc, flat: Any, places: Any, values: list[Tracer]) -> None:
+    """Update elements at known places, all that occur for the n-th time at once."""
+    order = np.argsort(places, kind="stable")
+    _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+    if ufunc in _REORDERABLE and counts.max() > _MOST_TURNS:
+        # What belongs to one place is combined first, so that each occurs once.
+        joined = asarray(_segments_reduced(ufunc, getitem(values[0], order), starts))
+        _update_known(ufunc, flat, places[order][starts], [joined])
+        return
+    turn = np.empty(order.size, int)
+    turn[order] = np.arange(order.size) - np.repeat(starts, counts)
+    for n in range(counts.max()):
+        now = np.flatnonzero(turn == n)
+        new = ufunc(flat[places[now]], *(getitem(v, now) for v in values))
+        setitem(flat, places[now], cast(asarray(new), flat.dtype))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": reduce,
+    "accumulate": accumulate,
+    "reduceat": reduceat,
+    "outer": outer,
+    "at": at,
+}

@@ -15,8 +15,9 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops import elementwise as e
+from ..ops.elementwise import representation
 from ..ops.shapes import full_like
-from .dispatch import TABLE, implements, public
+from .dispatch import CONSTANT, TABLE, implements, public
 from .promotion import (
     asarray,
     broadcast_shapes,
@@ -47,10 +48,10 @@ def _resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], .
     if any(map(is_bfloat16, kinds)):
         dtype = combined_dtype(*kinds)
         return (dtype,) * len(kinds) + (np.dtype(bool) if ufunc in _PREDICATES else dtype,)
-    return ufunc.resolve_dtypes((*_dtypes_or_types(kinds), *(None,) * ufunc.nout))
+    return ufunc.resolve_dtypes((*dtypes_or_types(kinds), *(None,) * ufunc.nout))
 
 
-def _dtypes_or_types(kinds: Sequence[Any]) -> list[Any]:
+def dtypes_or_types(kinds: Sequence[Any]) -> list[Any]:
     """What `ufunc.resolve_dtypes` takes: Python's bool is not weak, nor is any number among its like."""
     if not any(isinstance(k, np.dtype) for k in kinds):
         return [np.dtype(k) for k in kinds]
@@ -61,8 +62,11 @@ def resolved_dtypes(ufunc: np.ufunc, xs: Sequence[Any]) -> tuple[np.dtype[Any], 
     """Dtypes that NumPy gives to the operands and the result of a ufunc."""
     try:
         return _resolved(ufunc, tuple([kind_of(x) for x in xs]))
-    except TypeError as error:
-        raise TypeError(f"{error}{at_line(user_line())}") from None
+    except TypeError:
+        given = ", ".join(str(getattr(kind_of(x), "name", None) or kind_of(x).__name__) for x in xs)
+        raise TypeError(
+            f"{ufunc.__name__} is not defined for operands of dtype {given}{at_line(user_line())}"
+        ) from None
 
 
 def filled(here: Builder, value: float, type: ArrayType) -> Any:
@@ -117,6 +121,14 @@ def _takes_floats(ufunc: np.ufunc) -> bool:
     return any(t.startswith("d" * ufunc.nin + "->") for t in ufunc.types)
 
 
+def _entered(ufunc: np.ufunc, call: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
+    """Enter the traced form of a ufunc, which is a primitive, in the table; return the public function."""
+    TABLE[ufunc] = call
+    if isinstance(primitive, e.Elementwise) and primitive.is_constant:
+        CONSTANT.add(ufunc)
+    return public(ufunc, call)
+
+
 def _unary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Rule | None = None) -> Callable[..., Any]:
     """Enter a ufunc of one operand in the table; `otherwise` replaces the primitive for some kinds of dtypes."""
     general = _general(ufunc, primitive, kinds, otherwise)
@@ -130,8 +142,7 @@ def _unary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Ru
         return general(*xs)
 
     call.__name__, call.__doc__ = general.__name__, general.__doc__
-    TABLE[ufunc] = call
-    return public(ufunc, call)
+    return _entered(ufunc, call, primitive)
 
 
 def _binary(
@@ -161,8 +172,7 @@ def _binary(
         return general(*xs)
 
     call.__name__, call.__doc__ = general.__name__, general.__doc__
-    TABLE[ufunc] = call
-    return public(ufunc, call)
+    return _entered(ufunc, call, primitive)
 
 
 def _integer_reciprocal(x: Tracer) -> Tracer:
@@ -216,6 +226,8 @@ isinf = _unary(np.isinf, e.isinf)
 signbit = _unary(np.signbit, e.signbit)
 invert = _unary(np.invert, e.bitwise_not)
 rint = _unary(np.rint, e.rint)
+spacing = _unary(np.spacing, representation.spacing)
+bitwise_count = _unary(np.bitwise_count, representation.bitwise_count)
 absolute = _unary(np.absolute, e.abs_, "bu", same_value)
 floor = _unary(np.floor, e.floor, "biu", same_value)
 ceil = _unary(np.ceil, e.ceil, "biu", same_value)
@@ -247,6 +259,8 @@ bitwise_or = _binary(np.bitwise_or, e.bitwise_or)
 bitwise_xor = _binary(np.bitwise_xor, e.bitwise_xor)
 left_shift = _binary(np.left_shift, e.left_shift)
 right_shift = _binary(np.right_shift, e.right_shift)
+gcd = _binary(np.gcd, representation.gcd)
+lcm = _binary(np.lcm, representation.lcm)
 
 _general_power = _general(np.power, e.power)
 _MOST_FACTORS = 64
@@ -295,7 +309,7 @@ def _truth(x: Tracer) -> Tracer:
 
 
 def _logical(ufunc: np.ufunc, primitive: Primitive) -> Callable[..., Any]:
-    @implements(ufunc)
+    @implements(ufunc, constant=True)
     def call(*xs: Any) -> Tracer:
         operands = [_truth(asarray(x)) for x in xs]
         shape = broadcast_shapes(ufunc.__name__, *operands)
@@ -388,53 +402,22 @@ def modf(x: Any) -> Any:
     return e.copysign(fraction, x), whole
 
 
+@implements(np.frexp)
+def frexp(x: Any) -> Any:
+    """A mantissa between 1/2 and 1 and an exponent of two, whose product each element is."""
+    (x,) = promote("frexp", x)
+    x = cast(x, resolved_dtypes(np.frexp, (x,))[0])
+    exponent = representation.exponent(x)
+    return np.ldexp(x, e.neg(exponent)), exponent
+
+
 @implements(np.divmod)
 def divmod(x: Any, y: Any) -> Any:
     """`(x // y, x % y)`."""
     return np.floor_divide(x, y), np.remainder(x, y)
 
 
-# out=, where=, dtype=
-
-# A value that is harmless to a ufunc, for operands of which `where` leaves the result out.
-_HARMLESS = {np.arccosh: 2, np.arcsin: 0, np.arccos: 0, np.arctanh: 0, np.log1p: 0}
-
-
-def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: Sequence[Any], options: Any) -> Any:
-    """A ufunc called with `out`, `where`, `dtype` or other options."""
-    out, where, dtype = options.pop("out", None), options.pop("where", True), options.pop("dtype", None)
-    casting = options.pop("casting", "same_kind")
-    unknown = [k for k, v in options.items() if (k, v) not in (("order", "K"), ("order", "C"), ("subok", True))]
-    if out is not None and out.__class__ is tuple and ufunc.nout == 1:
-        (out,) = out
-    if ufunc.signature is None and unknown:
-        raise TypeError(f"{ufunc.__name__} on traced values does not take {unknown[0]}={at_line(user_line())}")
-    if dtype is not None:
-        xs = _cast_for(ufunc, xs, np.dtype(dtype), casting)
-    if where is True:
-        return deliver(implementation(*xs, **{k: options[k] for k in unknown}), out, ufunc.__name__, casting)
-    if out is None:
-        raise ValueError(
-            f"np.{ufunc.__name__} with where= leaves the other elements undefined; give out=, for instance "
-            f"out=np.zeros_like(x), or write np.where(condition, ..., ...){at_line(user_line())}"
-        )
-    mask, harmless = asarray(where), _HARMLESS.get(ufunc, 1)
-    result = implementation(*(x if is_number(x) else np.where(mask, x, harmless) for x in xs))
-    return deliver(np.where(mask, cast(asarray(result), out.dtype), out), out, ufunc.__name__, casting)
-
-
-def _cast_for(ufunc: np.ufunc, xs: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
-    """Operands in the dtypes of the loop that computes a result of `dtype`."""
-    operands = [asarray(x) for x in xs]
-    try:
-        dtypes = ufunc.resolve_dtypes(
-            (*_dtypes_or_types([kind_of(x) for x in operands]), *(None,) * ufunc.nout),
-            signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout),
-            casting=casting,
-        )
-    except TypeError as error:
-        raise TypeError(f"{error}{at_line(user_line())}") from None
-    return [cast(x, d) for x, d in zip(operands, dtypes[: ufunc.nin], strict=True)]
+# Results that are assigned
 
 
 def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:

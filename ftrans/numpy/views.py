@@ -60,15 +60,15 @@ class View:
     def refresh(self, tracer: Tracer) -> None:
         """Read the base again, if it has been assigned to since."""
         base = self.base
-        if base.view is not None:
-            base.view.refresh(base)
+        if base.memory is not None:
+            base.memory.refresh(base)
         if base.atom is self.atom:
             return
         sharing = self.sharing()
         if sharing is _UNCLEAR:
             raise _unclear_error(tracer, user_line())
         if sharing is _COPIED:
-            tracer.view = None
+            tracer.memory = None
             return
         with recording_in(tracer.builder):
             tracer.atom = self.access.read(base).atom
@@ -82,11 +82,11 @@ class View:
             assign(base, self.access.write(base, new))
             self.atom = base.atom
             return
-        tracer.view = None
-        while isinstance(base.view, View):
-            base = base.view.base
+        tracer.memory = None
+        while isinstance(base.memory, View):
+            base = base.memory.base
         if sharing is _UNCLEAR:
-            base.view = _Unclear(user_line())
+            base.memory = _Unclear(user_line())
 
     def sharing(self) -> str:
         """Whether NumPy's array would share memory with its base, be a copy, or whether one cannot tell."""
@@ -94,9 +94,9 @@ class View:
             return _SHARED
         accesses: list[Access] = [self.access]
         root = self.base
-        while isinstance(root.view, View):
-            accesses.append(root.view.access)
-            root = root.view.base
+        while isinstance(root.memory, View):
+            accesses.append(root.memory.access)
+            root = root.memory.base
 
         def is_view(array: Any) -> bool:
             base = array
@@ -107,7 +107,7 @@ class View:
         in_any_order = is_view(np.empty([2 * n for n in root.shape], bool)[(np.s_[::2],) * root.ndim])
         if in_any_order:
             return _SHARED
-        origin = root.view.origin if isinstance(root.view, _Owner) else root.atom
+        origin = root.memory.origin if isinstance(root.memory, _Owner) else root.atom
         if _is_row_major(root, origin):
             return _SHARED if is_view(np.empty(root.shape, bool)) else _COPIED
         return _UNCLEAR
@@ -173,7 +173,7 @@ def view_of(base: Tracer, access: Access) -> Tracer:
     base = asarray(base)
     read = access.read(base)
     tracer = Tracer(read.builder, read.atom)
-    tracer.view = View(base, access)
+    tracer.memory = View(base, access)
     return tracer
 
 
@@ -184,11 +184,13 @@ def assign(target: Tracer, new: Tracer) -> None:
             f"assignment to a value ({target.type}) of an enclosing function that is being traced; the function inside "
             "must be pure: pass the value in, assign to a copy, and return it" + at_line(user_line())
         )
-    if isinstance(target.view, View):
-        target.view.write(target, new)
-    elif target.view is None:
-        target.view = _Owner(target.atom)
-    target.atom = target.builder.atom(new)
+    # What is assigned may be the very base of the target, which is about to change.
+    atom = target.builder.atom(new)
+    if isinstance(target.memory, View):
+        target.memory.write(target, Tracer(target.builder, atom))
+    elif target.memory is None:
+        target.memory = _Owner(target.atom)
+    target.atom = atom
     target.weak = False
 
 

@@ -1,4 +1,4 @@
-"""Primitives that read and write elements at indices: gather, scatter, and the assignment of a static slice.
+"""Primitives that read and write elements at indices: gather and scatter.
 
 An index that is out of range is an IndexError for NumPy.  XLA cannot raise, and takes the nearest valid index instead,
 as `jax.numpy` does for `x[i]`; reading and writing agree in that, so that they stay each other's transposes.
@@ -15,10 +15,11 @@ import numpy as np
 
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
-from ..core.trace import Tracer
+from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
-from .elementwise import eq, select
-from .shapes import broadcast, full, full_like, iota, reshape, slice_, splat, transpose, with_batch_axis
+from .elementwise import add, eq, select
+from .shapes import broadcast, full, full_like, iota, reshape, splat, transpose, with_batch_axis
+from .slices import add_slice, padded_part
 
 
 def _check_indices(name: str, x: ArrayType, indices: Sequence[ArrayType], axis: int) -> Shape:
@@ -142,11 +143,16 @@ class Gather(Primitive):
     def simplify(self, operands: Sequence[Tracer], *, axis: int) -> Tracer | None:
         x, *indices = operands
         value = splat(x)
-        return None if value is None else full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
+        if value is None:
+            return _written_at(x, indices, axis)
+        return full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
 
 
 class Scatter(Primitive):
     """What both kinds of scatter share: `x` with `updates` put at `indices`, which are those of `gather`."""
+
+    is_new = True
+    overwrites = True
 
     def type_rule(self, x: ArrayType, updates: ArrayType, *indices: ArrayType, axis: int, **params: Any) -> ArrayType:
         shape = _check_indices(self.name, x, indices, axis)
@@ -197,10 +203,14 @@ class ScatterAdd(Scatter):
 
     def numpy(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
         out = np.array(x, order="C")
+        self.overwrite(out, updates, *indices, axis=axis)
+        return out
+
+    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int) -> None:
         if indices[0].ndim == 0:
             out[_numpy_index(indices, axis)] += updates
-        elif out.ndim == 1:
-            np.add.at(out, indices[0], updates)
+        elif out.ndim == 1 or not out.flags.c_contiguous:
+            np.add.at(out, _numpy_index(indices, axis), updates)
         else:
             # np.add.at has a fast path, but for flat arrays only.
             sizes = out.shape[axis : axis + len(indices)]
@@ -208,7 +218,6 @@ class ScatterAdd(Scatter):
             places = np.arange(rows).reshape(sizes)[tuple(indices)].reshape((1, -1, 1))
             places = (np.arange(before).reshape((-1, 1, 1)) * rows + places) * after + np.arange(after)
             np.add.at(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
-        return out
 
     def xla(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
         from jax import lax
@@ -252,8 +261,15 @@ class ScatterSet(Scatter):
 
     def numpy(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
         out = np.array(x)
-        out[_numpy_index(indices, axis)] = updates
+        self.overwrite(out, updates, *indices, axis=axis, unique=unique)
         return out
+
+    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> None:
+        out[_numpy_index(indices, axis)] = updates
+
+    def python_overwriting(self, operands: Sequence[str], params: Params) -> str:
+        x, updates, *indices = operands
+        return f"{x}[{', '.join([':'] * params['axis'] + indices)}] = {updates}"
 
     def xla(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
         from jax import lax
@@ -275,8 +291,7 @@ class ScatterSet(Scatter):
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int, unique: bool) -> list[Tangent]:
         x, updates, *indices = operands
         ct_x = ct_updates = None
-        if isinstance(x, ArrayType):
-            ct_x = scatter_set(ct, full_like(updates, 0), *indices, axis=axis, unique=unique)
+        # What is read before the write lets the write be done in place.
         if isinstance(updates, ArrayType):
             ct_updates = gather(ct, *indices, axis=axis)
             shape = indices[0].shape
@@ -286,6 +301,8 @@ class ScatterSet(Scatter):
                     _winners(indices, sizes), shape=updates.shape, dims=tuple(range(axis, axis + len(shape)))
                 )
                 ct_updates = select(won, ct_updates, full_like(updates, 0))
+        if isinstance(x, ArrayType):
+            ct_x = scatter_set(ct, full_like(updates, 0), *indices, axis=axis, unique=unique)
         return [ct_x, ct_updates, *[None] * len(indices)]
 
     def simplify(self, operands: Sequence[Tracer], *, axis: int, unique: bool) -> Tracer | None:
@@ -301,77 +318,43 @@ def _winners(indices: Sequence[Tracer], sizes: Shape) -> Tracer:
     return eq(gather(scatter_set(full(sizes, -1, np.int64), numbers, *indices), *indices), numbers)
 
 
-class SetSlice(Primitive):
-    """`x` with the slice that `slice_` takes (from `start` up to `limit` in steps of `strides`) set to `updates`."""
-
-    name = "set_slice"
-    only_moves = True
-
-    def type_rule(self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
-        expected = slice_.type_rule(x, start=start, limit=limit, strides=strides)
-        if updates is not expected:
-            raise TypeError(f"{self.name} of a slice of {x} needs {expected}, not {updates}")
-        return x
-
-    def numpy(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
-        out = np.array(x)
-        out[tuple(map(slice, start, limit, strides))] = updates
-        return out
-
-    def xla(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
-        from jax import lax
-
-        if 0 in updates.shape:
-            return x
-        if all(s == 1 or n == 1 for s, n in zip(strides, updates.shape, strict=True)):
-            return lax.dynamic_update_slice(x, updates, start)
-        # For XLA a mask is cheaper than a scatter.
-        padding = [
-            (a, size - a - (n - 1) * s - 1, s - 1)
-            for a, s, n, size in zip(start, strides, updates.shape, x.shape, strict=True)
-        ]
-        inside = lax.pad(lax.full(updates.shape, True), np.False_, padding)
-        return lax.select(inside, lax.pad(updates, np.zeros((), x.dtype), padding), x)
-
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
-        filled = [full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True)]
-        return set_slice(*primals, **params), set_slice(*filled, **params)
-
-    def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
-        x, updates = operands
-        return [
-            set_slice(ct, full_like(updates, 0), **params) if isinstance(x, ArrayType) else None,
-            slice_(ct, **params) if isinstance(updates, ArrayType) else None,
-        ]
-
-    def batch(
-        self,
-        size: int,
-        operands: Sequence[Tracer],
-        batched: Sequence[bool],
-        *,
-        start: Shape,
-        limit: Shape,
-        strides: Shape,
-    ) -> Any:
-        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched, strict=True))
-        return set_slice(x, updates, start=(0, *start), limit=(size, *limit), strides=(1, *strides)), True
-
-    def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
-        x, updates = operands
-        value = splat(x)
-        if updates.size == 0 or (value is not None and splat(updates) == value):
-            return x
-        return updates if updates.shape == x.shape else None
-
-
 gather = Gather()
 scatter_add = ScatterAdd()
 scatter_set = ScatterSet()
-set_slice = SetSlice()
 
 
 def take_along(x: Tracer, indices: Tracer, axis: int) -> Tracer:
     """The elements of `x` at `indices` along `axis`; both have the same sizes along all other axes."""
     others = [iota(shape=indices.shape, axis=a, dtype=indices.dtype) for a in range(x.ndim) if a != axis]
     return gather(x, *others[:axis], indices, *others[axis:])
+
+
+def read_at(x: Tracer, *indices: Tracer, axis: int = 0) -> Any:
+    """The elements of `x` at indices, where they can be the very elements that have been assigned to them."""
+    found = _written_at(x, indices, axis)
+    return gather(x, *indices, axis=axis) if found is None else found
+
+
+def _written_at(x: Tracer, indices: Sequence[Any], axis: int) -> Tracer | None:
+    """What the elements at scalar indices have just been set to, or None."""
+    made = definition(x)
+    if made is None or made.primitive is not scatter_set or made.params["axis"] != axis:
+        return None
+    places = tuple(i.atom for i in indices if i.__class__ is Tracer and i.shape == ())
+    if len(places) != len(indices) or places != made.operands[2:]:
+        return None
+    return Tracer(x.builder, made.operands[1])
+
+
+def accumulated(x: Tracer, y: Tracer) -> Tracer:
+    """The sum of two cotangents; where one is zero but for some elements, these are added to the other."""
+    for total, term in ((x, y), (y, x)):
+        made = definition(term)
+        if made is not None and made.primitive is scatter_add:
+            zero, updates, *indices = (Tracer(x.builder, a) for a in made.operands)
+            if splat(zero) == 0:
+                return scatter_add(total, updates, *indices, **made.params)
+        part = padded_part(term)
+        if part is not None:
+            return add_slice(total, part[0], **part[1])
+    return add(x, y)

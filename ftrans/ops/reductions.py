@@ -186,8 +186,9 @@ class ReduceExtremum(Reduction):
         super().__init__(name, ufunc, has_identity=False)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
-        winners = convert(eq(x, _restored(out, x, axes)), dtype=x.dtype)
-        return div(reduce_sum(mul(t, winners), axes=axes), reduce_sum(winners, axes=axes))
+        wins = eq(x, _restored(out, x, axes))
+        count = reduce_sum(convert(wins, dtype=x.dtype), axes=axes)
+        return div(reduce_sum(select(wins, t, full_like(t, 0)), axes=axes), count)
 
 
 reduce_sum = ReduceSum()

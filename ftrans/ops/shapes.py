@@ -64,6 +64,7 @@ class Reshape(StructuralPrimitive):
 
     name = "reshape"
     aliases = True
+    only_views = True
 
     def type_rule(self, x: ArrayType, *, shape: Shape) -> ArrayType:
         if math.prod(shape) != x.size:
@@ -104,6 +105,7 @@ class Transpose(StructuralPrimitive):
 
     name = "transpose"
     aliases = True
+    only_views = True
 
     def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
         if sorted(axes) != list(range(x.ndim)):
@@ -202,6 +204,7 @@ class Reverse(StructuralPrimitive):
 
     name = "reverse"
     aliases = True
+    only_views = True
 
     def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
         return x
@@ -233,6 +236,7 @@ class Slice(StructuralPrimitive):
 
     name = "slice"
     aliases = True
+    only_views = True
 
     def type_rule(self, x: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
         bounds = zip(start, limit, strides, x.shape, strict=True)
@@ -290,6 +294,7 @@ class Pad(Primitive):
 
     name = "pad"
     only_moves = True
+    is_new = True
 
     def type_rule(self, x: ArrayType, value: ArrayType, *, before: Shape, after: Shape, interior: Shape) -> ArrayType:
         if value.shape != () or value.dtype != x.dtype:
@@ -378,6 +383,7 @@ class Concatenate(Primitive):
 
     name = "concatenate"
     only_moves = True
+    is_new = True
 
     def type_rule(self, *xs: ArrayType, axis: int) -> ArrayType:
         first = xs[0]

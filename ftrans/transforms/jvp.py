@@ -1,21 +1,25 @@
 """jvp: a program -> the program that also computes the directional derivative of its outputs.
 
 Every equation is replaced by what its primitive's jvp rule records.  A tangent that is zero is absent, so
-equations that do not depend on an active input stay as they are.
+equations that do not depend on an active input stay as they are.  Zeros that come from a choice are put in as late as
+possible: see `masks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.interpret import interpret
-from ..core.program import Const, Eqn, Program, ProgramError, literal
+from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import Line, at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition, repeat
+from ..ops.elementwise import Elementwise, integer_pow, mul, square
+from .masks import Tangent, forward, forward_through_square, whole
+from .repeated_values import with_limits
 
 Flags = tuple[bool, ...]
-Dual = tuple[Tracer, Tracer | None]
+Dual = tuple[Tracer, Tangent | None]
 
 
 class Jvp(NamedTuple):
@@ -42,13 +46,15 @@ def jvp(program: Program, active: Flags, wanted: Flags | None = None) -> Jvp:
 
 
 def _jvp(program: Program, active: Flags, wanted: Flags) -> Jvp:
+    program = with_limits(program, active)
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Builder([*program.in_types, *tangent_types])
     with building(builder):
         inputs = builder.inputs()
         tangents = iter(inputs[len(active) :])
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
-        outs = interpret(program, duals, _apply, lambda const: (_tracer(builder, const), None))
+        found = interpret(program, duals, _Application(), lambda const: (_tracer(builder, const), None))
+        outs = [(y, whole(t)) for y, t in found]
         outs = [
             (y, Tracer(builder, literal(0, y.type)) if t is None and w else t)
             for (y, t), w in zip(outs, wanted, strict=True)
@@ -70,22 +76,52 @@ def _tracer(builder: Builder, const: Const) -> Tracer:
     return Tracer(builder, const)
 
 
-def _apply(eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
-    primals = [x for x, _ in operands]
-    tangents = [t for _, t in operands]
-    if not any([t is not None for t in tangents]):
-        return [(y, None) for y in repeat(eqn, primals)]
-    line = eqn.line and eqn.line.differentiated(eqn.primitive.name)
-    with attributed_to(line):
-        outs, out_tangents = eqn.primitive.jvp(primals, tangents, **eqn.params)
-    _attribute_values(outs if eqn.primitive.multiple_results else [outs], line, eqn.line)
-    duals: list[Dual] = (
-        list(zip(outs, out_tangents, strict=True)) if eqn.primitive.multiple_results else [(outs, out_tangents)]
-    )
-    for y, t in duals:
-        if t is not None and t.type is not y.type:
-            raise ProgramError(
-                f"the jvp rule of {eqn.primitive.name} gives a tangent {t.type} for a result {y.type}"
-                + at_line(eqn.line)
-            )
-    return duals
+class _Application:
+    """What differentiating does with one equation after the other."""
+
+    def __init__(self) -> None:
+        # Results that are lengths, with the operands that they were made of, and their tangents.
+        self.lengths: dict[Var, tuple[Elementwise, Sequence[Tracer], Sequence[Tangent | None]]] = {}
+
+    def __call__(self, eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
+        primals = [x for x, _ in operands]
+        tangents = [t for _, t in operands]
+        primitive, params = eqn.primitive, eqn.params
+        if not any([t is not None for t in tangents]):
+            return [(y, None) for y in repeat(eqn, primals)]
+        line = eqn.line and eqn.line.differentiated(primitive.name)
+        with attributed_to(line):
+            if primitive.multiple_results:
+                outs, out_tangents = primitive.jvp(primals, [whole(t) for t in tangents], **params)
+            else:
+                out, tangent = self._single(eqn, primals, tangents)
+                outs, out_tangents = [out], [tangent]
+        _attribute_values(outs, line, eqn.line)
+        duals: list[Dual] = list(zip(outs, out_tangents, strict=True))
+        for y, t in duals:
+            if t is not None and t.type is not y.type:
+                raise ProgramError(
+                    f"the jvp rule of {primitive.name} gives a tangent {t.type} for a result {y.type}"
+                    + at_line(eqn.line)
+                )
+        return duals
+
+    def _single(self, eqn: Eqn, primals: Sequence[Tracer], tangents: Sequence[Tangent | None]) -> Any:
+        """The result of an equation that has one, and its tangent."""
+        primitive = eqn.primitive
+        if isinstance(primitive, Elementwise):
+            if primitive.square is not None:
+                self.lengths[eqn.outputs[0]] = primitive, primals, tangents
+            elif self.lengths and _is_square(eqn):
+                length = self.lengths.get(eqn.operands[0])  # type: ignore[arg-type]
+                if length is not None:
+                    # The square of a length is smooth also where the length is not: at 0.
+                    return forward_through_square(length[0], repeat(eqn, primals)[0], *length[1:])
+        return forward(primitive, primals, tangents, eqn.params)
+
+
+def _is_square(eqn: Eqn) -> bool:
+    """Whether an equation squares its first operand."""
+    if eqn.primitive is mul:
+        return eqn.operands[0] is eqn.operands[1]
+    return eqn.primitive is square or (eqn.primitive is integer_pow and eqn.params["exponent"] == 2)

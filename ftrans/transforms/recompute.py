@@ -170,8 +170,12 @@ _TRANSCENDENTAL = frozenset(
 _FREE = frozenset((shapes.reshape, shapes.broadcast, shapes.iota, e.stop_gradient, e.stand_in))
 _MOVES = frozenset((shapes.transpose, shapes.slice_, shapes.concatenate, shapes.pad, shapes.reverse))
 _FACTORISATIONS = frozenset(
-    (linalg.cholesky, linalg.eigh, linalg.inv, linalg.solve, linalg.triangular_solve, linalg.det, linalg.slogdet)
-)
+    (
+        linalg.cholesky, linalg.det, linalg.eig, linalg.eigh, linalg.expm, linalg.inv, linalg.logm, linalg.lu,
+        linalg.nuclear_norm, linalg.pinv, linalg.polar_factor, linalg.qr, linalg.signm, linalg.slogdet, linalg.solve,
+        linalg.sqrtm, linalg.svd, linalg.sylvester, linalg.triangular_solve,
+    )
+)  # fmt: skip
 # Multiplications and additions of a matrix product that take as long as reading and writing one number.
 _FLOPS = 16
 # The number of steps that a loop is taken for whose number of steps is not known.

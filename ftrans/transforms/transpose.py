@@ -1,20 +1,24 @@
 """transpose: a program that is linear in some inputs -> the program of the transposed linear map.
 
 It walks the linear equations backwards.  Cotangents of a variable that is used several times are added; a
-cotangent that is zero is absent.
+cotangent that is zero is absent.  Zeros that come from a choice are put in as late as possible: see `masks`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition
-from ..ops.elementwise import add
+from ..ops.indexing import accumulated
 from ..ops.shapes import concatenate, pad
+from .masks import Tangent, added, backward, whole
 
 Flags = tuple[bool, ...]
+# Of more pieces, each is added in its place: joining them one after the other would copy all of them each time.
+_MOST_PIECES = 32
 
 
 class Transpose(NamedTuple):
@@ -52,7 +56,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
     with building(builder):
         inputs = builder.inputs()
         known: dict[Var, Tracer] = dict(zip(other, inputs, strict=False))
-        cotangents: dict[Var, Tracer] = {}
+        cotangents: dict[Var, Tangent] = {}
         linear_eqns = _run_known(builder, program, set(targets), known)
         given = iter(inputs[len(other) :])
         for atom, is_active in zip(program.outputs, out_active, strict=True):
@@ -64,19 +68,21 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
                 continue
             operands = [Tracer(builder, a) if isinstance(a, Const) else known.get(a, a.type) for a in eqn.operands]
             with attributed_to(eqn.line):
-                results = eqn.primitive.transpose(
-                    outs if eqn.primitive.multiple_results else outs[0], operands, **eqn.params
-                )
+                results: Sequence[Tangent | None]
+                if eqn.primitive.multiple_results:
+                    results = eqn.primitive.transpose([whole(ct) for ct in outs], operands, **eqn.params)
+                else:
+                    results = backward(eqn.primitive, outs[0], operands, eqn.params)  # type: ignore[arg-type]
                 for atom, ct in zip(eqn.operands, results, strict=True):
                     if ct is not None:
                         _check(eqn, atom, ct)
                         _accumulate(cotangents, atom, ct)
-        results = [
-            Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
+        found = [
+            Tracer(builder, literal(0, v.type)) if v not in cotangents and w else whole(cotangents.get(v))
             for v, w in zip(targets, wanted, strict=True)
         ]
-        kept = [ct for ct in results if ct is not None]
-        return Transpose(builder.finish(kept, f"transpose({program.name})"), tuple(ct is not None for ct in results))
+        kept = [ct for ct in found if ct is not None]
+        return Transpose(builder.finish(kept, f"transpose({program.name})"), tuple(ct is not None for ct in found))
 
 
 def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict[Var, Tracer]) -> list[Eqn]:
@@ -92,15 +98,15 @@ def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict
     return linear_eqns
 
 
-def _accumulate(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
+def _accumulate(cotangents: dict[Var, Tangent], atom: Atom, ct: Tangent) -> None:
     if isinstance(atom, Var):
         before = cotangents.get(atom)
-        cotangents[atom] = ct if before is None else _sum(before, ct)
+        cotangents[atom] = ct if before is None else added(before, ct, _sum)
 
 
 def _sum(x: Tracer, y: Tracer) -> Tracer:
     whole = _side_by_side(x, y)
-    return add(x, y) if whole is None else whole
+    return accumulated(x, y) if whole is None else whole
 
 
 def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
@@ -121,6 +127,8 @@ def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
     if first.params["before"][axis] + first.operands[0].type.shape[axis] != second.params["before"][axis]:
         return None
     pieces = [Tracer(x.builder, a) for q in (first, second) for a in _pieces(x.builder, q.operands[0], axis)]
+    if len(pieces) > _MOST_PIECES:
+        return None
     whole: Tracer = concatenate(*pieces, axis=axis)
     if whole.shape == x.shape:
         return whole
@@ -136,7 +144,7 @@ def _pieces(builder: Builder, atom: Atom, axis: int) -> tuple[Atom, ...]:
     return eqn.operands if eqn is not None and is_whole else (atom,)
 
 
-def _check(eqn: Eqn, atom: Atom, ct: Tracer) -> None:
+def _check(eqn: Eqn, atom: Atom, ct: Tangent) -> None:
     if ct.type is not atom.type:
         raise ProgramError(
             f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an operand {atom.type}"

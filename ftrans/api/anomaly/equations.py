@@ -11,6 +11,7 @@ from ...control.call import call
 from ...control.host_call import watch
 from ...core.interpret import executable, interpret
 from ...core.program import Const, Eqn, Program
+from ...core.straightline import GIVEN
 from ...core.types import is_inexact
 from ...ops.elementwise import Elementwise
 
@@ -158,7 +159,7 @@ def _watched(param: Any, calls: list[Call] | None) -> Any:
     watched = Program(param.name, param.inputs, param.eqns, param.outputs)
     function = _function(param, calls)
     # This is where the evaluator looks for what it has made of a program.
-    watched.derived.update({"simplify": watched, "function": function, "function, not fresh": function})
+    watched.derived.update({"simplify": watched, GIVEN: function})
     watched.derived["straight line"] = lambda args: function(*args)
     return watched
 

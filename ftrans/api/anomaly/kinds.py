@@ -20,12 +20,13 @@ _POLES = {
 
 _OVERFLOW = "overflow"
 _MASKED = (
-    "np.where computes both branches, and the derivative of the one not taken is 0 times infinity. Choose the operand "
-    "first, then the result: safe = np.where(ok, x, 1.0); y = np.where(ok, f(safe), other)"
+    "np.where computes both branches, and the derivative of the one not taken is 0 times infinity, since something "
+    "between them mixes elements. Choose the operand first, then the result: safe = np.where(ok, x, 1.0); "
+    "y = np.where(ok, f(safe), other)"
 )
 _ADVICE = {
-    "sqrt": "Keep 0 out of sqrt: np.hypot(x, y) has a derivative at 0 for the length of (x, y); add a small number "
-    "inside; or choose first: safe = np.where(x > 0, x, 1.0); y = np.where(x > 0, np.sqrt(safe), 0.0)",
+    "sqrt": "Keep 0 out of sqrt: np.hypot(x, y) has a derivative at 0 for the length of (x, y), and np.linalg.norm for "
+    "that of a vector; add a small number inside; or choose at once: np.where(x > 0, np.sqrt(x), 0.0)",
     "negative": "For real numbers sqrt ends at 0: np.sqrt(np.maximum(x, 0.0)) where only rounding makes x negative, or "
     "complex numbers where it is meant",
     "logarithm": "Keep the argument above 0: np.log1p(x) for log(1 + x), np.logaddexp(a, b) for log(exp(a) + exp(b)), "

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...api.derivatives import stop_gradient
 from ...core.source import at_line, user_line
-from ...ops.elementwise import erf
 from ...ops.elementwise import logistic as logistic_primitive
 from ...ops.elementwise import relu as relu_primitive
 from ...ops.elementwise import softplus as softplus_primitive
+from ...ops.special.errors import erf
 from ..random import gumbel, key_of, uniform
 from .arguments import apply_elementwise, array, axis_of, described, shape_of
 from .distances import norm

@@ -6,7 +6,7 @@ and absent tangents belong to the family.  Linear ones state their transpose as 
 
 from .activations import logistic, relu, softplus
 from .conversions import complex_, conj, convert, imag, real, stand_in, stop_gradient
-from .family import Elementwise, add, div, mul, neg, sub
+from .family import Elementwise, add, div, mul, neg, steep, sub
 from .functions import (
     abs_,
     arccos,
@@ -42,6 +42,7 @@ from .functions import (
     reciprocal,
     remainder,
     rint,
+    root,
     sign,
     sin,
     sinh,
@@ -70,7 +71,6 @@ from .logic import (
     select,
     signbit,
 )
-from .special import erf, erf_inv, erfc
 
 __all__ = [
     "Elementwise",
@@ -97,9 +97,6 @@ __all__ = [
     "cosh",
     "div",
     "eq",
-    "erf",
-    "erf_inv",
-    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -137,6 +134,7 @@ __all__ = [
     "remainder",
     "right_shift",
     "rint",
+    "root",
     "select",
     "sign",
     "signbit",
@@ -146,6 +144,7 @@ __all__ = [
     "sqrt",
     "square",
     "stand_in",
+    "steep",
     "stop_gradient",
     "sub",
     "tan",

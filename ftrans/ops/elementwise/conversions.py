@@ -104,9 +104,18 @@ imag = Elementwise(
     accepts=is_complex,
 )
 real.aliases = imag.aliases = conj.aliases = True
+
+
+def _complex(x: Any, y: Any) -> Any:
+    # A product with 1j would lose the sign of zeros, and make NaN of infinities.
+    z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), _to_complex(np.result_type(x, y)))
+    z.real, z.imag = x, y
+    return z[()]
+
+
 complex_ = Elementwise(
     "complex",
-    lambda x, y: x + 1j * y,
+    _complex,
     "complex",
     lambda z, x, y: [lambda t: complex_(t, full_like(t, 0)), lambda t: complex_(full_like(t, 0), t)],
     transposed=lambda ct, x, y: [lambda: real(ct), lambda: neg(imag(ct))],

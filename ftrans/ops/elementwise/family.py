@@ -33,6 +33,9 @@ class Elementwise(Primitive):
         python: template of a Python expression.
         accepts: dtypes that the operands may have.
         simplify: see `Primitive.simplify`.
+        steep: whether a partial derivative may be infinite, where the result is not or nothing depends on it.
+        square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
+            the length do not.
     """
 
     broadcasts = True
@@ -49,8 +52,12 @@ class Elementwise(Primitive):
         python: str | None = None,
         accepts: Callable[[np.dtype[Any]], bool] | None = None,
         simplify: Callable[..., Tracer | None] | None = None,
+        steep: bool = False,
+        square: Callable[..., Sequence[Partial]] | None = None,
     ) -> None:
         self.name = name
+        self._steep = steep
+        self.square = square
         self._numpy = numpy
         self._xla: Any = xla
         self._partials = partials
@@ -58,10 +65,17 @@ class Elementwise(Primitive):
         self._result = result
         self._accepts = accepts
         self._simplify = simplify
-        self._is_plain = result is None and type(self) is Elementwise and (accepts is None or accepts(np.dtype(float)))
+        self._is_plain = (result is None and type(self).type_rule is Elementwise.type_rule) and (
+            accepts is None or accepts(np.dtype(float))
+        )
         if python is None and isinstance(numpy, np.ufunc):
             python = f"np.{numpy.__name__}({', '.join(['{}'] * numpy.nin)})"
         self._python = python
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the result has no derivative, with respect to any operand."""
+        return self._partials is None
 
     def type_rule(self, *types: ArrayType) -> ArrayType:
         first = types[0]
@@ -96,12 +110,12 @@ class Elementwise(Primitive):
         out = self(*primals, **params)
         if self._partials is None:
             return out, None
-        total: Tangent = None
-        for partial, t in zip(self._partials(out, *primals, **params), tangents, strict=True):
-            if partial is not None and t is not None:
-                term = partial(t)
-                total = term if total is None else add(total, term)
-        return out, total
+        total = combined(self._partials(out, *primals, **params), tangents)
+        return out, steep(total) if total is not None and self.is_steep(primals, params) else total
+
+    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+        """Whether a partial derivative may be infinite, where the result is not or nothing depends on it."""
+        return self._steep
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         if self._transposed is None:
@@ -120,6 +134,30 @@ class Elementwise(Primitive):
         return None if self._simplify is None else self._simplify(*operands, **params)
 
 
+def combined(partials: Sequence[Partial], tangents: Sequence[Tangent]) -> Tangent:
+    """The sum of tangents multiplied by partial derivatives."""
+    total: Tangent = None
+    for partial, t in zip(partials, tangents, strict=True):
+        if partial is not None and t is not None:
+            term = partial(t)
+            total = term if total is None else add(total, term)
+    return total
+
+
+# What a product with a derivative that may be infinite is marked by, until the program is simplified: there the
+# transpose puts in the zeros that indices have made.
+steep = Elementwise(
+    "steep",
+    lambda x: x,
+    lambda x: x,
+    lambda out, x: [lambda t: steep(t)],
+    transposed=lambda ct, x: [lambda: ct],
+    python="{}",
+    simplify=lambda x: x,
+)
+steep.aliases = True
+
+
 def of_jnp(name: str) -> Callable[..., Any]:
     """A function of `jax.numpy` that is looked up when it is called."""
 
@@ -127,6 +165,18 @@ def of_jnp(name: str) -> Callable[..., Any]:
         import jax.numpy
 
         return getattr(jax.numpy, name)(*arrays)
+
+    return call
+
+
+def of_lax(name: str, of_complex: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `jax.lax`, and another one for complex numbers, which is called with it first."""
+
+    def call(*arrays: Any) -> Any:
+        from jax import lax
+
+        function = getattr(lax, name)
+        return of_complex(function, *arrays) if is_complex(arrays[0].dtype) else function(*arrays)
 
     return call
 
@@ -249,7 +299,17 @@ mul = Elementwise(
     python="{} * {}",
     simplify=_simplify_mul,
 )
-div = Elementwise(
+
+
+class Division(Elementwise):
+    """The quotient of two numbers; where the divisor is not known to differ from 0, its derivatives may be infinite."""
+
+    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+        y = operands[1]
+        return not (isinstance(y, Tracer) and splat(y))
+
+
+div = Division(
     "div",
     np.divide,
     "div",

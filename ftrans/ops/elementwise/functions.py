@@ -13,7 +13,7 @@ from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
 from ..shapes import full_like
-from .conversions import conj, convert, real, to_real
+from .conversions import complex_, conj, convert, imag, real, to_real
 from .family import (
     Elementwise,
     Partial,
@@ -24,11 +24,55 @@ from .family import (
     mul,
     neg,
     of_jnp,
+    of_lax,
     piecewise_constant,
+    steep,
     sub,
     unary,
 )
-from .logic import bitwise_and, eq, gt, isinf, select, signbit
+from .logic import eq, gt, isinf, select, signbit
+
+# What XLA does with complex numbers where NumPy does something else
+
+
+def _mirrored(function: Callable[..., Any], z: Any) -> Any:
+    """A function with `f(conj(z)) = conj(f(z))`: on its branch cut the sign of the imaginary zero says which side."""
+    import jax.numpy as jnp
+
+    is_below = jnp.signbit(z.imag)
+    upper = function(jnp.where(is_below, jnp.conj(z), z))
+    return jnp.where(is_below, jnp.conj(upper), upper)
+
+
+def _mirrored_in_real(function: Callable[..., Any], z: Any) -> Any:
+    """The same with `f(-conj(z)) = -conj(f(z))` and the sign of the real part."""
+    import jax.numpy as jnp
+
+    is_left = jnp.signbit(z.real)
+    right = function(jnp.where(is_left, -jnp.conj(z), z))
+    return jnp.where(is_left, -jnp.conj(right), right)
+
+
+def _complex_sinh(_: Callable[..., Any], z: Any) -> Any:
+    """By parts, since XLA subtracts exponentials, which loses the digits of small numbers."""
+    from jax import lax
+
+    return lax.complex(lax.sinh(z.real) * lax.cos(z.imag), lax.cosh(z.real) * lax.sin(z.imag))
+
+
+def _complex_extremum(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """The first operand that is not a number comes first."""
+    import jax.numpy as jnp
+
+    return jnp.where(jnp.isnan(x), x, jnp.where(jnp.isnan(y), y, function(x, y)))
+
+
+def _power_xla(x: Any, y: Any) -> Any:
+    import jax.numpy as jnp
+
+    power = jnp.power(x, y)
+    return jnp.where((x == 0) & (y.real > 0), 0, power) if is_complex(x.dtype) else power
+
 
 # Powers
 
@@ -76,7 +120,11 @@ class IntegerPow(Elementwise):
         out = integer_pow(x, exponent=n)
         if n == 0:
             return out, None
-        return out, mul(t, mul(full_like(x, n), x if n == 2 else integer_pow(x, exponent=n - 1)))
+        tangent = mul(t, mul(full_like(x, n), x if n == 2 else integer_pow(x, exponent=n - 1)))
+        return out, steep(tangent) if self.is_steep(primals, params) else tangent
+
+    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+        return bool(params["exponent"] < 0)
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         n = params["exponent"]
@@ -91,18 +139,23 @@ def _power_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
     zero = full_like(x, 0)
 
     def along_x(t: Tracer) -> Tracer:
-        # Where y is 0 the derivative is 0, also at x = 0, where x ** (y - 1) is infinite.
-        exponent = select(eq(y, zero), one, sub(y, one))
+        # At x = y = 0 the derivative is 0, but x ** (y - 1) infinite.
+        less = sub(y, one)
+        exponent = select(eq(y, zero), select(eq(x, zero), one, less), less)
         return mul(t, mul(y, power(x, exponent)))
 
     def along_y(t: Tracer) -> Tracer:
-        # At x = 0 the limit of log(x) x**y is 0 for y > 0.
-        return mul(t, mul(log(select(eq(x, zero), one, x)), z))
+        # The limit of log(x) x**y is 0 for y > 0 where x tends to 0, and for y < 0 where it tends to infinity; at
+        # x = y = 0 the derivative is 0.
+        at_zero = select(eq(z, zero), one, select(eq(y, zero), one, x))
+        at_infinity = select(eq(z, zero), one, x)
+        base = select(eq(x, zero), at_zero, select(isinf(x), at_infinity, x))
+        return mul(t, mul(log(base), z))
 
     return [along_x, along_y]
 
 
-power = Elementwise("power", np.power, of_jnp("power"), _power_partials, python="{} ** {}")
+power = Elementwise("power", np.power, _power_xla, _power_partials, python="{} ** {}", steep=True)
 square = Elementwise(
     "square",
     np.square,
@@ -116,19 +169,30 @@ reciprocal = unary(
     "reciprocal",
     lambda y, x, t: neg(mul(t, mul(y, y))),
     python="np.reciprocal({})",
+    steep=True,
 )
 
 # Exponentials, logarithms, roots
 
 exp = unary("exp", np.exp, "exp", lambda y, x, t: mul(t, y))
 exp2 = unary("exp2", np.exp2, "exp2", lambda y, x, t: mul(t, mul(full_like(x, math.log(2)), y)))
-expm1 = unary("expm1", np.expm1, "expm1", lambda y, x, t: mul(t, add(y, full_like(x, 1))))
-log = unary("log", np.log, "log", lambda y, x, t: div(t, x))
-log2 = unary("log2", np.log2, of_jnp("log2"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(2)))))
-log10 = unary("log10", np.log10, of_jnp("log10"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(10)))))
-log1p = unary("log1p", np.log1p, "log1p", lambda y, x, t: div(t, add(x, full_like(x, 1))))
-sqrt = unary("sqrt", np.sqrt, "sqrt", lambda y, x, t: mul(t, div(full_like(x, 0.5), y)))
-cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3), mul(y, y))))
+# Not in terms of the result: near -1 it has lost what the derivative is.
+expm1 = unary("expm1", np.expm1, "expm1", lambda y, x, t: mul(t, exp(x)))
+log = unary("log", np.log, "log", lambda y, x, t: div(t, x), steep=True)
+log2 = unary("log2", np.log2, of_jnp("log2"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(2)))), steep=True)
+log10 = unary(
+    "log10", np.log10, of_jnp("log10"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(10)))), steep=True
+)
+log1p = unary("log1p", np.log1p, "log1p", lambda y, x, t: div(t, add(x, full_like(x, 1))), steep=True)
+sqrt = unary(
+    "sqrt",
+    np.sqrt,
+    of_lax("sqrt", _mirrored),
+    lambda y, x, t: mul(t, div(full_like(x, 0.5), y)),
+    steep=True,
+    square=lambda x: [lambda t: t],
+)
+cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3), mul(y, y))), steep=True)
 
 # Trigonometry
 
@@ -137,59 +201,117 @@ cos = unary("cos", np.cos, "cos", lambda y, x, t: neg(mul(t, sin(x))))
 tan = unary("tan", np.tan, "tan", lambda y, x, t: mul(t, add(full_like(x, 1), mul(y, y))))
 
 
-def _one_minus_square(x: Tracer) -> Tracer:
+def _around(x: Tracer) -> tuple[Tracer, Tracer]:
+    """`1 - x` and `1 + x`.  The zero in the imaginary part of a complex `x` keeps its sign, which says on which side
+    of a branch cut it lies."""
+    if is_complex(x.dtype):
+        one = full_like(real(x), 1)
+        return complex_(sub(one, real(x)), neg(imag(x))), complex_(add(one, real(x)), imag(x))
     one = full_like(x, 1)
-    return mul(sub(one, x), add(one, x))
+    return sub(one, x), add(one, x)
 
 
-arcsin = unary("arcsin", np.arcsin, "asin", lambda y, x, t: div(t, sqrt(_one_minus_square(x))))
-arccos = unary("arccos", np.arccos, "acos", lambda y, x, t: neg(div(t, sqrt(_one_minus_square(x)))))
-arctan = unary("arctan", np.arctan, "atan", lambda y, x, t: div(t, add(full_like(x, 1), mul(x, x))))
-sinh = unary("sinh", np.sinh, "sinh", lambda y, x, t: mul(t, cosh(x)))
+def _cosine_of_arcsin(x: Tracer) -> Tracer:
+    """`sqrt(1 - x**2)`; of complex numbers as two roots, none of which crosses its branch cut (Kahan, 1987)."""
+    below, above = _around(x)
+    return mul(sqrt(below), sqrt(above)) if is_complex(x.dtype) else sqrt(mul(below, above))  # type: ignore[no-any-return]
+
+
+def _cosh_of_arcsinh(x: Tracer) -> Tracer:
+    """`sqrt(1 + x**2)`, where the square may overflow."""
+    return _cosine_of_arcsin(_turned(x)) if is_complex(x.dtype) else hypot(x, full_like(x, 1))  # type: ignore[no-any-return]
+
+
+def _turned(x: Tracer) -> Tracer:
+    """The complex number `i x`."""
+    return complex_(neg(imag(x)), real(x))  # type: ignore[no-any-return]
+
+
+def _cosh_of_arccosh(x: Tracer) -> Tracer:
+    below, above = _around(x)
+    less = neg(below) if is_complex(x.dtype) else sub(x, full_like(x, 1))
+    return mul(sqrt(less), sqrt(above))  # type: ignore[no-any-return]
+
+
+def _arctan_tangent(x: Tracer, t: Tracer) -> Tracer:
+    if is_complex(x.dtype):
+        # A square that overflows would not be a number.
+        below, above = _around(_turned(x))
+        return div(div(t, below), above)  # type: ignore[no-any-return]
+    return div(t, add(full_like(x, 1), mul(x, x)))  # type: ignore[no-any-return]
+
+
+def _arctanh_tangent(x: Tracer, t: Tracer) -> Tracer:
+    below, above = _around(x)
+    return div(div(t, below), above)  # type: ignore[no-any-return]
+
+
+arcsin = unary("arcsin", np.arcsin, of_lax("asin", _mirrored), lambda y, x, t: div(t, _cosine_of_arcsin(x)), steep=True)
+arccos = unary(
+    "arccos", np.arccos, of_lax("acos", _mirrored), lambda y, x, t: neg(div(t, _cosine_of_arcsin(x))), steep=True
+)
+arctan = unary("arctan", np.arctan, "atan", lambda y, x, t: _arctan_tangent(x, t))
+sinh = unary("sinh", np.sinh, of_lax("sinh", _complex_sinh), lambda y, x, t: mul(t, cosh(x)))
 cosh = unary("cosh", np.cosh, "cosh", lambda y, x, t: mul(t, sinh(x)))
 tanh = unary("tanh", np.tanh, "tanh", lambda y, x, t: mul(t, sub(full_like(y, 1), mul(y, y))))
-arcsinh = unary("arcsinh", np.arcsinh, "asinh", lambda y, x, t: div(t, sqrt(add(mul(x, x), full_like(x, 1)))))
+arcsinh = unary("arcsinh", np.arcsinh, of_lax("asinh", _mirrored_in_real), lambda y, x, t: div(t, _cosh_of_arcsinh(x)))
 arccosh = unary(
-    "arccosh",
-    np.arccosh,
-    "acosh",
-    lambda y, x, t: div(t, mul(sqrt(sub(x, full_like(x, 1))), sqrt(add(x, full_like(x, 1))))),
+    "arccosh", np.arccosh, of_lax("acosh", _mirrored), lambda y, x, t: div(t, _cosh_of_arccosh(x)), steep=True
 )
-arctanh = unary("arctanh", np.arctanh, "atanh", lambda y, x, t: div(t, _one_minus_square(x)))
+arctanh = unary("arctanh", np.arctanh, "atanh", lambda y, x, t: _arctanh_tangent(x, t), steep=True)
 
 
-def _safe_divisor(x: Tracer) -> Tracer:
-    return select(eq(x, full_like(x, 0)), full_like(x, 1), x)
+def _by_radius(x: Tracer, radius: Tracer, times: int) -> Tracer:
+    """`x / radius**times`, and 0 with all of its derivatives where the radius is 0."""
+    zero = full_like(x, 0)
+    at_origin = eq(radius, zero)
+    # Divided several times, so that neither tiny nor huge operands overflow.
+    divisor = select(at_origin, full_like(x, 1), radius)
+    for _ in range(times):
+        x = div(x, divisor)
+    return select(at_origin, zero, x)  # type: ignore[no-any-return]
 
 
-def _arctan2_partials(z: Tracer, y: Tracer, x: Tracer) -> list[Partial]:
-    # Divided by the radius twice, so that neither tiny nor huge operands overflow; at the origin 0 is chosen.
-    radius = _safe_divisor(hypot(x, y))
-    return [
-        lambda t: mul(t, div(div(x, radius), radius)),
-        lambda t: neg(mul(t, div(div(y, radius), radius))),
-    ]
-
-
-arctan2 = Elementwise("arctan2", np.arctan2, "atan2", _arctan2_partials, accepts=is_real)
+arctan2 = Elementwise(
+    "arctan2",
+    np.arctan2,
+    "atan2",
+    lambda z, y, x: [
+        lambda t: mul(t, _by_radius(x, hypot(x, y), 2)),
+        lambda t: neg(mul(t, _by_radius(y, hypot(x, y), 2))),
+    ],
+    accepts=is_real,
+)
 hypot = Elementwise(
     "hypot",
     np.hypot,
     of_jnp("hypot"),
-    lambda z, x, y: [lambda t: mul(t, div(x, _safe_divisor(z))), lambda t: mul(t, div(y, _safe_divisor(z)))],
+    lambda z, x, y: [lambda t: mul(t, _by_radius(x, z, 1)), lambda t: mul(t, _by_radius(y, z, 1))],
     accepts=is_real,
+    square=lambda x, y: [lambda t: mul(t, mul(full_like(x, 2), x)), lambda t: mul(t, mul(full_like(y, 2), y))],
+)
+# The length of a vector, given its square: a square root whose derivatives at 0 are 0, as befits a subgradient.
+root = unary(
+    "root",
+    np.sqrt,
+    "sqrt",
+    lambda y, x, t: mul(t, _by_radius(full_like(y, 0.5), y, 1)),
+    accepts=is_real,
+    square=lambda x: [lambda t: t],
 )
 
 
 def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, exponential: Elementwise) -> list[Partial]:
     zero = full_like(z, 0)
 
-    def weight(operand: Tracer) -> Tracer:
+    def weight(operand: Tracer, other: Tracer) -> Tracer:
         # An infinite result must not meet an equally infinite operand: inf - inf is not a number.
-        limit = select(bitwise_and(eq(operand, z), gt(z, zero)), zero, full_like(z, -math.inf))
+        half = full_like(z, -math.log(2) if exponential is exp else -1)
+        limit = select(eq(operand, z), select(eq(other, z), half, zero), full_like(z, -math.inf))
+        limit = select(gt(z, zero), limit, full_like(z, -math.inf))
         return exponential(select(isinf(z), limit, sub(operand, select(isinf(z), zero, z))))
 
-    return [lambda t: mul(t, weight(x)), lambda t: mul(t, weight(y))]
+    return [lambda t: mul(t, weight(x, y)), lambda t: mul(t, weight(y, x))]
 
 
 logaddexp = Elementwise(
@@ -208,15 +330,15 @@ logaddexp2 = Elementwise(
 
 
 def _winner_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
-    def share(mine: Tracer, other: Tracer) -> Tracer:
+    def share(t: Tracer, mine: Tracer, other: Tracer) -> Tracer:
         half, one, zero = (full_like(x, v) for v in (0.5, 1, 0))
-        return select(eq(mine, z), select(eq(other, z), half, one), zero)
+        return select(eq(mine, z), mul(t, select(eq(other, z), half, one)), zero)
 
-    return [lambda t: mul(t, share(x, y)), lambda t: mul(t, share(y, x))]
+    return [lambda t: share(t, x, y), lambda t: share(t, y, x)]
 
 
-maximum = Elementwise("maximum", np.maximum, "max", _winner_partials)
-minimum = Elementwise("minimum", np.minimum, "min", _winner_partials)
+maximum = Elementwise("maximum", np.maximum, of_lax("max", _complex_extremum), _winner_partials)
+minimum = Elementwise("minimum", np.minimum, of_lax("min", _complex_extremum), _winner_partials)
 
 
 def _copysign_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
@@ -225,12 +347,20 @@ def _copysign_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
 
 copysign = Elementwise("copysign", np.copysign, of_jnp("copysign"), _copysign_partials, accepts=is_real)
 nextafter = Elementwise("nextafter", np.nextafter, "nextafter", lambda z, x, y: [lambda t: t, None], accepts=is_real)
+
+
+def _along(t: Tracer, direction: Tracer) -> Tracer:
+    """The real part of `t` times the conjugate of `direction`."""
+    return real(mul(t, conj(direction))) if is_complex(t.dtype) else mul(t, direction)  # type: ignore[no-any-return]
+
+
 abs_ = Elementwise(
     "abs",
     np.abs,
     "abs",
-    lambda y, x: [lambda t: real(mul(t, conj(sign(x)))) if is_complex(x.dtype) else mul(t, sign(x))],
+    lambda y, x: [lambda t: _along(t, sign(x))],
     result=to_real,
+    square=lambda x: [lambda t: _along(t, mul(full_like(x, 2), x))],
 )
 
 
@@ -276,7 +406,7 @@ def _sign_partials(y: Tracer, x: Tracer) -> list[Partial]:
     def along(t: Tracer) -> Tracer:
         # A complex sign is x / |x|: only the part of the tangent at right angles to x turns it.
         radial = convert(real(mul(conj(y), t)), dtype=x.dtype)
-        return div(sub(t, mul(y, radial)), _safe_divisor(convert(abs_(x), dtype=x.dtype)))
+        return _by_radius(sub(t, mul(y, radial)), convert(abs_(x), dtype=x.dtype), 1)
 
     return [along]
 

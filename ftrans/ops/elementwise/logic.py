@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...core.primitive import Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ..shapes import full_like, splat
-from .family import Elementwise, is_integer, of_jnp, piecewise_constant
+from .family import Elementwise, is_integer, of_jnp, of_lax, piecewise_constant
 
 
 def _to_bool(_: np.dtype[Any]) -> Any:
@@ -22,10 +22,20 @@ def _to_bool(_: np.dtype[Any]) -> Any:
 
 eq = piecewise_constant("eq", np.equal, "eq", result=_to_bool, python="{} == {}")
 ne = piecewise_constant("ne", np.not_equal, "ne", result=_to_bool, python="{} != {}")
-lt = piecewise_constant("lt", np.less, "lt", result=_to_bool, python="{} < {}")
-le = piecewise_constant("le", np.less_equal, "le", result=_to_bool, python="{} <= {}")
-gt = piecewise_constant("gt", np.greater, "gt", result=_to_bool, python="{} > {}")
-ge = piecewise_constant("ge", np.greater_equal, "ge", result=_to_bool, python="{} >= {}")
+
+
+def _lexicographic(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Complex numbers by their real parts, and by the imaginary ones where these are equal."""
+    import jax.numpy as jnp
+
+    apart = jnp.where(jnp.isnan(x.imag) | jnp.isnan(y.imag), False, function(x.real, y.real))
+    return jnp.where(x.real == y.real, function(x.imag, y.imag), apart)
+
+
+lt = piecewise_constant("lt", np.less, of_lax("lt", _lexicographic), result=_to_bool, python="{} < {}")
+le = piecewise_constant("le", np.less_equal, of_lax("le", _lexicographic), result=_to_bool, python="{} <= {}")
+gt = piecewise_constant("gt", np.greater, of_lax("gt", _lexicographic), result=_to_bool, python="{} > {}")
+ge = piecewise_constant("ge", np.greater_equal, of_lax("ge", _lexicographic), result=_to_bool, python="{} >= {}")
 isfinite = piecewise_constant("isfinite", np.isfinite, of_jnp("isfinite"), result=_to_bool)
 isnan = piecewise_constant("isnan", np.isnan, of_jnp("isnan"), result=_to_bool)
 isinf = piecewise_constant("isinf", np.isinf, of_jnp("isinf"), result=_to_bool)
@@ -82,6 +92,8 @@ def _masked(x: Any, mask: Any) -> Any:
 
 class Select(Elementwise):
     """`x` where `condition` holds, else `y`."""
+
+    choices = (1, 2)
 
     def __init__(self) -> None:
         super().__init__("select", _where, "select")

@@ -1,0 +1,170 @@
+"""`numpy.linalg`: equations, inverses and determinants."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.source import at_line, user_line
+from ...core.trace import ConcretizationError, Tracer
+from ...ops import linalg as ops
+from ..dispatch import implements
+from ..promotion import asarray, broadcast_to, cast, real_dtype, reshaped
+from .operands import LinAlgError, check_matrices, check_square, matrices
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """`x` in `a @ x = b`; a `b` of one axis is a vector, any other holds matrices."""
+    a, b = matrices(a, b)
+    check_square("solve", a)
+    is_vector = b.ndim == 1
+    if is_vector:
+        b = reshaped(b, (*b.shape, 1))
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+        raise ValueError(f"solve: right-hand sides {b.type} do not fit the matrices {a.type}{at_line(user_line())}")
+    try:
+        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"solve: batches of {a.type} and {b.type} do not fit together{at_line(user_line())}") from None
+    x = ops.solve(broadcast_to(a, (*lead, *a.shape[-2:])), broadcast_to(b, (*lead, *b.shape[-2:])))
+    return reshaped(x, x.shape[:-1]) if is_vector else x
+
+
+@implements(np.linalg.inv)
+def inv(a: Any) -> Any:
+    """The inverses of matrices."""
+    (a,) = matrices(a)
+    check_square("inv", a)
+    return ops.inv(a)
+
+
+@implements(np.linalg.det)
+def det(a: Any) -> Any:
+    """The determinants of matrices."""
+    (a,) = matrices(a)
+    check_square("det", a)
+    return ops.det(a)
+
+
+class SlogdetResult(NamedTuple):
+    """Sign and logarithm of the absolute value of determinants."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> SlogdetResult:
+    """Sign and logarithm of the absolute value of determinants."""
+    (a,) = matrices(a)
+    check_square("slogdet", a)
+    return SlogdetResult(*ops.slogdet(a))
+
+
+def cutoff_of(a: Tracer, rcond: Any) -> Any:
+    """The singular values to leave out, relative to the largest one, as an array for each matrix of `a`."""
+    cutoff = cast(asarray(rcond), real_dtype(a.dtype))
+    try:
+        return broadcast_to(cutoff, a.shape[:-2])
+    except ValueError:
+        raise ValueError(
+            f"a cutoff of type {cutoff.type} does not fit the matrices {a.type}{at_line(user_line())}"
+        ) from None
+
+
+_NOT_GIVEN: Any = np._NoValue
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
+    """The pseudo-inverses of matrices; the derivative is that of matrices whose rank does not change."""
+    (a,) = matrices(a)
+    check_matrices("pinv", a)
+    if rcond is not None and rtol is not _NOT_GIVEN:
+        raise ValueError(f"`rtol` and `rcond` can't be both set.{at_line(user_line())}")
+    if rcond is None and rtol is _NOT_GIVEN:
+        rcond = 1e-15
+    elif rcond is None:
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+    if hermitian:
+        check_square("pinv of Hermitian matrices", a)
+    return ops.pinv(a, cutoff_of(a, rcond), symmetric=bool(hermitian))
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
+    """The least-squares solution of least norm, sums of squared residuals, the rank, and the singular values."""
+    a, b = matrices(a, b)
+    is_vector = b.ndim == 1
+    if is_vector:
+        b = reshaped(b, (*b.shape, 1))
+    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[0]:
+        raise LinAlgError(
+            f"lstsq takes a matrix and right-hand sides of as many rows, not {a.type} and {b.type}"
+            f"{at_line(user_line())}"
+        )
+    m, n = a.shape
+    eps = np.finfo(a.dtype).eps
+    if rcond is None:
+        rcond = max(m, n) * eps
+    elif np.ndim(rcond) == 0 and not isinstance(rcond, Tracer) and rcond < 0:
+        rcond = eps
+    x = np.matmul(ops.pinv(a, cutoff_of(a, rcond), symmetric=False), b)
+    values = np.linalg.svd(a, full_matrices=False, compute_uv=False)
+    rank = np.sum(values > values[:1] * rcond, dtype=np.int32)
+    residuals = _residuals(a, x, b, rank)
+    return (x[:, 0] if is_vector else x), residuals, rank, values
+
+
+def _residuals(a: Tracer, x: Tracer, b: Tracer, rank: Any) -> Any:
+    """The sums of squares; as in NumPy, there are none where the rank is less than the number of unknowns."""
+    m, n = a.shape
+    has_residuals = m > n
+    if has_residuals:
+        try:
+            has_residuals = operator.index(rank) == n
+        except ConcretizationError:
+            # Under vmap, the shape cannot depend on the rank: not a number stands for those that are not there.
+            difference = np.where(rank == n, np.abs(b - a @ x), np.nan)
+            return np.sum(np.square(difference), 0)
+    if not has_residuals:
+        return np.zeros_like(a, real_dtype(a.dtype), shape=(0,))
+    return np.sum(np.square(np.abs(b - a @ x)), 0)
+
+
+# Tensors
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """`x` in `tensordot(a, x, x.ndim) = b`."""
+    a, b = asarray(a), asarray(b)
+    if axes is not None:
+        order = [k for k in range(a.ndim) if k not in axes] + list(axes)
+        a = np.transpose(a, order)
+    shape = a.shape[b.ndim :]
+    size = math.prod(shape)
+    if math.prod(a.shape[: b.ndim]) != size or b.size != size:
+        raise LinAlgError(
+            f"tensorsolve: {a.type} has other sizes in the axes of {b.type} than in the rest{at_line(user_line())}"
+        )
+    return np.reshape(np.linalg.solve(np.reshape(a, (size, size)), np.ravel(b)), shape)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of `tensordot(a, b, ind)` as a map of `b`."""
+    a = asarray(a)
+    ind = operator.index(ind)
+    if ind <= 0:
+        raise ValueError(f"Invalid ind argument.{at_line(user_line())}")
+    size = math.prod(a.shape[:ind])
+    if a.size != size * size:
+        raise LinAlgError(
+            f"tensorinv: the first {ind} axes of {a.type} have another size than the rest{at_line(user_line())}"
+        )
+    return np.reshape(np.linalg.inv(np.reshape(a, (size, size))), a.shape[ind:] + a.shape[:ind])

@@ -1,0 +1,123 @@
+"""Functions that take the elements of arrays for sets.  How many different ones there are asks for their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import Tracer
+from .dispatch import implements
+from .promotion import asarray, cast, reshaped, strong_dtype
+
+
+def _known(x: Tracer) -> Any:
+    """The elements of an array, as numbers along one axis."""
+    return np.asarray(x.builder.concretize(x, "the distinct elements of")).reshape(-1)
+
+
+def _flat(*arrays: Any) -> list[Tracer]:
+    """All elements of arrays in their common dtype, along one axis each."""
+    xs = [asarray(a) for a in arrays]
+    dtype = strong_dtype(*xs)
+    return [reshaped(cast(x, dtype), (x.size,)) for x in xs]
+
+
+@implements(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    **options: Any,
+) -> Any:
+    """The different elements in increasing order; of equal ones the first has the derivative."""
+    x = asarray(ar)
+    known = np.asarray(x.builder.concretize(x, "the distinct elements of"))
+    # Without `sorted`, any order is right.
+    options.pop("sorted", None)
+    _, places, *rest = np.unique(known, True, return_inverse, return_counts, axis, **options)
+    results = [np.take(np.ravel(x), places) if axis is None else np.take(x, places, axis)]
+    results += [places] if return_index else []
+    results += rest
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _named(function: Any, results: Any) -> Any:
+    """Results in the named tuple that a function of NumPy returns."""
+    return type(function(np.zeros(0)))(*results)
+
+
+@implements(np.unique_all)
+def unique_all(x: Any, /) -> Any:
+    """The different elements, their first places, where each element stands among them, and how often."""
+    return _named(np.unique_all, unique(x, True, True, True, equal_nan=False))
+
+
+@implements(np.unique_counts)
+def unique_counts(x: Any, /) -> Any:
+    """The different elements, and how often each occurs."""
+    return _named(np.unique_counts, unique(x, return_counts=True, equal_nan=False))
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: Any, /) -> Any:
+    """The different elements, and where each element stands among them."""
+    return _named(np.unique_inverse, unique(x, return_inverse=True, equal_nan=False))
+
+
+@implements(np.unique_values)
+def unique_values(x: Any, /) -> Any:
+    """The different elements, in increasing order here."""
+    return unique(x, equal_nan=False)
+
+
+@implements(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements that two arrays share, with the derivative of those of the first."""
+    x, y = _flat(ar1, ar2)
+    _, places, others = np.intersect1d(_known(x), _known(y), assume_unique, return_indices=True)
+    common = np.take(x, places)
+    return (common, places, others) if return_indices else common
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements of the first array that are not in the second."""
+    x = asarray(ar1)
+    x, others = reshaped(x, (x.size,)), asarray(ar2)
+    known = _known(x)
+    places = np.arange(known.size) if assume_unique else np.unique(known, return_index=True)[1]
+    return np.take(x, places[~np.isin(known[places], _known(others))])
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements that are in one of two arrays only, in increasing order."""
+    x, y = _flat(ar1, ar2)
+    known = [_known(x), _known(y)]
+    parts = [np.arange(k.size) if assume_unique else np.unique(k, return_index=True)[1] for k in known]
+    places = np.concatenate([parts[0], x.size + parts[1]])
+    both = np.concatenate(known)[places]
+    order = np.argsort(both, kind="stable")
+    ordered = both[order]
+    starts = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]) if ordered.size else np.zeros(1, bool)
+    return np.take(np.concatenate([x, y]), places[order[starts[1:] & starts[:-1]]])
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The elements that are in one of two arrays or in both, in increasing order."""
+    return unique(np.concatenate(_flat(ar1, ar2)))
+
+
+@implements(np.isin, constant=True)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    """Whether each element is among others."""
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)
+    return ~found if invert else found

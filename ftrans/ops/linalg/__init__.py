@@ -1,0 +1,46 @@
+"""Primitives of linear algebra, on the matrices in the last two axes of their operands; all leading axes are a batch.
+
+Where a matrix is singular, or not positive definite, NumPy raises LinAlgError and XLA returns NaN or infinities.
+Derivatives follow Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), and for the Cholesky factor Smith (1995) and Murray, "Differentiation of the Cholesky
+decomposition" (2016).  A factorisation that reads one triangle of a symmetric matrix is differentiated as a function
+of the symmetric part of its operand, so the gradient of a symmetric matrix is symmetric.
+"""
+
+from .determinants import cofactors, det, slogdet
+from .equations import inv, pinv, solve, sylvester, triangular_solve
+from .factorisations import cholesky, lu, order_of_rows, qr
+from .family import hermitian
+from .matrix_functions import expm, logm, signm, sqrtm
+from .repeated import depends_on_choice, inverse_gap, mixing, with_change_of
+from .singular import nuclear_norm, polar_factor, svd
+from .spectra import eig, eigh
+
+__all__ = [
+    "cholesky",
+    "cofactors",
+    "depends_on_choice",
+    "det",
+    "eig",
+    "eigh",
+    "expm",
+    "hermitian",
+    "inv",
+    "inverse_gap",
+    "logm",
+    "lu",
+    "mixing",
+    "nuclear_norm",
+    "order_of_rows",
+    "pinv",
+    "polar_factor",
+    "qr",
+    "signm",
+    "slogdet",
+    "solve",
+    "sqrtm",
+    "svd",
+    "sylvester",
+    "triangular_solve",
+    "with_change_of",
+]

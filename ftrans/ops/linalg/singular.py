@@ -1,0 +1,220 @@
+"""Singular values, with their vectors, and what is made of them: polar factors and nuclear norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import Tangent
+from ...core.trace import Tracer
+from ...core.types import ArrayType, is_complex
+from ..contractions import matmul
+from ..elementwise import add, conj, convert, mul, ne, neg, sub
+from ..shapes import concatenate, full_like
+from .equations import solve, sylvester
+from .family import (
+    MatrixFunction,
+    adjoint,
+    along_columns,
+    along_rows,
+    check_matrices,
+    columns,
+    diagonal,
+    in_columns,
+    part,
+    real_if_complex,
+    real_type,
+    rows,
+    sum_of_products,
+    symmetric_part,
+)
+from .repeated import SpectralPrimitive, chosen_where, equal, gaps, inverse_gap, reflection, steps, tolerance_like
+
+
+class Svd(SpectralPrimitive):
+    """Left singular vectors (columns), singular values, decreasing, and right singular vectors (conjugated, rows).
+
+    If `full`, there are as many vectors as rows and columns of `a`: those without a singular value are some basis of
+    what is left, and turn as little as they can with the others, which is right for what does not depend on their
+    choice.  Of equal values, and those that are 0, see `repeated.py`.
+    """
+
+    name = "svd"
+    cubic = 20.0
+    values = 1
+
+    def __call__(self, a: Any, *, full: bool = False) -> Any:
+        return super().__call__(a, full=full)
+
+    def type_rule(self, a: ArrayType, *, full: bool) -> list[ArrayType]:
+        check_matrices(self.name, a)
+        *lead, m, n = a.shape
+        k = min(m, n)
+        values = ArrayType((*lead, k), real_type(a.dtype))
+        return [a.with_shape((*lead, m, m if full else k)), values, a.with_shape((*lead, n if full else k, n))]
+
+    def numpy(self, a: Any, *, full: bool) -> Any:
+        return list(np.linalg.svd(a, full))
+
+    def xla(self, a: Any, *, full: bool) -> Any:
+        import jax.numpy as jnp
+
+        return list(jnp.linalg.svd(a, full))
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, full: bool) -> tuple[Any, Any]:
+        (a,), (t,) = primals, tangents
+        assert t is not None
+        results = self(a, full=full)
+        change = _Change(results, t)
+        gaps = [inverse_gap(gap, tolerance_like(results[1], gap)) for gap in change.gaps()]
+        u_change, vh_change = change.of_vectors(*gaps)
+        return results, [u_change, real_if_complex(diagonal(change.inner)), vh_change]
+
+    def mixing(self, a: Tracer, results: Sequence[Tracer], t: Tracer, *, full: bool) -> list[Tangent]:
+        change = _Change(results, t)
+        # The values are moved to k, k - 1, ..., 1 times e, so that those which are 0 are apart from 0 as well.
+        moved = change.gaps(self._steps(results[1]))
+        limits = [
+            chosen_where(equal(gap, tolerance_like(results[1], gap)), inverse_gap(step, full_like(step, 0)))
+            for gap, step in zip(change.gaps(), moved, strict=True)
+        ]
+        u_change, vh_change = change.of_vectors(*limits)
+        return [u_change, None, vh_change]
+
+    def exchanged(self, results: Sequence[Tracer], *, full: bool) -> list[Tracer]:
+        u, s, vh = results
+        k = s.shape[-1]
+        left, right = columns(u, 0, k), rows(vh, 0, k)
+        turn = reflection(s, matmul(right, adjoint(right)))
+        left, right = matmul(left, turn), matmul(turn, right)
+        left = concatenate(left, columns(u, k, u.shape[-1]), axis=u.ndim - 1) if u.shape[-1] > k else left
+        right = concatenate(right, rows(vh, k, vh.shape[-2]), axis=vh.ndim - 2) if vh.shape[-2] > k else right
+        return [left, s, right]
+
+    def separation(self, results: Sequence[Tracer], *, full: bool) -> list[Tracer]:
+        u, s, vh = results
+        k, apart = s.shape[-1], self._steps(s)
+        left = columns(u, 0, k)
+        return [apart, matmul(mul(left, in_columns(apart, left)), rows(vh, 0, k))]
+
+    @staticmethod
+    def _steps(s: Tracer) -> Tracer:
+        return sub(full_like(s, s.shape[-1]), steps(s))
+
+
+class _Change:
+    """A change of matrices, seen from their singular vectors.
+
+    Attributes:
+        inner: between the vectors that have a singular value.
+    """
+
+    def __init__(self, results: Sequence[Tracer], t: Tracer) -> None:
+        self.u, self.s, self.vh = results
+        k = self.s.shape[-1]
+        self.left, self.right = columns(self.u, 0, k), adjoint(rows(self.vh, 0, k))
+        self.pushed, self.pushed_back = matmul(t, self.right), matmul(adjoint(t), self.left)
+        self.inner = matmul(adjoint(self.left), self.pushed)
+
+    def gaps(self, s: Tracer | None = None) -> list[Tracer]:
+        """What vectors turn inversely to: differences of values, their sums, and the values."""
+        s = self.s if s is None else s
+        total = add(along_columns(s, self.inner), along_rows(s, self.inner))
+        return [gaps(s, self.inner), total, s]
+
+    def of_vectors(self, difference: Tracer, total: Tracer, value: Tracer) -> list[Tracer]:
+        """The changes of both sides, given the inverse gaps."""
+        hermitian = symmetric_part(self.inner)
+        # Both sides turn together by the Hermitian part of the change, against each other by the rest.
+        together = mul(part(hermitian, ne), convert(difference, dtype=hermitian.dtype))
+        against = mul(sub(self.inner, hermitian), convert(total, dtype=hermitian.dtype))
+        changes = []
+        for basis, first, pushed, inner, turn in (
+            (self.u, self.left, self.pushed, self.inner, add(together, against)),
+            (adjoint(self.vh), self.right, self.pushed_back, adjoint(self.inner), sub(together, against)),
+        ):
+            k, turned = self.s.shape[-1], matmul(first, turn)
+            if basis.shape[-2] > k:
+                turned = add(turned, mul(sub(pushed, matmul(first, inner)), in_columns(value, pushed)))
+            if basis.shape[-1] > k:
+                others = columns(basis, k, basis.shape[-1])
+                rest = neg(matmul(first, adjoint(matmul(adjoint(others), turned))))
+                turned = concatenate(turned, rest, axis=first.ndim - 1)
+            changes.append(turned)
+        return [changes[0], adjoint(changes[1])]
+
+
+class PolarFactor(MatrixFunction):
+    """The part `u` of the matrices `a = u @ p`, where `p` is positive semidefinite: no singular value but 1 and 0.
+
+    Derivatives need singular values that are not 0; equal ones do no harm (Kenney and Laub, "Polar decomposition and
+    matrix sign function condition estimates", 1991).
+    """
+
+    name = "polar_factor"
+    cubic = 22.0
+
+    def type_rule(self, a: ArrayType) -> ArrayType:
+        check_matrices(self.name, a)
+        return a
+
+    def numpy(self, a: Any) -> Any:
+        return self._of_factors(np, *np.linalg.svd(a, full_matrices=False))
+
+    def xla(self, a: Any) -> Any:
+        from jax import numpy as jnp
+
+        return self._of_factors(jnp, *jnp.linalg.svd(a, full_matrices=False))
+
+    @staticmethod
+    def _of_factors(xp: Any, u: Any, s: Any, vh: Any) -> Any:
+        """Vectors of singular values that are 0 up to rounding are arbitrary, so they are left out."""
+        limit = s[..., :1] * (max(u.shape[-2], vh.shape[-1]) * np.finfo(s.dtype).eps)
+        return xp.where((s > limit)[..., None, :], u, 0) @ vh
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+        (a,), (t,) = primals, tangents
+        assert t is not None
+        m, n = a.shape[-2:]
+        out = polar_factor(a)
+        u = out
+        if m < n:
+            u, a, t = adjoint(u), adjoint(a), adjoint(t)
+        p, inner = symmetric_part(matmul(adjoint(u), a)), matmul(adjoint(u), t)
+        change = matmul(u, sylvester(p, p, sub(inner, adjoint(inner)), symmetric=True))
+        if m != n:
+            outer = sub(t, matmul(u, inner))
+            change = add(change, adjoint(solve(p, adjoint(outer))))
+        return out, adjoint(change) if m < n else change
+
+
+class NuclearNorm(MatrixFunction):
+    """The sums of the singular values of matrices; where some of them are 0, the derivative leaves them out."""
+
+    name = "nuclear_norm"
+    cubic = 4.0
+
+    def type_rule(self, a: ArrayType) -> ArrayType:
+        check_matrices(self.name, a)
+        return ArrayType(a.shape[:-2], real_type(a.dtype))
+
+    def numpy(self, a: Any) -> Any:
+        return np.linalg.norm(a, "nuc", axis=(-2, -1))
+
+    def xla(self, a: Any) -> Any:
+        from jax import numpy as jnp
+
+        return jnp.sum(jnp.linalg.svd(a, full_matrices=False, compute_uv=False), -1)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+        (a,), (t,) = primals, tangents
+        assert t is not None
+        u = polar_factor(a)
+        return nuclear_norm(a), real_if_complex(sum_of_products(conj(u) if is_complex(u.dtype) else u, t))
+
+
+svd = Svd()
+polar_factor = PolarFactor()
+nuclear_norm = NuclearNorm()

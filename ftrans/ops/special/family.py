@@ -1,0 +1,139 @@
+"""The family of special functions: what they share as primitives, from the partial derivatives that each one states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import MissingRule, Primitive, Tangent
+from ...core.source import at_line, user_line
+from ...core.trace import Tracer
+from ...core.types import ArrayType, is_complex, is_inexact
+from ..elementwise import add
+from ..elementwise.family import Partial
+from ..host import on_host
+from ..shapes import with_batch_axis
+
+
+class Special(Primitive):
+    """A function of the elements of operands of one shape, with the meaning that it has in `scipy.special`.
+
+    SciPy is imported when one is first computed.  Where XLA has no operation for it, a compiled program calls SciPy on
+    the host.  Parameters of an equation go to all of these functions.
+
+    Args:
+        name: the name of a ufunc of `scipy.special`, which is also its name in print.
+        partials: takes the result and the operands (as tracers), returns for each operand a function that multiplies a
+            tangent by the partial derivative, or None where the derivative is zero everywhere.  Of a function with
+            several results it takes the list of them, and returns one such list for each.
+        numpy: a function on NumPy arrays in place of the ufunc.
+        xla: the name of a function of `jax.scipy.special`, or a function that is called with JAX's arrays; by default
+            the host computes.
+        xla_takes_complex: whether `xla` does for complex operands too, for which the host computes otherwise.
+        results: number of results.
+        orders: how many operands, the first ones, are orders or degrees, whose dtypes are their own.  The others have
+            one floating-point dtype.
+        result: the dtype of the results, from the dtype of the operands; the same by default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        partials: Callable[..., Sequence[Any]],
+        *,
+        numpy: Callable[..., Any] | None = None,
+        xla: str | Callable[..., Any] | None = None,
+        xla_takes_complex: bool = False,
+        results: int = 1,
+        orders: int = 0,
+        result: Callable[[np.dtype[Any]], Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.multiple_results = results > 1
+        self._partials = partials
+        self._numpy = numpy
+        self._xla: Any = xla
+        self._xla_takes_complex = xla_takes_complex
+        self._results = results
+        self._orders = orders
+        self._result = result
+
+    @property
+    def runs_on_host(self) -> bool:
+        """Whether a compiled program calls SciPy for it."""
+        return self._xla is None
+
+    def type_rule(self, *types: ArrayType, **params: Any) -> Any:
+        free = types[self._orders :]
+        if any(t.shape != types[0].shape for t in types) or any(t.dtype != free[0].dtype for t in free):
+            raise TypeError(f"operands of {self.name} differ in type: {', '.join(map(str, types))}")
+        if not is_inexact(free[0].dtype):
+            raise TypeError(f"{self.name} is not defined for {free[0]}")
+        type = free[0] if self._result is None else free[0].with_dtype(self._result(free[0].dtype))
+        return [type] * self._results if self.multiple_results else type
+
+    def numpy(self, *arrays: Any, **params: Any) -> Any:
+        if self._numpy is None:
+            import scipy.special
+
+            self._numpy = getattr(scipy.special, self.name)
+        types = [ArrayType(x.shape, x.dtype) for x in arrays]
+        out_types = self.output_types(types, params)
+        # SciPy knows no numbers of 16 bits.
+        wide = (x.astype(np.float32) if is_inexact(x.dtype) and x.dtype.itemsize == 2 else x for x in arrays)
+        found = self._numpy(*wide, **params)
+        results = [
+            y if y.dtype == t.dtype else y.astype(t.dtype)[()]
+            for y, t in zip(found if self.multiple_results else [found], out_types, strict=True)
+        ]
+        return results if self.multiple_results else results[0]
+
+    def xla(self, *arrays: Any, **params: Any) -> Any:
+        if self._xla is None or (is_complex(np.dtype(arrays[-1].dtype)) and not self._xla_takes_complex):
+            types = self.output_types([ArrayType(x.shape, np.dtype(x.dtype)) for x in arrays], params)
+
+            def compute(*xs: Any) -> Any:
+                found = self.numpy(*xs, **params)
+                return found if self.multiple_results else [found]
+
+            found = on_host(compute, types, *arrays)
+            return found if self.multiple_results else found[0]
+        if isinstance(self._xla, str):
+            import jax.scipy.special
+
+            self._xla = getattr(jax.scipy.special, self._xla)
+        return self._xla(*arrays, **params)
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        out = self(*primals, **params)
+        partials = self._partials(out, *primals, **params)
+        if self.multiple_results:
+            return out, [_total(row, tangents) for row in partials]
+        return out, _total(partials, tangents)
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
+        out = self(*(with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)), **params)
+        return out, [True] * self._results if self.multiple_results else True
+
+
+def _total(partials: Sequence[Partial], tangents: Sequence[Tangent]) -> Tangent:
+    total: Tangent = None
+    for partial, t in zip(partials, tangents, strict=True):
+        term = None if partial is None or t is None else partial(t)
+        if term is not None:
+            total = term if total is None else add(total, term)
+    return total
+
+
+def refused(name: str, argument: str, why: str = "no formula or convergent series for it is known") -> Partial:
+    """The partial derivative with respect to an argument that has none here: an error that says why."""
+
+    def partial(t: Tracer) -> Tangent:
+        raise MissingRule(
+            f"scipy.special.{name} has no derivative with respect to {argument} in ftrans: {why}. Hold it constant,"
+            f" with ftrans.stop_gradient({argument}) if it depends on what is differentiated{at_line(user_line())}"
+        )
+
+    return partial

@@ -1,0 +1,331 @@
+"""`scipy.linalg`: linear equations, inverses and determinants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.source import at_line, user_line
+from ...numpy.linalg.equations import cutoff_of
+from ...numpy.promotion import asarray
+from ...ops import linalg as ops
+from .operands import as_columns, check_matrices, check_square, implemented, matrices, transposed
+from .special_matrices import circulant, from_bands, from_lower_bands, toeplitz
+
+_STRUCTURES = {
+    "general": "general", "gen": "general", "banded": "general",
+    "symmetric": "symmetric", "sym": "symmetric",
+    "hermitian": "hermitian", "her": "hermitian",
+    "positive definite": "positive definite", "pos": "positive definite",
+    "diagonal": "diagonal", "tridiagonal": "tridiagonal",
+    "upper triangular": "upper triangular", "lower triangular": "lower triangular",
+}  # fmt: skip
+
+
+def structured(name: str, a: Any, assume_a: Any, lower: bool) -> tuple[Any, str]:
+    """The matrices that SciPy reads from `a` under an assumption, and the full name of that."""
+    if assume_a is None:
+        return a, "general"
+    if assume_a not in _STRUCTURES:
+        raise ValueError(f"{name}: {assume_a!r} is not a recognized matrix structure{at_line(user_line())}")
+    structure = _STRUCTURES[assume_a]
+    if structure in ("hermitian", "positive definite") or (structure == "symmetric" and a.dtype.kind != "c"):
+        return ops.hermitian(a if lower else _adjoint(a)), structure
+    if structure == "symmetric":
+        low = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
+        return low + np.swapaxes(low, -1, -2) + a * np.eye(a.shape[-1]), structure
+    if structure == "tridiagonal":
+        return np.triu(np.tril(a, 1), -1), structure
+    return a, structure
+
+
+def _adjoint(a: Any) -> Any:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def _triangular(a: Any, b: Any, lower: bool, trans: Any, unit_diagonal: bool = False) -> Any:
+    if trans in (2, "C"):
+        a, trans = np.conj(a), 1
+    return ops.triangular_solve(
+        a, b, lower=bool(lower), transpose_a=trans in (1, "T"), unit_diagonal=bool(unit_diagonal)
+    )
+
+
+def _by_cholesky(factors: Any, b: Any, lower: bool) -> Any:
+    """Solve with `l @ l.H`, or with `u.H @ u`."""
+    first = _triangular(factors, b, lower, 0 if lower else 2)
+    return _triangular(factors, first, lower, 2 if lower else 0)
+
+
+@implemented
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
+    """`x` in `a @ x = b`, for matrices of a known structure."""
+    a, b = matrices(a, b)
+    check_square("solve", a)
+    a, b, is_vector = as_columns("solve", a, b)
+    a, structure = structured("solve", a, assume_a, lower)
+    if structure == "positive definite":
+        # The transpose of a Hermitian matrix is its conjugate.
+        x = _by_cholesky(ops.cholesky(np.conj(a) if transposed else a), b, lower=True)
+    elif structure == "diagonal":
+        x = b / np.diagonal(a, axis1=-2, axis2=-1)[..., None]
+    elif structure.endswith("triangular"):
+        x = _triangular(a, b, structure == "lower triangular", int(transposed))
+    else:
+        x = ops.solve(a, b, transpose_a=bool(transposed))
+    return x[..., 0] if is_vector else x
+
+
+@implemented
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`x` in `a @ x = b` for triangular matrices, of which the other triangle is not read."""
+    a, b = matrices(a, b)
+    check_square("solve_triangular", a)
+    a, b, is_vector = as_columns("solve_triangular", a, b)
+    transposed(a, trans)
+    x = _triangular(a, b, lower, trans, unit_diagonal)
+    return x[..., 0] if is_vector else x
+
+
+@implemented
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """`x` in `a @ x = b`, given what `cho_factor` made of `a`."""
+    c, lower = c_and_lower
+    c, b = matrices(c, b)
+    check_square("cho_solve", c)
+    c, b, is_vector = as_columns("cho_solve", c, b)
+    x = _by_cholesky(c, b, bool(lower))
+    return x[..., 0] if is_vector else x
+
+
+@implemented
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """`x` in `a @ x = b`, given what `lu_factor` made of `a`."""
+    factors, pivots = lu_and_piv
+    factors, b = matrices(factors, b)
+    check_square("lu_solve", factors)
+    factors, b, is_vector = as_columns("lu_solve", factors, b)
+    transposed(factors, trans)
+    order = ops.order_of_rows(asarray(pivots))
+    order = np.broadcast_to(order, factors.shape[:-1])[..., None]
+    if trans in (0, "N"):
+        x = np.take_along_axis(b, order, -2)
+        x = _triangular(factors, x, True, 0, unit_diagonal=True)
+        x = _triangular(factors, x, False, 0)
+    else:
+        x = _triangular(factors, b, False, trans)
+        x = _triangular(factors, x, True, trans, unit_diagonal=True)
+        x = np.take_along_axis(x, np.argsort(order, -2), -2)
+    return x[..., 0] if is_vector else x
+
+
+@implemented
+def inv(
+    a: Any,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    assume_a: str | None = None,
+    lower: bool = False,
+) -> Any:
+    """The inverses of matrices."""
+    (a,) = matrices(a)
+    check_square("inv", a)
+    a, structure = structured("inv", a, assume_a, lower)
+    if structure.endswith("triangular"):
+        a = np.tril(a) if structure == "lower triangular" else np.triu(a)
+    elif structure == "diagonal":
+        a = a * np.eye(a.shape[-1], dtype=a.dtype)
+    return ops.inv(a)
+
+
+@implemented
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinants of matrices, as numbers of double precision."""
+    (a,) = matrices(a)
+    return np.linalg.det(a).astype(np.result_type(a.dtype, np.float64))
+
+
+# Pseudo-inverses and least squares
+
+
+def _pinv(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: bool) -> Any:
+    atol = 0.0 if atol is None else atol
+    rtol = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+    cutoff, sizes = rtol, None
+    if return_rank or not (isinstance(atol, int | float) and atol == 0):
+        sizes = np.linalg.svd(a, compute_uv=False, hermitian=hermitian)
+        cutoff = rtol + atol / sizes[..., 0]
+    out = ops.pinv(a, cutoff_of(a, cutoff), symmetric=hermitian)
+    if not return_rank:
+        return out
+    assert sizes is not None
+    return out, np.sum(sizes > np.asarray(cutoff * sizes[..., 0])[..., None], -1)
+
+
+@implemented
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+    """The pseudo-inverses of matrices; the derivative is that of matrices whose rank does not change."""
+    (a,) = matrices(a)
+    check_matrices("pinv", a)
+    return _pinv(a, atol, rtol, return_rank, hermitian=False)
+
+
+@implemented
+def pinvh(
+    a: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    lower: bool = True,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The pseudo-inverses of Hermitian matrices, of which one triangle is read."""
+    (a,) = matrices(a)
+    check_square("pinvh", a)
+    return _pinv(a if lower else _adjoint(a), atol, rtol, return_rank, hermitian=True)
+
+
+@implemented
+def lstsq(
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> tuple[Any, Any, Any, Any]:
+    """The least-squares solution of least norm, sums of squared residuals, the rank, and the singular values."""
+    a, b = matrices(a, b)
+    x, residuals, rank, values = np.linalg.lstsq(a, b, np.finfo(a.dtype).eps if cond is None else cond)
+    if b.ndim == 1 and residuals.size:
+        residuals = residuals[0]
+    return x, residuals, rank.astype(np.int64), values
+
+
+# Matrices that few numbers determine
+
+
+@implemented
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """`x` in `a @ x = b` for a Toeplitz matrix; the matrix is made, and solved as a general one."""
+    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conj(asarray(c_or_cr)))
+    (b,) = matrices(b)
+    return np.reshape(np.linalg.solve(toeplitz(column, row), np.reshape(b, (b.shape[0], -1))), b.shape)
+
+
+@implemented
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """The product of a Toeplitz matrix, which is made, and others."""
+    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conj(asarray(c_or_cr)))
+    (x,) = matrices(x)
+    a = toeplitz(column, row)
+    return np.reshape(a @ np.reshape(x, (x.shape[0], -1)), (a.shape[0], *x.shape[1:]))
+
+
+@implemented
+def solve_circulant(
+    c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
+) -> Any:
+    """`x` in `circulant(c) @ x = b`; the matrix is made, and solved as a general one."""
+    if singular != "raise":
+        raise ValueError(f"solve_circulant of traced values takes singular='raise' only{at_line(user_line())}")
+    c, b = matrices(c, b)
+    if c.ndim != 1:
+        raise ValueError(f"solve_circulant of traced values takes one vector c, not {c.type}{at_line(user_line())}")
+    b = np.moveaxis(b, baxis, 0)
+    x = np.reshape(np.linalg.solve(circulant(c), np.reshape(b, (b.shape[0], -1))), b.shape)
+    return np.moveaxis(x, 0, outaxis)
+
+
+@implemented
+def solve_banded(
+    l_and_u: Any,
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`x` in `a @ x = b`, given the diagonals of `a`; the matrix is made, and solved as a general one."""
+    ab, b = matrices(ab, b)
+    return np.linalg.solve(from_bands(ab, *l_and_u), b)
+
+
+@implemented
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`x` in `a @ x = b`, given diagonals of the positive definite `a`, which is made."""
+    ab, b = matrices(ab, b)
+    factors = ops.cholesky(from_lower_bands(ab, lower))
+    factors, b, is_vector = as_columns("solveh_banded", factors, b)
+    x = _by_cholesky(factors, b, lower=True)
+    return x[..., 0] if is_vector else x
+
+
+# Matrix equations
+
+
+@implemented
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """`x` in `a @ x + x @ b = q`."""
+    a, b, q = matrices(a, b, q)
+    for name, x in (("a", a), ("b", b)):
+        check_square(f"solve_sylvester: {name}", x)
+    return ops.sylvester(a, b, q, symmetric=False)
+
+
+def _lyapunov(a: Any, q: Any) -> Any:
+    a, q = matrices(a, q)
+    check_square("solve_continuous_lyapunov", a)
+    return ops.sylvester(a, _adjoint(a), q, symmetric=False)
+
+
+@implemented
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """`x` in `a @ x + x @ a.H = q`."""
+    return _lyapunov(a, q)
+
+
+@implemented
+def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
+    """`x` in `a @ x @ a.H - x + q = 0`; made a continuous equation (`"bilinear"`), or solved as one of n² unknowns."""
+    a, q = matrices(a, q)
+    check_square("solve_discrete_lyapunov", a)
+    n = a.shape[-1]
+    method = ("direct" if n < 10 else "bilinear") if method is None else method.lower()
+    if method == "direct":
+        whole = np.eye(n * n, dtype=a.dtype) - np.kron(a, np.conj(a))
+        return np.reshape(np.linalg.solve(whole, np.ravel(q)), q.shape)
+    if method != "bilinear":
+        raise ValueError(f"Unknown solver {method!r}{at_line(user_line())}")
+    eye = np.eye(n, dtype=a.dtype)
+    inverse = np.linalg.inv(_adjoint(a) + eye)
+    moved = (_adjoint(a) - eye) @ inverse
+    right = 2 * np.linalg.inv(a + eye) @ q @ inverse
+    return _lyapunov(_adjoint(moved), -right)

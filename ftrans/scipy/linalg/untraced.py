@@ -1,0 +1,49 @@
+"""The functions of `scipy.linalg` that have no traced form, each with the reason and what to write instead."""
+
+from __future__ import annotations
+
+import scipy.linalg
+
+from .operands import refused
+
+_STRUCTURE = "it says something of the elements of one array; ask before the traced function is called"
+_BASIS = (
+    "the number of its columns depends on values, and the basis is any one; take the left or right vectors of "
+    "scipy.linalg.svd that you need by their index, or scipy.linalg.qr with mode='full'"
+)
+_SCHUR = "the Schur form has no derivative where eigenvalues meet; take eig, or a matrix function such as expm or sqrtm"
+_UPDATE = "it updates factors for speed; factor the changed matrix by scipy.linalg.qr, which has derivatives"
+_RICCATI = "write the equation as a function whose root is sought, and take ftrans.root"
+_BANDED = "take solveh_banded, or scipy.linalg.cholesky of the whole matrix"
+
+REASONS = {
+    "bandwidth": _STRUCTURE,
+    "issymmetric": _STRUCTURE,
+    "ishermitian": _STRUCTURE,
+    "null_space": _BASIS,
+    "orth": _BASIS,
+    "schur": _SCHUR,
+    "rsf2csf": _SCHUR,
+    "qz": _SCHUR,
+    "ordqz": _SCHUR,
+    "hessenberg": "its reflections have no use of their own; take qr, eig or eigh",
+    "ldl": "its pivots come in blocks that depend on values; take cholesky, lu or eigh",
+    "cdf2rdf": "it gives eigenvalues of pairs in real form; take their real and imaginary parts",
+    "cossin": "it is four singular value decompositions in one; take svd of the blocks",
+    "matrix_balance": "its scales are powers of two that depend on values; scale the matrix before",
+    "qr_delete": _UPDATE,
+    "qr_insert": _UPDATE,
+    "qr_update": _UPDATE,
+    "qr_multiply": "take scipy.linalg.qr with mode='economic', and multiply by its first result",
+    "cholesky_banded": _BANDED,
+    "cho_solve_banded": _BANDED,
+    "solve_continuous_are": _RICCATI,
+    "solve_discrete_are": _RICCATI,
+    "expm_cond": "take the norm of expm_frechet along the directions that matter",
+    "funm": "take expm, logm, sqrtm, signm, cosm, sinm or fractional_matrix_power, which have all derivatives",
+    "fiedler_companion": "take companion, which has the same eigenvalues",
+    "subspace_angles": "take the arccos of svdvals of the product of the two orthonormal bases that qr gives",
+    "clarkson_woodruff_transform": "it multiplies by a random matrix; make that matrix before, and multiply by it",
+}
+
+FUNCTIONS = {name: refused(name, why) for name, why in REASONS.items() if hasattr(scipy.linalg, name)}

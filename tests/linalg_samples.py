@@ -1,0 +1,94 @@
+"""Further rows of the sample table: factorisations, spectra and functions of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from samples import signs_chosen
+from sampling import (
+    Source,
+    c128,
+    f64,
+    given,
+    i32,
+    i64,
+    invertible,
+    misfit,
+    normal,
+    positive_definite,
+    sample,
+    separated,
+    triangular,
+    uniform,
+)
+
+import ftrans as ft
+from ftrans.core.types import ArrayType
+from ftrans.ops import linalg
+from ftrans.transforms.repeated_values import with_limits
+
+
+def tall(*shape: int, dtype: Any = f64) -> Source:
+    """Matrices with at least as many rows as columns, and singular values near 1, 2, ..."""
+
+    def draw(rng: np.random.Generator) -> Any:
+        a = uniform(-0.1, 0.1, shape, dtype)(rng)
+        return (a + np.eye(*shape[-2:]) * np.arange(1.0, shape[-1] + 1)).astype(dtype)
+
+    return draw
+
+
+def spinning(dtype: Any = f64) -> Source:
+    """Square matrices with complex eigenvalues that are apart."""
+    return lambda rng: (uniform(-0.1, 0.1, (2, 2), dtype)(rng) + np.array([[1.0, 3.0], [-1.0, 1.5]])).astype(dtype)
+
+
+sample(linalg.qr, tall(2, 3, 2), complete=False, looseness=10)
+sample(linalg.qr, tall(2, 2, dtype=c128), complete=False, looseness=10)
+sample(linalg.qr, tall(3, 1), complete=True, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
+sample(linalg.lu, invertible(3, 3))
+sample(linalg.order_of_rows, given([[1, 2, 2], [2, 2, 2]], i32))
+sample(linalg.hermitian, normal((2, 3, 3)), hermitian=(0,), smooth=False)
+sample(linalg.hermitian, positive_definite(2, 2, dtype=c128), hermitian=(0,))
+for triangular_part in (False, True):
+    source = separated(2, 2, dtype=c128) if triangular_part else tall(3, 2)
+    sample(linalg.pinv, source, given(0.01), symmetric=triangular_part, smooth=not triangular_part, looseness=10)
+sample(linalg.sylvester, triangular(2, 2), triangular(3, 3), normal((2, 3)), symmetric=False, looseness=10)
+sample(linalg.svd, tall(3, 2), full=False, canonical=lambda r: [np.abs(x) for x in r], smooth=False)
+sample(linalg.svd, tall(2, 2), full=False, looseness=100, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
+sample(linalg.eig, spinning(), looseness=100, smooth=False, canonical=lambda r: [r[0], np.abs(r[1])])
+sample(linalg.eig, spinning(c128), looseness=100, canonical=signs_chosen)
+sample(linalg.polar_factor, tall(3, 2), looseness=10)
+sample(linalg.nuclear_norm, tall(2, 2, dtype=c128), looseness=10)
+for function in (linalg.logm, linalg.sqrtm, linalg.signm):
+    sample(function, positive_definite(2, 2), looseness=100)
+sample(linalg.expm, normal((2, 2)), looseness=100)
+sample(linalg.expm, normal((2, 2)), normal((2, 2)), looseness=100)
+sample(linalg.inverse_gap, uniform(0.5, 2, (2, 3)), uniform(1e-9, 1e-8, (2, 3)), order=1, differentiated=(0,))
+sample(linalg.inverse_gap, given([0.0, 0.5, 2.0]), given([1.0, 1.0, 1.0]), order=2, smooth=False)
+sample(linalg.mixing, separated(2, 2), normal((2,)), normal((2, 2)), of=linalg.eigh, options=(), smooth=False)
+
+
+def trial() -> Any:
+    """The parameter of the equation by which a program finds out what depends on the choice of its eigenvectors."""
+    program = ft.trace(lambda a: np.linalg.eigh(a)[1] ** 2)(np.eye(2))
+    whole = with_limits(program, (True,))
+    return next(eqn.params["trial"] for eqn in whole.eqns if eqn.primitive is linalg.depends_on_choice)
+
+
+for values in ([1.0, 2.0], [1.0, 1.0]):
+    vectors = given([[0.6, 0.8], [-0.8, 0.6]])
+    sample(linalg.depends_on_choice, given(values), vectors, given(np.eye(2)), trial=trial(), smooth=False)
+sample(linalg.with_change_of, normal((3,)), normal((3,)), smooth=False)
+for primitive in (linalg.eig, linalg.expm, linalg.lu, linalg.hermitian):
+    misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
+    misfit(primitive, ArrayType((3, 3), i64), error=TypeError)
+misfit(linalg.qr, ArrayType((2, 3), f64), error=ValueError, complete=False)
+misfit(linalg.svd, ArrayType((3,), f64), error=ValueError, full=False)
+misfit(linalg.pinv, ArrayType((3, 2), f64), ArrayType((2,), f64), error=TypeError, symmetric=False)
+misfit(linalg.expm, ArrayType((3, 3), f64), ArrayType((3, 2), f64), error=TypeError)
+MATRIX = ArrayType((2, 2), f64)
+misfit(linalg.sylvester, MATRIX, MATRIX, ArrayType((3, 2), f64), error=ValueError, symmetric=False)
+misfit(linalg.sylvester, MATRIX, MATRIX, ArrayType((2, 2), c128), error=TypeError, symmetric=False)
+misfit(linalg.order_of_rows, ArrayType((3,), f64), error=TypeError)

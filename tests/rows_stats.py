@@ -1,0 +1,82 @@
+"""Rows of the table of functions: distributions, each with some of its methods in one row.
+
+The first derivatives of all of their methods are tested in tests/test_stats.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from function_rows import row
+from sampling import given, positive_definite, uniform
+
+MOST = ("logpdf", "cdf")
+PLACE = (given(0.2), given(1.3))
+INSIDE = uniform(0.3, 0.9, (2,))
+POSITIVE = uniform(0.5, 2, (2,))
+LINE = uniform(-1.5, 1.5, (2,))
+
+
+def every(*methods: str) -> Callable[..., Any]:
+    """A call of methods of a distribution."""
+
+    def call(distribution: Any, x: Any, *params: Any) -> Any:
+        return [getattr(distribution, method)(x, *params) for method in methods]
+
+    return call
+
+
+def rows(names: str, source: Any, *shapes: float, methods: tuple[str, ...] = MOST) -> None:
+    """A row for each of some distributions."""
+    for name in names.split():
+        row(f"scipy.stats.{name}", source, *map(given, shapes), *PLACE, call=every(*methods), dtypes=())
+
+
+rows("norm", LINE, methods=("pdf", "logpdf", "logcdf"))
+rows("cauchy logistic gumbel_r gumbel_l", LINE)
+rows("laplace expon rayleigh maxwell halfnorm", POSITIVE)
+rows("t", LINE, 2.5, methods=("logpdf",))
+rows("skewnorm", LINE, 1.3)
+rows("vonmises", LINE, 1.7, methods=("pdf", "logpdf"))
+rows("chi2 invgamma lognorm weibull_min", POSITIVE, 1.6)
+rows("gamma", POSITIVE, 1.6, methods=("pdf", "logpdf", "cdf"))
+rows("f", POSITIVE, 3.3, 4.2, methods=("logpdf",))
+rows("beta", INSIDE, 1.7, 2.6, methods=("pdf", "logpdf"))
+rows("uniform", INSIDE)
+rows("triang", INSIDE, 0.1)
+rows("genextreme", LINE, 0.2)
+rows("truncnorm", INSIDE, -0.7, 1.8, methods=("logpdf",))
+rows("pareto", uniform(2, 3, (2,)), 2.4)
+rows("weibull_max", uniform(-2, -0.5, (2,)), 1.6)
+
+for name, shapes, places in (
+    ("bernoulli", (0.3,), (1,)),
+    ("geom", (0.3,), (1,)),
+    ("poisson", (2.2,), (1,)),
+    ("binom", (5.0, 0.3), (2,)),
+    ("nbinom", (3.0, 0.4), (2,)),
+):
+    numbers = given([0, 1] if name == "bernoulli" else [1, 3], int)
+    row(
+        f"scipy.stats.{name}",
+        numbers,
+        *map(given, shapes),
+        call=every("logpmf", "cdf"),
+        differentiated=places,
+        dtypes=(),
+    )
+
+# Its bounds are whole numbers, so a factor is what there is to differentiate with respect to.
+row("scipy.stats.randint", given([1, 7], int), given(0.7), call=lambda f, k, x: x * f.pmf(k, 0, 5), dtypes=())
+
+for method in ("pdf", "logpdf"):
+    row(
+        f"scipy.stats.multivariate_normal.{method}",
+        uniform(-1, 1, (2, 3)),
+        uniform(-1, 1, (3,)),
+        positive_definite(3, 3),
+        hermitian=(2,),
+        dtypes=(),
+    )
+row("scipy.stats.dirichlet.logpdf", given([0.2, 0.3]), given([1.2, 2.0, 0.7]), dtypes=())

@@ -1,0 +1,218 @@
+"""Functions of NumPy and SciPy, on every row of the tables in rows_*.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from checks import DIFFERENCES, assert_all_close, assert_close, differences, inner, magnitude
+from function_rows import DOUBLE, Row, rows
+from sampling import directions
+
+import ftrans as ft
+from ftrans.core.trace import ConcretizationError
+from ftrans.core.types import is_inexact, type_of
+
+LANES = 2
+# How far derivatives of functions of 32-bit numbers may be off: those of most lose a few digits.
+COARSE = 1e-4
+
+
+def is_there(row: Row) -> bool:
+    """Whether the installed NumPy or SciPy has the function: those of newer versions are left out in older ones."""
+    try:
+        row.function(traced=False)
+    except (AttributeError, ImportError):
+        import scipy
+
+        if np.lib.NumpyVersion(np.__version__) >= "2.4.0" and np.lib.NumpyVersion(scipy.__version__) >= "1.17.0":
+            raise
+        return False
+    return True
+
+
+ROWS = [r for r in rows() if is_there(r)]
+VARIANTS = [v for r in ROWS for v in r.variants()]
+
+
+def each(**rows: list[Row]) -> Any:
+    """Run a test for each row, given as the argument of that name."""
+    ((name, items),) = rows.items()
+    return pytest.mark.parametrize(name, items, ids=str)
+
+
+def as_arrays(values: Sequence[Any]) -> list[Any]:
+    """Results as arrays or NumPy's scalars; numbers of Python among them have NumPy's dtypes."""
+    return [np.asarray(x)[()] for x in values]
+
+
+def at_places(row: Row, operands: Sequence[Any]) -> list[Any]:
+    """The operands that are differentiated."""
+    return [operands[i] for i in row.places]
+
+
+def of_places(row: Row, operands: Sequence[Any]) -> Callable[..., list[Any]]:
+    """The results on traced values, as a function of the operands that are differentiated."""
+    function = row.function(traced=True)
+
+    def results(*xs: Any) -> list[Any]:
+        full = list(operands)
+        for i, x in zip(row.places, xs, strict=True):
+            full[i] = x
+        return function(*full)
+
+    return results
+
+
+def inexact(results: Sequence[Any]) -> list[Any]:
+    """The results that have derivatives."""
+    return [y for y in results if is_inexact(type_of(y).dtype)]
+
+
+def total(row: Row, operands: Sequence[Any]) -> Callable[..., Any]:
+    """One real number: each result in a linear and a quadratic term, with random weights of order one."""
+    values = inexact(row.reference(operands))
+    scales = [max(1.0, float(np.max(np.abs(y[np.isfinite(y)]), initial=0.0))) for y in map(np.asarray, values)]
+    weights = [(w / s).astype(w.dtype) for w, s in zip(directions(values, seed=3), scales, strict=True)]
+    function = of_places(row, operands)
+
+    def number(*xs: Any) -> Any:
+        terms = [y * w for y, w in zip(inexact(function(*xs)), weights, strict=True)]
+        return sum(np.sum(z + z * z / 2).real for z in terms)
+
+    return number
+
+
+def gradient(row: Row, operands: Sequence[Any]) -> Callable[..., list[Any]]:
+    """Of `total`, with respect to all operands that are differentiated."""
+    number = total(row, operands)
+    return lambda *xs: list(ft.grad(number, argnums=tuple(range(len(xs))))(*xs))
+
+
+def curvature(row: Row, operands: Sequence[Any]) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
+    """The Hessian of `total` times a vector, forward over reverse."""
+    slope = gradient(row, operands)
+    return lambda xs, ts: list(ft.jvp(slope, tuple(xs), tuple(ts))[1])
+
+
+@each(row=VARIANTS)
+def test_value_is_that_of_the_library(row: Row) -> None:
+    operands = row.draw()
+    results = ft.vjp(of_places(row, operands), *at_places(row, operands))[0]
+    assert_all_close(as_arrays(results), row.reference(operands), looseness=row.looseness)
+
+
+@each(row=[v for v in VARIANTS if v.is_double])
+def test_first_derivatives(row: Row) -> None:
+    operands = row.draw()
+    xs, tangents = at_places(row, operands), row.tangents(operands, seed=1)
+    assert xs, "the row has no operand to differentiate"
+
+    def f(*xs: Any) -> list[Any]:
+        return inexact(of_places(row, operands)(*xs))
+
+    def reference(*xs: Any) -> list[Any]:
+        full = list(operands)
+        for i, x in zip(row.places, xs, strict=True):
+            full[i] = x
+        return inexact(row.reference(full))
+
+    values, pushed = ft.jvp(f, tuple(xs), tuple(tangents))
+    assert values, "the function has no result to differentiate"
+    expected = differences(reference, xs, tangents)
+    assert_all_close(as_arrays(pushed), expected, tolerance=DIFFERENCES, looseness=row.looseness)
+    cotangents = directions(as_arrays(values), seed=2)
+    pulled = ft.vjp(f, *xs)[1](cotangents)
+    assert [type_of(x) for x in pulled] == [type_of(x) for x in xs]
+    scale = magnitude(cotangents, pushed)
+    tolerance = 1e-12 * row.looseness * scale
+    assert inner(cotangents, pushed) == pytest.approx(inner(pulled, tangents), abs=tolerance)
+
+
+@each(row=[r for r in ROWS if r.analytic])
+def test_complex_step(row: Row) -> None:
+    operands = row.draw()
+    xs, tangents = at_places(row, operands), row.tangents(operands, seed=1)
+    full = list(operands)
+    for i, x, t in zip(row.places, xs, tangents, strict=True):
+        full[i] = x + 1e-30j * t
+    expected = [y.imag / 1e-30 for y in inexact(row.reference(full))]
+    pushed = ft.jvp(lambda *xs: inexact(of_places(row, operands)(*xs)), tuple(xs), tuple(tangents))[1]
+    assert_all_close(as_arrays(pushed), expected, looseness=10 * row.looseness)
+
+
+@each(row=[v for v in VARIANTS if v.is_double and v.order > 1])
+def test_second_derivatives(row: Row) -> None:
+    operands = row.draw()
+    xs, tangents = at_places(row, operands), row.tangents(operands, seed=4)
+    found = curvature(row, operands)(xs, tangents)
+    expected = differences(ft.trace(gradient(row, operands))(*xs), xs, tangents)
+    assert_all_close(found, expected, tolerance=10 * DIFFERENCES, looseness=row.looseness)
+
+
+def derivatives(row: Row, operands: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Derivatives in reverse, then those forward."""
+    xs = at_places(row, operands)
+    pulled = gradient(row, operands)(*xs)
+    assert [type_of(x) for x in pulled] == [type_of(x) for x in xs]
+    pushed = ft.jvp(lambda *xs: inexact(of_places(row, operands)(*xs)), tuple(xs), tuple(tangents))[1]
+    return [*pulled, *as_arrays(pushed)]
+
+
+@each(row=[v for v in VARIANTS if not v.is_double])
+def test_low_precision_is_high_precision_rounded(row: Row) -> None:
+    operands = row.draw()
+    wide = [x.astype(DOUBLE.get(x.dtype.name, x.dtype))[()] for x in operands]
+    tangents = row.tangents(operands, seed=1)
+    wide_tangents = [t.astype(DOUBLE.get(t.dtype.name, t.dtype))[()] for t in tangents]
+    for found, expected in zip(
+        derivatives(row, operands, tangents), derivatives(row, wide, wide_tangents), strict=True
+    ):
+        assert_close(found, np.asarray(expected).astype(found.dtype)[()], tolerance=COARSE, looseness=row.looseness)
+
+
+@each(row=[v for v in VARIANTS if v.is_double])
+def test_vmap_is_a_loop(row: Row) -> None:
+    operands = row.draw()
+    lanes = [at_places(row, row.draw(seed)) for seed in range(LANES)]
+    values, slope = of_places(row, operands), gradient(row, operands)
+
+    def value_and_gradient(*xs: Any) -> list[Any]:
+        return [*values(*xs), *slope(*xs)]
+
+    stacked = [np.stack(xs) for xs in zip(*lanes, strict=True)]
+    if row.asks:
+        with pytest.raises(ConcretizationError):
+            ft.vmap(value_and_gradient)(*stacked)
+        return
+    found = ft.vmap(value_and_gradient)(*stacked)
+    looped = [[*ft.vjp(values, *xs)[0], *slope(*xs)] for xs in lanes]
+    expected = [np.stack(ys) for ys in zip(*looped, strict=True)]
+    assert_all_close(as_arrays(found), expected, looseness=10 * row.looseness)
+
+
+# Compiling takes longest, and what the options of a function lead to are primitives, which have compiled tests of their
+# own.  So one row of each function is compiled, with its second derivatives and its further dtypes in one program.
+FIRST = {r.name: r for r in reversed(ROWS)}
+
+
+@each(row=[r for r in ROWS if r is FIRST[r.name] or r.asks])
+def test_jit_changes_nothing(row: Row) -> None:
+    variants = [row, *map(row.with_dtype, row.dtypes)]
+    drawn = [v.draw() for v in variants]
+    args = [(at_places(v, xs), v.tangents(xs, seed=4)) for v, xs in zip(variants, drawn, strict=True)]
+    functions = [(of_places(v, xs), gradient(v, xs)) for v, xs in zip(variants, drawn, strict=True)]
+    times = curvature(row, drawn[0])
+
+    def everything(args: Any) -> list[list[Any]]:
+        found = [[*values(*xs), *slope(*xs)] for (values, slope), (xs, _) in zip(functions, args, strict=True)]
+        return [*found, times(*args[0])] if row.order > 1 else found
+
+    if row.asks:
+        with pytest.raises(ConcretizationError):
+            ft.jit(everything)(args)
+        return
+    for found, expected in zip(ft.jit(everything)(args), everything(args), strict=True):
+        assert_all_close(as_arrays(found), as_arrays(expected), looseness=10 * row.looseness)

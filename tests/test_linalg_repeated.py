@@ -1,0 +1,420 @@
+"""Derivatives through eigenvalues and singular values that are equal, nearly equal, or 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+from ftrans.control.host_call import watch
+
+RNG = np.random.default_rng(0)
+
+
+def symmetric(dtype: Any = float) -> Any:
+    """A Hermitian direction."""
+    x = RNG.standard_normal((3, 3)).astype(dtype)
+    if dtype is complex:
+        x = x + 1j * RNG.standard_normal((3, 3))
+    return (x + np.conj(x.T)) / 2
+
+
+def turned(values: Any, dtype: Any = float) -> Any:
+    """A matrix with these eigenvalues, whose eigenvectors are no axes: rounding leaves them nearly equal."""
+    basis = np.linalg.qr(symmetric(dtype) + 1j * symmetric() if dtype is complex else RNG.standard_normal((3, 3)))[0]
+    return (basis * np.array(values)) @ np.conj(basis.T)
+
+
+MATRICES = {
+    "identity": np.eye(3),
+    "two equal": np.diag([2.0, 5.0, 2.0]),
+    "two nearly equal": turned([2.0, 2.0, 5.0]),
+    "three nearly equal": turned([3.0, 3.0, 3.0]),
+    "apart": turned([1.0, 2.0, 5.0]),
+    "complex": turned([2.0, 2.0, 5.0], complex),
+}
+
+
+def derivative_of(f: Callable[[Any], Any], slope: Callable[[Any], Any], a: Any, e: Any) -> Any:
+    """That of the matrix function `f` at `a` along `e` (Daleckii and Krein 1965), by divided differences."""
+    w, v = np.linalg.eigh(a)
+    gap = w[:, None] - w
+    is_equal = np.abs(gap) < 1e-8
+    quotient = (f(w)[:, None] - f(w)) / np.where(is_equal, 1, gap)
+    weights = np.where(is_equal, slope((w[:, None] + w) / 2), quotient)
+    return v @ (weights * (np.conj(v.T) @ e @ v)) @ np.conj(v.T)
+
+
+def by_scaled_columns(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`f` of a matrix, as many people write it."""
+
+    def call(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return (v * f(w)) @ np.conj(v.T)
+
+    return call
+
+
+def by_diagonal_matrix(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same, as others do."""
+
+    def call(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return v @ np.diag(f(w)) @ np.conj(v.T)
+
+    return call
+
+
+def by_rayleigh_quotients(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same from the vectors alone."""
+
+    def call(a: Any) -> Any:
+        v = np.linalg.eigh(a)[1]
+        values = np.sum(np.conj(v) * (a @ v), 0).real
+        return (v * f(values)) @ np.conj(v.T)
+
+    return call
+
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "exp": (np.exp, np.exp),
+    "log": (np.log, lambda x: 1 / x),
+    "sqrt": (np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+}
+
+
+@pytest.mark.parametrize("form", [by_scaled_columns, by_diagonal_matrix, by_rayleigh_quotients])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_matrix_functions(matrix: str, function: str, form: Any) -> None:
+    a, (f, slope) = MATRICES[matrix], FUNCTIONS[function]
+    e, weights = symmetric(a.dtype.type(0).item().__class__), symmetric()
+    expected = derivative_of(f, slope, a, e)
+    np.testing.assert_allclose(ft.jvp(form(f), (a,), (e,))[1], expected, atol=1e-12 * np.abs(expected).max())
+    gradient = ft.grad(lambda a: np.sum(form(f)(a) * weights).real)
+    along = np.sum(gradient(a) * e).real
+    assert along == pytest.approx(np.sum(expected * weights).real, rel=1e-11, abs=1e-12)
+
+
+def test_matrix_functions_compiled_and_mapped() -> None:
+    weights, batch = symmetric(), np.stack([MATRICES["identity"], MATRICES["apart"], MATRICES["two nearly equal"]])
+    gradient = ft.grad(lambda a: np.sum(by_scaled_columns(np.exp)(a) * weights))
+    expected = np.stack([derivative_of(np.exp, np.exp, a, weights) for a in batch])
+    np.testing.assert_allclose(ft.vmap(gradient)(batch), expected, rtol=1e-11)
+    np.testing.assert_allclose(ft.jit(ft.vmap(gradient))(batch), expected, rtol=1e-11)
+    narrow = gradient(batch[2].astype(np.float32))
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, expected[2], rtol=1e-3)
+
+
+def test_products_with_vectors_and_hyperparameters() -> None:
+    a, y = MATRICES["two nearly equal"], np.array([1.0, 2.0, 3.0])
+
+    def by_eigenvectors(a: Any, shift: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return y @ (v @ ((v.T @ y) / (w + shift))) + np.sum(np.log(w + shift))
+
+    def by_solving(a: Any, shift: Any) -> Any:
+        whole = (a + a.T) / 2 + shift * np.eye(3)
+        return y @ np.linalg.solve(whole, y) + np.linalg.slogdet(whole)[1]
+
+    for found, expected in zip(
+        ft.grad(by_eigenvectors, argnums=(0, 1))(a, 0.3), ft.grad(by_solving, argnums=(0, 1))(a, 0.3), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+# Functions of eigenvalues have second derivatives too
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_second_derivatives_of_functions_of_eigenvalues(matrix: str) -> None:
+    a = MATRICES[matrix]
+    kind = complex if matrix == "complex" else float
+    e, f = symmetric(kind), symmetric(kind)
+    inverse = np.linalg.inv(a)
+
+    def log_det(a: Any) -> Any:
+        return np.sum(np.log(np.linalg.eigvalsh(a)))
+
+    def log_partition(a: Any) -> Any:
+        w = np.linalg.eigvalsh(a)
+        return np.log(np.sum(np.exp(w)))
+
+    expected = -np.trace(inverse @ e @ inverse @ f).real
+    for curved in (ft.jvp(ft.grad(log_det), (a,), (f,))[1], ft.grad(lambda a: np.sum(ft.grad(log_det)(a) * f).real)(a)):
+        assert np.sum(curved * e).real == pytest.approx(expected, rel=1e-11)
+    w, v = np.linalg.eigh(a)
+    state = (v * np.exp(w)) @ np.conj(v.T) / np.sum(np.exp(w))
+    along_f = derivative_of(np.exp, np.exp, a, f) / np.sum(np.exp(w))
+    expected = (np.trace(along_f @ e) - np.trace(state @ e) * np.trace(state @ f)).real
+    curved = ft.jvp(ft.grad(log_partition), (a,), (f,))[1]
+    assert np.sum(curved * e).real == pytest.approx(expected, rel=1e-10)
+
+
+def test_hessian_at_the_identity() -> None:
+    def log_det(a: Any) -> Any:
+        return np.sum(np.log(np.linalg.eigvalsh(a)))
+
+    # That of -tr(e @ e) / 2, for the symmetric part of e.
+    swapped = np.einsum("ik,jl->ijkl", np.eye(3), np.eye(3))
+    expected = -(swapped + swapped.transpose(0, 1, 3, 2)) / 2
+    for hessian in (ft.hessian(log_det), ft.jit(ft.hessian(log_det))):
+        np.testing.assert_allclose(hessian(np.eye(3)), expected, atol=1e-13)
+
+
+def test_against_many_digits() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 40
+    a = turned([0.5, 2.0, 2.0])
+    e = symmetric()
+
+    def value(t: Any) -> Any:
+        w = mpmath.eigsy(mpmath.matrix(a.tolist()) + t * mpmath.matrix(e.tolist()), eigvals_only=True)
+        return sum(mpmath.sqrt(x) * mpmath.log(x) for x in w)
+
+    h = mpmath.mpf("1e-8")
+    expected = (value(h) - 2 * value(0) + value(-h)) / h**2
+
+    def f(a: Any) -> Any:
+        w = np.linalg.eigvalsh(a)
+        return np.sum(np.sqrt(w) * np.log(w))
+
+    curved = ft.jvp(ft.grad(f), (a,), (e,))[1]
+    assert np.sum(curved * e) == pytest.approx(float(expected), rel=1e-11)
+
+
+# Singular values
+
+
+def rotation(n: int) -> Any:
+    return np.linalg.qr(RNG.standard_normal((n, n)))[0]
+
+
+def with_singular_values(m: int, n: int, values: Any) -> Any:
+    k = min(m, n)
+    return (rotation(m)[:, :k] * np.array(values)) @ rotation(n)[:k]
+
+
+RECTANGULAR = {
+    "equal": np.eye(3),
+    "nearly equal": with_singular_values(3, 3, [2.0, 2.0, 1.0]),
+    "a zero": with_singular_values(3, 3, [2.0, 1.0, 0.0]),
+    "tall": with_singular_values(4, 3, [2.0, 2.0, 0.0]),
+    "wide": with_singular_values(3, 4, [2.0, 2.0, 1.0]),
+    "zeros": np.zeros((4, 3)),
+    "apart": with_singular_values(3, 4, [3.0, 2.0, 1.0]),
+}
+
+
+def cubic(a: Any) -> Any:
+    """`a + a @ a.T @ a`."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u * (s + s**3)) @ vh
+
+
+def left_product(a: Any) -> Any:
+    """`a @ a.T`."""
+    u, s, _ = np.linalg.svd(a, full_matrices=False)
+    return (u * s**2) @ u.T
+
+
+def both_products(a: Any) -> Any:
+    """`a` itself, in the two halves of a program."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    root = np.sqrt(s + 1)
+    return (u * root) @ (root[:, None] * vh) - u @ vh
+
+
+SMOOTH: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "cubic": (cubic, lambda a, e: e + e @ a.T @ a + a @ e.T @ a + a @ a.T @ e),
+    "left product": (left_product, lambda a, e: e @ a.T + a @ e.T),
+    "both": (both_products, lambda a, e: e),
+}
+
+
+@pytest.mark.parametrize("function", ["cubic", "left product"])
+@pytest.mark.parametrize("matrix", RECTANGULAR)
+def test_functions_by_singular_values(matrix: str, function: str) -> None:
+    a, (f, derivative) = RECTANGULAR[matrix], SMOOTH[function]
+    e = RNG.standard_normal(a.shape)
+    expected = derivative(a, e)
+    np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], expected, atol=1e-12)
+    weights = RNG.standard_normal(expected.shape)
+    gradient = ft.grad(lambda a: np.sum(f(a) * weights))(a)
+    assert np.sum(gradient * e) == pytest.approx(np.sum(expected * weights), rel=1e-11)
+
+
+def test_two_halves_of_a_program_by_singular_values() -> None:
+    a, e = RECTANGULAR["nearly equal"], RNG.standard_normal((3, 3))
+    np.testing.assert_allclose(ft.jvp(both_products, (a,), (e,))[1], e, atol=1e-12)
+
+
+@pytest.mark.parametrize("matrix", RECTANGULAR)
+def test_second_derivative_of_the_sum_of_squares(matrix: str) -> None:
+    def f(a: Any) -> Any:
+        return np.sum(np.linalg.svdvals(a) ** 2)
+
+    a = RECTANGULAR[matrix]
+    e = RNG.standard_normal(a.shape)
+    np.testing.assert_allclose(ft.grad(f)(a), 2 * a, atol=1e-13)
+    np.testing.assert_allclose(ft.jvp(ft.grad(f), (a,), (e,))[1], 2 * e, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [lambda a: np.linalg.norm(a, "nuc"), lambda a: np.sum(np.linalg.svdvals(a))])
+def test_second_derivative_of_the_nuclear_norm(f: Any) -> None:
+    e = RNG.standard_normal((3, 3))
+    skew = (e - e.T) / 2
+    for scale in (1.0, 3.0):
+        curved = ft.jvp(ft.grad(f), (scale * np.eye(3),), (e,))[1]
+        np.testing.assert_allclose(curved, skew / scale, atol=1e-13)
+
+
+def test_nuclear_norm_of_few_ranks() -> None:
+    u, v = rotation(4)[:, :2], rotation(3)[:, :2]
+    # Of all subgradients the one of least norm.
+    np.testing.assert_allclose(ft.grad(lambda a: np.linalg.norm(a, "nuc"))((u * [2.0, 1.0]) @ v.T), u @ v.T, atol=1e-13)
+    np.testing.assert_array_equal(ft.grad(lambda a: np.linalg.norm(a, "nuc"))(np.zeros((2, 3))), np.zeros((2, 3)))
+
+
+# General matrices
+
+
+def test_general_matrices_with_equal_eigenvalues() -> None:
+    from scipy.linalg import expm_frechet
+
+    basis = np.array([[1.0, 0.5, 0.0], [0.2, 1.0, 0.3], [0.0, -0.4, 1.0]])
+    a = basis @ np.diag([2.0, 2.0, 0.5]) @ np.linalg.inv(basis)
+    e, weights = RNG.standard_normal((3, 3)), RNG.standard_normal((3, 3))
+
+    def exponential(a: Any) -> Any:
+        w, v = np.linalg.eig(a)
+        return ((v * np.exp(w)) @ np.linalg.inv(v)).real
+
+    expected = expm_frechet(a, e)[1]
+    np.testing.assert_allclose(ft.jvp(exponential, (a,), (e,))[1], expected, atol=1e-10)
+    gradient = ft.grad(lambda a: np.sum(exponential(a) * weights))(a)
+    assert np.sum(gradient * e) == pytest.approx(np.sum(expected * weights), rel=1e-10)
+
+
+# What has no derivative
+
+
+def first_eigenvector(a: Any) -> Any:
+    return np.sum(np.linalg.eigh(a)[1][:, 0] ** 3)
+
+
+@ft.jit
+def decomposition(a: Any) -> Any:
+    """Values and vectors that leave a program of their own, so that what is made of them is not seen."""
+    return tuple(np.linalg.eigh(a))
+
+
+def across_programs(a: Any) -> Any:
+    w, v = decomposition(a)
+    return np.sum((v * np.exp(w)) @ v.T * np.arange(9.0).reshape(3, 3))
+
+
+def polar(a: Any) -> Any:
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return np.sum((u @ vh) * np.arange(a.size).reshape(a.shape))
+
+
+def squared_exponential(a: Any) -> Any:
+    return np.sum(by_scaled_columns(np.exp)(a) ** 2)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("f", "a"),
+    [
+        (first_eigenvector, MATRICES["identity"]),
+        (first_eigenvector, MATRICES["two nearly equal"]),
+        (across_programs, MATRICES["identity"]),
+        (polar, RECTANGULAR["tall"]),
+        (ft.grad(squared_exponential), MATRICES["identity"]),
+        (ft.grad(lambda a: np.linalg.eigvalsh(a)[0]), MATRICES["two nearly equal"]),
+    ],
+)
+def test_what_has_no_derivative_is_no_number(f: Any, a: Any) -> None:
+    e = RNG.standard_normal(a.shape)
+    pulled = ft.grad(lambda a: np.sum(f(a) * np.ones(())))(a)
+    assert np.isnan(pulled).any()
+    assert np.isnan(np.sum(ft.jvp(f, (a,), (e + e.T if a.shape[0] == a.shape[1] else e,))[1]))
+
+
+def test_vectors_that_are_apart_from_equal_ones() -> None:
+    a = MATRICES["two nearly equal"]
+    e = symmetric()
+
+    def top(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return w[-1] * np.outer(v[:, -1], v[:, -1])
+
+    def subspace(a: Any) -> Any:
+        v = np.linalg.eigh(a)[1][:, :2]
+        return v @ v.T
+
+    v = np.linalg.eigh(a)[1]
+    both = np.outer(v[:, 2], v[:, 2])
+    resolvent = (np.eye(3) - both) / (5.0 - 2.0)
+    changed = resolvent @ e @ both + both @ e @ resolvent
+    np.testing.assert_allclose(ft.jvp(top, (a,), (e,))[1], 5.0 * changed + (v[:, 2] @ e @ v[:, 2]) * both, atol=1e-12)
+    np.testing.assert_allclose(ft.jvp(subspace, (a,), (e,))[1], -changed, atol=1e-12)
+    weights = symmetric()
+    gradient = ft.grad(lambda a: np.sum(subspace(a) * weights))(a)
+    assert np.sum(gradient * e) == pytest.approx(-np.sum(changed * weights), rel=1e-11)
+
+
+def test_two_decompositions_in_one_program() -> None:
+    a, e = MATRICES["identity"], symmetric()
+
+    def f(a: Any) -> Any:
+        return by_scaled_columns(np.log)(by_diagonal_matrix(np.exp)(a))
+
+    np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], e, atol=1e-12)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(a), e, atol=1e-12)
+
+
+def test_a_loss_that_is_zero() -> None:
+    def loss(a: Any, target: Any) -> Any:
+        return np.sum((by_scaled_columns(np.sqrt)(a) - target) ** 2)
+
+    for a in (np.eye(3), MATRICES["two nearly equal"]):
+        root = by_scaled_columns(np.sqrt)(a)
+        np.testing.assert_allclose(ft.grad(loss)(a, root), np.zeros((3, 3)), atol=1e-12)
+
+
+def test_nobody_sees_what_is_tried() -> None:
+    seen: list[Any] = []
+
+    def f(a: Any) -> Any:
+        (y,) = watch.apply(seen.append, [by_scaled_columns(np.exp)(a)], [by_scaled_columns(np.exp)(a)])
+        return np.sum(y**2)
+
+    assert np.isfinite(ft.grad(f)(np.eye(3))).all()
+    assert seen
+    for value in seen:
+        np.testing.assert_allclose(value, np.e * np.eye(3), atol=1e-12)
+
+
+def test_taps_behind_a_decomposition() -> None:
+    def f(a: Any) -> Any:
+        return np.sum(ft.tap("exponential", by_scaled_columns(np.exp)(a)) ** 2)
+
+    (_, taps), gradient = ft.value_and_grad(f, taps=True)(np.eye(3))
+    np.testing.assert_allclose(taps["exponential"].gradient, 2 * np.e * np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(gradient, 2 * np.e**2 * np.eye(3), atol=1e-12)
+
+
+def test_inside_a_loop() -> None:
+    e = symmetric()
+
+    def f(a: Any) -> Any:
+        return ft.fori_loop(0, 2, lambda i, x: by_scaled_columns(np.sqrt)(x), a)
+
+    np.testing.assert_allclose(ft.jvp(f, (np.eye(3),), (e,))[1], e / 4, atol=1e-13)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(np.eye(3)), e / 4, atol=1e-13)
