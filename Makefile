@@ -10,7 +10,7 @@ NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
 PYTHON_NEWEST ?= $(call interpreter,3.13)
 
-EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py))
+EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py)) examples/numpy_gallery
 
 in-venv := $(VENV)/bin/python -m
 

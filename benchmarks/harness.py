@@ -185,6 +185,8 @@ def require_agreement(value: Any, reference: Any) -> None:
 
 
 def leaves(value: Any) -> list[np.ndarray]:
+    if isinstance(value, dict):
+        return leaves([value[key] for key in sorted(value)])
     if isinstance(value, (tuple, list)):
         return [leaf for item in value for leaf in leaves(item)]
     return [np.asarray(value.cpu() if hasattr(value, "cpu") else value)]

@@ -41,6 +41,8 @@ class Library:
     def arrays(self, arguments: Any) -> Any:
         if isinstance(arguments, tuple):
             return tuple(map(self.arrays, arguments))
+        if isinstance(arguments, dict):
+            return {key: self.arrays(value) for key, value in arguments.items()}
         return self.array(arguments)
 
 

@@ -44,6 +44,20 @@ def test_nist_regression() -> None:
     assert "grad(rss)(" in ran.stdout
 
 
+def test_numpy_gallery() -> None:
+    def rows(*arguments: str) -> list[list[str]]:
+        command = [sys.executable, "-W", "error", str(EXAMPLES / "numpy_gallery"), *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return [line.split() for line in ran.stdout.splitlines()[1:-1]]
+
+    names = {path.stem for path in (EXAMPLES / "numpy_gallery").glob("*.py")} - {"__main__"}
+    plain, compiled = rows("--no-jit"), rows("fft_low_pass", "gaussian_process", "option_price", "pca")
+    assert {row[0] for row in plain} == names
+    assert len(names) >= 20
+    assert all(float(row[3]) < 1e-4 for row in plain + compiled)
+
+
 def test_custom_functions() -> None:
     command = [sys.executable, "-W", "error", str(EXAMPLES / "custom_functions.py")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
