@@ -215,6 +215,7 @@ CREATED = [
     "np.linspace(S, 3.0, 5)", "np.linspace(0, W, 4)", "np.linspace(V, 2 * V, 3, axis=1)",
     "np.linspace(S, 2, 5, endpoint=False)", "np.linspace(S, 2.0, 4, retstep=True)", "np.linspace(S, 2.0, 1)",
     "np.linspace(F[0], F[1], 3)", "np.logspace(S, 2.0, 4)", "np.geomspace(S, 10.0, 4)", "np.array([V[0], 2.0 * S])",
+    "np.logspace(0, 1, 3, base=D[0])",
     "np.array([[S, 1.0], [0.0, V[1]]])", "np.array([V, 2 * V])", "np.array([S, 1.0]) * 2 + V[0]",
     "np.array([[np.cos(S), -np.sin(S)], [np.sin(S), np.cos(S)]]) @ V[:2]", "V[:2] @ np.array([[S, 1.0], [0.0, 2.0]])",
     "np.sum(np.array([S, S ** 2]))", "np.array([[S, 0.0], [0.0, 1.0]]).dot(V[:2])",

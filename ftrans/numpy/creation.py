@@ -296,6 +296,10 @@ def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     """`num` numbers from `base**start` to `base**stop`, evenly spaced on a log scale."""
+    if np.ndim(base):
+        ndim = max(np.ndim(x) for x in (start, stop, base))
+        start, stop, base = (np.reshape(x, (1,) * (ndim - np.ndim(x)) + np.shape(x)) for x in (start, stop, base))
+        base = np.expand_dims(base, axis)
     result = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
     return result if dtype is None else result.astype(dtype)
 
