@@ -44,9 +44,9 @@ def row(name: str) -> Row:
 
 def contender(name: str, label: str, library: Library) -> Contender:
     """The gradient of the function of a file, with a library's own NumPy."""
-    _, arguments = namespace(name)["example"]()
-    is_ours = label.startswith("ftrans")
-    function = namespace(name)["example"]()[0] if is_ours else of_library(name, library)
+    function, arguments = namespace(name)["example"]()
+    if not label.startswith("ftrans"):
+        function = of_library(name, library)
     return library.contender(lambda np, *args: function(*args), arguments)
 
 

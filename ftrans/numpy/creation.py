@@ -17,13 +17,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core.cell import Cell
-from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops import shapes
 from .array_api import check_device
-from .dispatch import implements
+from .dispatch import holds_eager, implements
 from .promotion import asarray as as_tracer
 from .promotion import broadcast_to, cast, has_tracer, promote, same_value, strong_dtype
 
@@ -59,14 +58,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     """An array filled with a value; while a trace runs, one that traced values can be assigned into."""
     check_device(device)
     if current_builder() is None:
-        if _holds_eager(fill_value):
+        if holds_eager(fill_value):
             return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
         return np.full(shape, fill_value, dtype, order)
     return _filled(_shape(shape), fill_value, dtype)
 
 
 def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
-    if has_tracer(value) or _holds_eager(value) or np.ndim(value):
+    if has_tracer(value) or holds_eager(value) or np.ndim(value):
         x = as_tracer(value)
         return same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
     return shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
@@ -139,7 +138,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K"
     While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
     """
     if not has_tracer(object):
-        if _holds_eager(object):
+        if holds_eager(object):
             x = _joined(object)
             x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
             return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
@@ -174,10 +173,6 @@ def _assignable_in_trace(make: Function) -> Function:
     return made  # type: ignore[return-value]
 
 
-def _holds_eager(x: Any) -> bool:
-    return isinstance(x, Eager | Cell) or (isinstance(x, list | tuple) and any(map(_holds_eager, x)))
-
-
 def _joined(x: Any) -> Any:
     """One array of nested lists with eager values in them."""
     if isinstance(x, list | tuple):
@@ -187,7 +182,7 @@ def _joined(x: Any) -> Any:
 
 def as_array(a: Any, dtype: Any = None, order: str = "K") -> Any:
     """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
-    return array(a, dtype, copy=False, order=order) if has_tracer(a) or _holds_eager(a) else np.asarray(a, dtype, order)
+    return array(a, dtype, copy=False, order=order) if has_tracer(a) or holds_eager(a) else np.asarray(a, dtype, order)
 
 
 def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
@@ -228,7 +223,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """`a` as an array of at least one axis."""
-    is_plain = not has_tracer(a) and not _holds_eager(a)
+    is_plain = not has_tracer(a) and not holds_eager(a)
     return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=False, ndmin=1)
 
 

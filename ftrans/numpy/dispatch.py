@@ -57,12 +57,29 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
-        is_of_scipy = "scipy" in str(getattr(function, "__module__", ""))
         call = _on_tracers(implementation, function, implementation)
-        call = _on_eager(call, implementation) if is_of_scipy else call
+        if function.__module__.partition(".")[0] != "numpy":
+            call = _on_eager(call, implementation)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
+
+
+def refused(function: Callable[..., Any], name: str, why: str) -> Callable[..., Any]:
+    """The public form of a function without a traced one: itself on arrays, an error that says why on traced values.
+
+    Args:
+        function: the function of NumPy or SciPy.
+        name: its full name.
+        why: the reason, and what to write instead.
+    """
+    REFUSED[name] = why
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise missing(name)
+
+    call.__doc__ = f"`{name}` on arrays; it has no traced form."
+    return public(function, call)
 
 
 def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,16 +115,24 @@ def _on_eager(on_arrays: Callable[..., Any], like: Callable[..., Any]) -> Callab
 
     @functools.wraps(like)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(_without_cells(x) for x in args)
-        kwargs = {key: _without_cells(x) for key, x in kwargs.items()}
+        if not any(map(holds_eager, (*args, *kwargs.values()))):
+            return on_arrays(*args, **kwargs)
+        args = tuple(map(_read, args))
+        kwargs = {key: _read(x) for key, x in kwargs.items()}
         eager = next(filter(None, map(_eager_in, (*args, *kwargs.values()))), None)
         return on_arrays(*args, **kwargs) if eager is None else eager.apply_function(call, args, kwargs)
 
     return call
 
 
-def _without_cells(x: Any) -> Any:
-    return x.read() if isinstance(x, Cell) else type(x)(map(_without_cells, x)) if type(x) in (list, tuple) else x
+def holds_eager(x: Any) -> bool:
+    """Whether `x` is an eager value or a cell, or a list or tuple that holds one."""
+    return isinstance(x, Eager | Cell) or (isinstance(x, list | tuple) and any(map(holds_eager, x)))
+
+
+def _read(x: Any) -> Any:
+    """What is in a cell, also where cells are in a list or tuple."""
+    return x.read() if isinstance(x, Cell) else type(x)(map(_read, x)) if type(x) in (list, tuple) else x
 
 
 def _eager_in(x: Any) -> type[Eager] | None:

@@ -138,8 +138,8 @@ def combined(partials: Sequence[Partial], tangents: Sequence[Tangent]) -> Tangen
     """The sum of tangents multiplied by partial derivatives."""
     total: Tangent = None
     for partial, t in zip(partials, tangents, strict=True):
-        if partial is not None and t is not None:
-            term = partial(t)
+        term = None if partial is None or t is None else partial(t)
+        if term is not None:
             total = term if total is None else add(total, term)
     return total
 

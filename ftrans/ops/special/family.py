@@ -11,8 +11,7 @@ from ...core.primitive import MissingRule, Primitive, Tangent
 from ...core.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
-from ..elementwise import add
-from ..elementwise.family import Partial
+from ..elementwise.family import Partial, combined
 from ..host import on_host
 from ..shapes import with_batch_axis
 
@@ -110,21 +109,12 @@ class Special(Primitive):
         out = self(*primals, **params)
         partials = self._partials(out, *primals, **params)
         if self.multiple_results:
-            return out, [_total(row, tangents) for row in partials]
-        return out, _total(partials, tangents)
+            return out, [combined(row, tangents) for row in partials]
+        return out, combined(partials, tangents)
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
         out = self(*(with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)), **params)
         return out, [True] * self._results if self.multiple_results else True
-
-
-def _total(partials: Sequence[Partial], tangents: Sequence[Tangent]) -> Tangent:
-    total: Tangent = None
-    for partial, t in zip(partials, tangents, strict=True):
-        term = None if partial is None or t is None else partial(t)
-        if term is not None:
-            total = term if total is None else add(total, term)
-    return total
 
 
 def refused(name: str, argument: str, why: str = "no formula or convergent series for it is known") -> Partial:

@@ -9,14 +9,13 @@ import numpy as np
 import scipy.linalg
 
 from ...core.source import at_line, user_line
-from ...numpy.dispatch import implements, missing, public
+from ...numpy.dispatch import implements
 from ...numpy.linalg.operands import LinAlgError, adjoint, check_matrices, check_square, matrices
-from ...numpy.refused import REFUSED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
-    "LinAlgError", "adjoint", "as_columns", "check_matrices", "check_square", "implemented", "matrices", "refused",
+    "LinAlgError", "adjoint", "as_columns", "check_matrices", "check_square", "implemented", "matrices",
     "transposed",
 ]  # fmt: skip
 
@@ -24,18 +23,6 @@ __all__ = [
 def implemented(function: Function) -> Function:
     """Enter the decorated function as the traced form of the function of `scipy.linalg` of the same name."""
     return implements(getattr(scipy.linalg, function.__name__))(function)
-
-
-def refused(name: str, why: str) -> Callable[..., Any]:
-    """A function of `scipy.linalg` without a traced form: SciPy's own on arrays, an error on traced values."""
-    full = f"scipy.linalg.{name}"
-    REFUSED[full] = why
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        raise missing(full)
-
-    call.__doc__ = f"`scipy.linalg.{name}` on arrays; it has no traced form."
-    return public(getattr(scipy.linalg, name), call)
 
 
 def transposed(a: Any, trans: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import scipy.linalg
 
-from .operands import refused
+from ...numpy.dispatch import refused
 
 _STRUCTURE = "it says something of the elements of one array; ask before the traced function is called"
 _BASIS = (
@@ -46,4 +46,8 @@ REASONS = {
     "clarkson_woodruff_transform": "it multiplies by a random matrix; make that matrix before, and multiply by it",
 }
 
-FUNCTIONS = {name: refused(name, why) for name, why in REASONS.items() if hasattr(scipy.linalg, name)}
+FUNCTIONS = {
+    name: refused(getattr(scipy.linalg, name), f"scipy.linalg.{name}", why)
+    for name, why in REASONS.items()
+    if hasattr(scipy.linalg, name)
+}

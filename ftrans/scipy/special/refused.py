@@ -5,16 +5,9 @@ Under their names here, they are SciPy's own on plain arrays and an error on tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import scipy.special
 
-from ...numpy.dispatch import REFUSED, missing, public
-
-_GAMMA: dict[str, str] = {}
-
-_STATISTICS: dict[str, str] = {}
+from ...numpy.dispatch import REFUSED, refused
 
 
 def _alike(names: str, why: str) -> dict[str, str]:
@@ -87,25 +80,16 @@ _WAVES = {
 }
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    """SciPy's own function on arrays, an error on traced values."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        raise missing(f"scipy.special.{name}")
-
-    call.__doc__ = f"`scipy.special.{name}` on arrays; it has no traced form."
-    return public(getattr(scipy.special, name), call)
-
-
 _REASONS = {
     name: why
-    for family in (_GAMMA, _STATISTICS, _ERRORS, _BESSEL, _POLYNOMIALS, _WAVES)
+    for family in (_ERRORS, _BESSEL, _POLYNOMIALS, _WAVES)
     for name, why in family.items()
     if hasattr(scipy.special, name)
 }
-REFUSED.update({f"scipy.special.{name}": why for name, why in _REASONS.items()})
 # The ufuncs behind scipy.special.zeta, which is itself no ufunc.
 REFUSED.update(dict.fromkeys(("_zeta", "_riemann_zeta"), "call ftrans.scipy.special.zeta, which can be"))
-globals().update({name: _refused(name) for name in _REASONS})
+globals().update(
+    {name: refused(getattr(scipy.special, name), f"scipy.special.{name}", why) for name, why in _REASONS.items()}
+)
 
 __all__ = list(_REASONS)
