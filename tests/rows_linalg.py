@@ -72,9 +72,9 @@ row("numpy.linalg.pinv", separated(3, 3), hermitian=(0,), looseness=10, call=lam
 row("numpy.linalg.lstsq", spread(3, 2), normal((3, 1)), looseness=10)
 row("numpy.linalg.lstsq", spread(2, 4, dtype=c128), normal((2,), c128), rcond=1e-8, looseness=10, dtypes=())
 row("numpy.linalg.tensorsolve", normal((2, 3, 6)), normal((2, 3)), looseness=1000)
-row("numpy.linalg.tensorsolve", invertible(2, 2), normal((2,)), axes=(0,), looseness=10)
+row("numpy.linalg.tensorsolve", invertible(2, 2, dtype=c128), normal((2,), c128), axes=(0,), looseness=10, **COMPLEX)
 row("numpy.linalg.tensorinv", uniform(-0.2, 0.2, (2, 2, 4)), call=lambda f, a: f(a + np.eye(4).reshape(2, 2, 4)))
-row("numpy.linalg.tensorinv", invertible(3, 3), ind=1, looseness=10)
+row("numpy.linalg.tensorinv", invertible(3, 3, dtype=c128), ind=1, looseness=10, **COMPLEX)
 row("numpy.linalg.det", normal((2, 3, 3)), analytic=True)
 row("numpy.linalg.det", normal((2, 2), c128), **COMPLEX)
 row("numpy.linalg.slogdet", invertible(2, 3, 3))
@@ -109,6 +109,7 @@ row("numpy.linalg.eigvalsh", separated(3, 3), hermitian=(0,), UPLO="U", loosenes
 row("numpy.linalg.eigvalsh", separated(2, 2, dtype=c128), hermitian=(0,), looseness=10, **COMPLEX)
 row("numpy.linalg.eig", turning(2, 3, 3), looseness=100, canonical=lambda r: [r[0], np.abs(r[1])], dtypes=())
 row("numpy.linalg.eigvals", turning(3, 3), looseness=100)
+row("numpy.linalg.eigvals", turning(3, 3, dtype=c128), looseness=100, dtypes=())
 row("numpy.linalg.svd", spread(3, 2), full_matrices=False, canonical=without_signs, looseness=10)
 row("numpy.linalg.svd", spread(2, 3, dtype=c128), full_matrices=False, canonical=products, looseness=10, dtypes=())
 row("numpy.linalg.svd", spread(3, 2), canonical=lambda r: [r[0][:, 2:] @ r[0][:, 2:].T], dtypes=(), note="complement")
@@ -128,9 +129,11 @@ row("numpy.linalg.svdvals", spread(2, 3, 2, dtype=c128), **COMPLEX)
 
 row("numpy.linalg.cond", invertible(2, 2, 2), looseness=100)
 for p in (-2, 1, -math.inf, "fro"):
-    row("numpy.linalg.cond", invertible(2, 2), p=p, looseness=100, dtypes=())
+    row("numpy.linalg.cond", invertible(2, 2, dtype=c128), p=p, looseness=100, dtypes=())
 row("numpy.linalg.norm", normal((2, 3)))
 row("numpy.linalg.norm", normal((3,), c128), **COMPLEX)
+row("numpy.linalg.norm", normal((2, 3), c128), ord=3, axis=0, dtypes=())
+row("numpy.linalg.norm", normal((2, 3), c128), ord=1, dtypes=())
 for order in (1, 2.5, 0.5, -1.5, math.inf, -math.inf):
     row("numpy.linalg.norm", distinct((2, 3)), ord=order, axis=1, keepdims=True, dtypes=(f32,) if order == 2.5 else ())
 for order in (2, -2, "nuc", "fro", 1, -1, math.inf, -math.inf):

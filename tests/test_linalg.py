@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,52 @@ def test_exponentials_of_large_and_of_nilpotent_matrices() -> None:
     for f in (linalg.expm, ft.jit(linalg.expm)):
         rotated = ft.jvp(lambda t, f=f: f(t * turning), (1.0,), (1.0,))[1]
         np.testing.assert_allclose(rotated, turning @ scipy.linalg.expm(turning), atol=1e-10)
+
+
+def test_empty_and_singular_matrices() -> None:
+    empty = np.zeros((2, 0, 0))
+    for f in (np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.svdvals, lambda a: np.linalg.norm(a, 2, (1, 2))):
+        assert ft.jvp(f, (empty,), (empty,))[1].shape == f(empty).shape
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for p in (None, -2, 1, "fro"):
+            stack = np.stack([np.ones((2, 2)), np.zeros((2, 2)), np.eye(2)])
+            found = ft.vjp(lambda a, p=p: np.linalg.cond(a, p), stack)[0]
+            np.testing.assert_array_equal(found[1:], np.linalg.cond(stack, p)[1:])
+            assert np.isinf(found[0]) or p in (None, -2)
+
+
+def test_polar_factors_of_few_ranks_are_orthonormal() -> None:
+    a = np.array([[1.0, 0.0], [0.0, 0.0]])
+    for f in (linalg.polar, lambda a: linalg.orthogonal_procrustes(a, np.eye(2))):
+        (u,) = ft.trace(lambda a, f=f: f(a)[0])(a)(a)
+        np.testing.assert_allclose(np.abs(u), np.eye(2), atol=1e-15)
+    np.testing.assert_array_equal(ft.grad(lambda a: np.linalg.norm(a, "nuc"))(a), a)
+
+
+def test_double_precision_where_scipy_computes_in_it() -> None:
+    a = A.astype(np.float32) / 8
+    for name in ("det", "logm", "fractional_matrix_power", "expm_frechet", "solve_discrete_lyapunov"):
+        args = (a,) if name in ("det", "logm") else (a, 0.5) if name.startswith("f") else (a, a)
+        f = functools.partial(lambda f, a, *rest: np.atleast_3d(f(a, *rest))[0].sum(), getattr(linalg, name))
+        assert ft.trace(f)(*args).out_types[0].dtype == np.float64
+        assert ft.grad(f)(*args).dtype == np.float32
+
+
+def test_factors_of_stacks_between_functions() -> None:
+    stack = np.stack([A @ A.T, np.eye(3)])
+    factors = np.linalg.cholesky(stack), np.array([True, True])
+    np.testing.assert_allclose(ft.jacobian(lambda t: linalg.cho_solve(factors, t * B))(1.0), np.linalg.solve(stack, B))
+    found = ft.jacobian(lambda t: linalg.cho_solve(linalg.cho_factor(t * stack), B))(1.0)
+    np.testing.assert_allclose(found, -np.linalg.solve(stack, B))
+
+
+def test_axes_of_matmul() -> None:
+    x, y = RNG.standard_normal((3, 2)), RNG.standard_normal((3, 4))
+    for axes in ([(1, 0), (0, 1), (1, 0)], [(1, 0), (0, 1), (0, 1)]):
+        f = functools.partial(np.matmul, axes=axes)
+        np.testing.assert_allclose(ft.jvp(f, (x, y), (x, y))[1], 2 * f(x, y))
+    np.testing.assert_allclose(ft.jacobian(lambda x: np.matmul(x, y, axes=[0, (0, 1), 0]))(x[:, 0]), y.T)
 
 
 # Arguments

@@ -83,10 +83,14 @@ def _sizes_error(name: str, x: Tracer, y: Tracer) -> ValueError:
 
 
 @implements(np.matmul, np.linalg.matmul)
-def matmul(x1: Any, x2: Any, /) -> Any:
-    """The matrix product of the last two axes, over broadcast leading axes."""
+def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
+    """The matrix product of the last two axes, over broadcast leading axes; `axes` names others of both and of it."""
     if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
         return NotImplemented
+    if axes is not None:
+        *places, place = [(a,) if np.ndim(a) == 0 else tuple(a) for a in axes]
+        x1, x2 = (np.moveaxis(x, p, (-2, -1)[-len(p) :]) for x, p in zip((x1, x2), places, strict=True))
+        return np.moveaxis(np.matmul(x1, x2), (-2, -1)[2 - len(place) :], place)
     x, y = _operands(x1, x2)
     if not x.ndim or not y.ndim:
         raise ValueError(f"matmul takes arrays with at least one axis, not {x.type} and {y.type}{at_line(user_line())}")
@@ -139,11 +143,20 @@ def inner(a: Any, b: Any, /) -> Any:
     return dot_general(x, y, contract=((x.ndim - 1,), (y.ndim - 1,)), batch=((), ()))
 
 
-@implements(np.outer, np.linalg.outer)
+@implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """The products of all pairs of elements, as a matrix."""
     x, y = asarray(a), asarray(b)
     return deliver(np.multiply(reshaped(x, (x.size, 1)), reshaped(y, (1, y.size))), out, "outer")
+
+
+@implements(np.linalg.outer)
+def vector_outer(x1: Any, x2: Any, /) -> Any:
+    """The products of all pairs of elements of two vectors, as a matrix."""
+    x, y = asarray(x1), asarray(x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"np.linalg.outer takes vectors, not {x.type} and {y.type}{at_line(user_line())}")
+    return np.outer(x, y)
 
 
 @implements(np.tensordot, np.linalg.tensordot)

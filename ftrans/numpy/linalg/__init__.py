@@ -2,9 +2,10 @@
 
 from ..manipulation import matrix_diagonal as diagonal
 from ..manipulation import matrix_transpose
-from ..products import matmul, outer, tensordot, vecdot
+from ..products import matmul, tensordot, vecdot
 from ..products import matrix_trace as trace
 from ..products import vector_cross as cross
+from ..products import vector_outer as outer
 from .chains import matrix_power, multi_dot
 from .decompositions import (
     cholesky,

@@ -144,13 +144,19 @@ def cond(x: Any, p: Any = None) -> Any:
     """The condition numbers of matrices."""
     (x,) = matrices(x)
     check_matrices("cond", x)
-    if not x.size:
-        raise np.linalg.LinAlgError(f"cond is not defined on empty arrays{at_line(user_line())}")
+    if not all(x.shape[-2:]):
+        raise np.linalg.LinAlgError(f"cond is not defined on empty matrices{at_line(user_line())}")
     if p in (None, 2, -2):
         s = np.linalg.svdvals(x)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        # As in NumPy, it is infinite for a matrix of zeros.
+        return np.where(below == 0, np.ones_like(above), above) / below
     check_square("cond of an order other than 2", x)
-    return np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(ops.inv(x), p, (-2, -1))
+    regular = ops.slogdet(x)[0] != 0
+    inverse = ops.inv(np.where(regular[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype)))
+    product = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+    # NumPy's inverse raises for a singular matrix, of which the condition number is infinite.
+    return np.where(regular, product, np.ones_like(product)) / regular.astype(product.dtype)
 
 
 @implements(np.linalg.matrix_rank, constant=True)
@@ -164,7 +170,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     s = np.linalg.svd(a, compute_uv=False, hermitian=hermitian)
     if tol is None:
         relative = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
-        tol = np.max(s, -1, keepdims=True) * relative
+        tol = s[..., :1] * relative
     else:
         tol = np.asarray(tol)[..., None]
     return np.sum(s > tol, -1)

@@ -107,33 +107,39 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
             f"lstsq takes a matrix and right-hand sides of as many rows, not {a.type} and {b.type}"
             f"{at_line(user_line())}"
         )
-    m, n = a.shape
     eps = np.finfo(a.dtype).eps
     if rcond is None:
-        rcond = max(m, n) * eps
+        rcond = max(a.shape) * eps
     elif np.ndim(rcond) == 0 and not isinstance(rcond, Tracer) and rcond < 0:
         rcond = eps
+    x, residuals, rank, values = least_squares(a, b, rcond)
+    return (x[:, 0] if is_vector else x), residuals, rank.astype(np.int32), values
+
+
+def least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
+    """What `lstsq` gives, for matrices with the same leading axes."""
     x = np.matmul(ops.pinv(a, cutoff_of(a, rcond), symmetric=False), b)
-    values = np.linalg.svd(a, full_matrices=False, compute_uv=False)
-    rank = np.sum(values > values[:1] * rcond, dtype=np.int32)
-    residuals = _residuals(a, x, b, rank)
-    return (x[:, 0] if is_vector else x), residuals, rank, values
+    values = np.linalg.svdvals(a)
+    rank = np.sum(values > values[..., :1] * rcond, -1)
+    return x, _residuals(a, x, b, rank), rank, values
 
 
 def _residuals(a: Tracer, x: Tracer, b: Tracer, rank: Any) -> Any:
     """The sums of squares; as in NumPy, there are none where the rank is less than the number of unknowns."""
-    m, n = a.shape
-    has_residuals = m > n
-    if has_residuals:
-        try:
-            has_residuals = operator.index(rank) == n
-        except ConcretizationError:
-            # Under vmap, the shape cannot depend on the rank: not a number stands for those that are not there.
-            difference = np.where(rank == n, np.abs(b - a @ x), np.nan)
-            return np.sum(np.square(difference), 0)
-    if not has_residuals:
-        return np.zeros_like(a, real_dtype(a.dtype), shape=(0,))
-    return np.sum(np.square(np.abs(b - a @ x)), 0)
+    m, n = a.shape[-2:]
+    none = np.zeros_like(a, real_dtype(a.dtype), shape=(*a.shape[:-2], 0))
+    if m <= n:
+        return none
+    squares, is_full = np.sum(np.square(np.abs(b - a @ x)), -2), rank == n
+    try:
+        if np.all(is_full):
+            return squares
+        if a.ndim == 2:
+            return none
+    except ConcretizationError:
+        pass
+    # Under vmap and in stacks, the shape cannot depend on the rank: not a number stands for those that are not there.
+    return np.where(is_full[..., None], squares, np.nan)
 
 
 # Tensors

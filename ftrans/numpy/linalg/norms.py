@@ -22,12 +22,17 @@ def _abs(x: Tracer) -> Tracer:
     return np.abs(x)
 
 
+def _largest(sizes: Any, axes: Any, keepdims: bool = False) -> Any:
+    """The largest of sizes along axes; 0 if there are none."""
+    return np.max(sizes, axes, keepdims=keepdims, **({} if sizes.size else {"initial": 0}))
+
+
 def _vector_norm(x: Tracer, order: Any, axes: Any, keepdims: bool) -> Any:
     if order is None or order == 2:
         squares = np.square(x.real) + np.square(x.imag) if is_complex(x.dtype) else np.square(x)
         return root(np.sum(squares, axes, keepdims=keepdims))
     if order == math.inf:
-        return np.max(_abs(x), axes, keepdims=keepdims)
+        return _largest(_abs(x), axes, keepdims)
     if order == -math.inf:
         return np.min(_abs(x), axes, keepdims=keepdims)
     if order == 0:
@@ -52,7 +57,7 @@ def _vector_norm(x: Tracer, order: Any, axes: Any, keepdims: bool) -> Any:
 def _of_singular_values(x: Any, order: Any) -> Any:
     if order == "nuc":
         return ops.nuclear_norm(x)
-    return (np.max if order > 0 else np.min)(np.linalg.svdvals(x), -1)
+    return (_largest if order > 0 else np.min)(np.linalg.svdvals(x), -1)
 
 
 def _matrix_norm(x: Tracer, order: Any, axes: Sequence[int], keepdims: bool) -> Any:
@@ -66,7 +71,7 @@ def _matrix_norm(x: Tracer, order: Any, axes: Sequence[int], keepdims: bool) -> 
         raise ValueError(f"Invalid norm order {order!r} for matrices{at_line(user_line())}")
     summed, other = (row, column) if abs(order) == 1 else (column, row)
     sums = np.sum(_abs(x), summed, keepdims=True)
-    result = (np.max if order > 0 else np.min)(sums, other, keepdims=True)
+    result = (_largest if order > 0 else np.min)(sums, other, keepdims=True)
     return result if keepdims else np.squeeze(result, (row, column))
 
 

@@ -18,7 +18,6 @@ from .family import (
     MatrixFunction,
     adjoint,
     check_matrices,
-    check_square,
     columns,
     entries,
     part,
@@ -116,28 +115,32 @@ class Qr(MatrixFunction):
 
 
 class Lu(MatrixFunction):
-    """LU factors of square matrices `a` in one, `l - I + u`; the rows that were exchanged one by one; and their order.
+    """LU factors of the matrices `a` in one, `l - I + u`; the rows that were exchanged one by one; and their order.
 
-    `a[order] = l @ u` with ones on the diagonal of `l`.  The order is a constant for derivatives, which need matrices
-    that are not singular.
+    `a[order] = l @ u` with ones on the diagonal of `l`.  The order is a constant for derivatives, which need first
+    columns (or, reordered, first rows) that are not singular.
     """
 
     name = "lu"
     multiple_results = True
 
     def type_rule(self, a: ArrayType) -> list[ArrayType]:
-        check_square(self.name, a)
-        places = ArrayType(a.shape[:-1], np.int32)
-        return [a, places, places]
+        check_matrices(self.name, a)
+        *lead, m, n = a.shape
+        return [a, *(ArrayType((*lead, size), np.int32) for size in (min(m, n), m))]
 
     def numpy(self, a: Any) -> Any:
         from scipy.linalg import get_lapack_funcs
 
         (factor,) = get_lapack_funcs(("getrf",), (a,))
-        factors, pivots = np.empty_like(a), np.empty(a.shape[:-1], np.int32)
-        for i in np.ndindex(a.shape[:-2]):
-            factors[i], pivots[i], _ = factor(a[i])
-        return [factors, pivots, order_of_rows.numpy(pivots)]
+        *lead, m, n = a.shape
+        factors, exchanged = np.empty_like(a), np.empty(a.shape[:-1], np.int32)
+        exchanged[...] = np.arange(m)
+        pivots = exchanged[..., : min(m, n)]
+        for i in np.ndindex(*lead):
+            if a.size:
+                factors[i], pivots[i], _ = factor(a[i])
+        return [factors, pivots.copy(), order_of_rows.numpy(exchanged)]
 
     def xla(self, a: Any) -> Any:
         from jax import lax
@@ -148,14 +151,27 @@ class Lu(MatrixFunction):
         (a,), (t,) = primals, tangents
         assert t is not None
         factors, pivots, order = lu(a)
-        places = broadcast(order, shape=a.shape, dims=tuple(range(a.ndim - 1)))
-        places = eq(places, iota(shape=a.shape, axis=a.ndim - 1, dtype=order.dtype))
+        m, n = a.shape[-2:]
+        k, square = min(m, n), (*a.shape[:-1], m)
+        places = broadcast(order, shape=square, dims=tuple(range(a.ndim - 1)))
+        places = eq(places, iota(shape=square, axis=a.ndim - 1, dtype=order.dtype))
         moved = matmul(convert(places, dtype=a.dtype), t)
-        middle = triangular_solve(factors, moved, lower=True, transpose_a=False, unit_diagonal=True)
-        middle = divided_by_upper(middle, factors)
+        first = columns(rows(factors, 0, k), 0, k)
+
+        def divided_by_lower(x: Tracer) -> Tracer:
+            return triangular_solve(first, x, lower=True, transpose_a=False, unit_diagonal=True)  # type: ignore[no-any-return]
+
+        middle = divided_by_upper(divided_by_lower(columns(rows(moved, 0, k), 0, k)), first)
         low = part(middle, gt)
-        low_change = add(low, matmul(part(factors, gt), low))
-        change = add(low_change, matmul(part(middle, le), part(factors, le)))
+        low = add(low, matmul(part(first, gt), low))
+        high = matmul(part(middle, le), part(first, le))
+        change = add(low, high)
+        if m > k:
+            below = sub(rows(moved, k, m), matmul(rows(factors, k, m), high))
+            change = concatenate(change, divided_by_upper(below, first), axis=a.ndim - 2)
+        if n > k:
+            beside = sub(columns(moved, k, n), matmul(low, columns(factors, k, n)))
+            change = concatenate(change, divided_by_lower(beside), axis=a.ndim - 1)
         return [factors, pivots, order], [change, None, None]
 
 

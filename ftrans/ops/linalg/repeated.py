@@ -89,6 +89,8 @@ inverse_gap = InverseGap()
 
 def tolerance_like(values: Tracer, gap: Tracer) -> Tracer:
     """Up to which size a gap between values counts as none."""
+    if not values.shape[-1]:
+        return full_like(gap, 0)
     largest = reduce_max(abs_(values), axes=(values.ndim - 1,))
     limit = mul(largest, full_like(largest, _ROUNDINGS * values.shape[-1] * np.finfo(values.dtype).eps))
     return convert(broadcast(limit, shape=gap.shape, dims=tuple(range(limit.ndim))), dtype=gap.dtype)

@@ -147,38 +147,41 @@ class _Change:
 
 
 class PolarFactor(MatrixFunction):
-    """The part `u` of the matrices `a = u @ p`, where `p` is positive semidefinite: no singular value but 1 and 0.
+    """The part `u` of the matrices `a = u @ p`, where `p` is positive semidefinite: orthonormal columns, or rows.
 
-    Derivatives need singular values that are not 0; equal ones do no harm (Kenney and Laub, "Polar decomposition and
-    matrix sign function condition estimates", 1991).
+    Vectors of singular values that are 0 up to rounding are arbitrary; if `partial`, they are left out, so that `u` has
+    singular values of 0 where `a` has.  Derivatives need singular values that are not 0; equal ones do no harm (Kenney
+    and Laub, "Polar decomposition and matrix sign function condition estimates", 1991).
     """
 
     name = "polar_factor"
     cubic = 22.0
 
-    def type_rule(self, a: ArrayType) -> ArrayType:
+    def __call__(self, a: Any, *, partial: bool = False) -> Any:
+        return super().__call__(a, partial=partial)
+
+    def type_rule(self, a: ArrayType, *, partial: bool) -> ArrayType:
         check_matrices(self.name, a)
         return a
 
-    def numpy(self, a: Any) -> Any:
-        return self._of_factors(np, *np.linalg.svd(a, full_matrices=False))
+    def numpy(self, a: Any, *, partial: bool) -> Any:
+        return self._of_factors(np, *np.linalg.svd(a, full_matrices=False), partial=partial)
 
-    def xla(self, a: Any) -> Any:
+    def xla(self, a: Any, *, partial: bool) -> Any:
         from jax import numpy as jnp
 
-        return self._of_factors(jnp, *jnp.linalg.svd(a, full_matrices=False))
+        return self._of_factors(jnp, *jnp.linalg.svd(a, full_matrices=False), partial=partial)
 
     @staticmethod
-    def _of_factors(xp: Any, u: Any, s: Any, vh: Any) -> Any:
-        """Vectors of singular values that are 0 up to rounding are arbitrary, so they are left out."""
+    def _of_factors(xp: Any, u: Any, s: Any, vh: Any, *, partial: bool) -> Any:
         limit = s[..., :1] * (max(u.shape[-2], vh.shape[-1]) * np.finfo(s.dtype).eps)
-        return xp.where((s > limit)[..., None, :], u, 0) @ vh
+        return (xp.where((s > limit)[..., None, :], u, 0) if partial else u) @ vh
 
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, partial: bool) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents
         assert t is not None
         m, n = a.shape[-2:]
-        out = polar_factor(a)
+        out = self(a, partial=partial)
         u = out
         if m < n:
             u, a, t = adjoint(u), adjoint(a), adjoint(t)
@@ -211,7 +214,7 @@ class NuclearNorm(MatrixFunction):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents
         assert t is not None
-        u = polar_factor(a)
+        u = polar_factor(a, partial=True)
         return nuclear_norm(a), real_if_complex(sum_of_products(conj(u) if is_complex(u.dtype) else u, t))
 
 

@@ -132,6 +132,8 @@ class Eig(_Eigenvectors):
         (a,), (t,) = primals, tangents
         assert t is not None
         values, vectors = eig(a)
+        if not a.shape[-1]:
+            return [values, vectors], [None, None]
         change = self.change(vectors, t)
         turned = matmul(vectors, self.mixed(values, change))
         # What a vector may change along itself is what keeps its length, and its largest element real.

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 
 from ...core.source import at_line, user_line
-from ...numpy.linalg.equations import cutoff_of
+from ...numpy.linalg.equations import cutoff_of, least_squares
 from ...numpy.promotion import asarray
 from ...ops import linalg as ops
-from .operands import as_columns, check_matrices, check_square, implemented, matrices, transposed
+from .operands import (
+    as_columns,
+    check_matrices,
+    check_square,
+    implemented,
+    in_double_precision,
+    matrices,
+    transposed,
+)
 from .special_matrices import circulant, from_bands, from_lower_bands, toeplitz
 
 _STRUCTURES = {
@@ -34,7 +42,7 @@ def structured(name: str, a: Any, assume_a: Any, lower: bool) -> tuple[Any, str]
         return ops.hermitian(a if lower else _adjoint(a)), structure
     if structure == "symmetric":
         low = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
-        return low + np.swapaxes(low, -1, -2) + a * np.eye(a.shape[-1]), structure
+        return low + np.swapaxes(low, -1, -2) + a * np.eye(a.shape[-1], dtype=a.dtype), structure
     if structure == "tridiagonal":
         return np.triu(np.tril(a, 1), -1), structure
     return a, structure
@@ -112,7 +120,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     c, b = matrices(c, b)
     check_square("cho_solve", c)
     c, b, is_vector = as_columns("cho_solve", c, b)
-    x = _by_cholesky(c, b, bool(lower))
+    x = _by_cholesky(c, b, bool(np.all(lower)))
     return x[..., 0] if is_vector else x
 
 
@@ -160,8 +168,8 @@ def inv(
 @implemented
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The determinants of matrices, as numbers of double precision."""
-    (a,) = matrices(a)
-    return np.linalg.det(a).astype(np.result_type(a.dtype, np.float64))
+    (a,) = in_double_precision(a)
+    return np.linalg.det(a)
 
 
 # Pseudo-inverses and least squares
@@ -216,45 +224,46 @@ def lstsq(
 ) -> tuple[Any, Any, Any, Any]:
     """The least-squares solution of least norm, sums of squared residuals, the rank, and the singular values."""
     a, b = matrices(a, b)
-    x, residuals, rank, values = np.linalg.lstsq(a, b, np.finfo(a.dtype).eps if cond is None else cond)
-    if b.ndim == 1 and residuals.size:
-        residuals = residuals[0]
-    return x, residuals, rank.astype(np.int64), values
+    check_matrices("lstsq", a)
+    a, b, is_vector = as_columns("lstsq", a, b)
+    x, residuals, rank, values = least_squares(a, b, np.finfo(a.dtype).eps if cond is None else cond)
+    if is_vector:
+        x, residuals = x[..., 0], residuals[..., 0] if residuals.size else residuals
+    return x, residuals, rank, values
 
 
 # Matrices that few numbers determine
 
 
+def _toeplitz_of(c_or_cr: Any) -> Any:
+    """The matrix with this first column, and this first row if there is one."""
+    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
+
+
 @implemented
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """`x` in `a @ x = b` for a Toeplitz matrix; the matrix is made, and solved as a general one."""
-    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conj(asarray(c_or_cr)))
-    (b,) = matrices(b)
-    return np.reshape(np.linalg.solve(toeplitz(column, row), np.reshape(b, (b.shape[0], -1))), b.shape)
+    a, b = in_double_precision(_toeplitz_of(c_or_cr), b)
+    return solve(a, b)
 
 
 @implemented
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
     """The product of a Toeplitz matrix, which is made, and others."""
-    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conj(asarray(c_or_cr)))
-    (x,) = matrices(x)
-    a = toeplitz(column, row)
-    return np.reshape(a @ np.reshape(x, (x.shape[0], -1)), (a.shape[0], *x.shape[1:]))
+    a, x = in_double_precision(_toeplitz_of(c_or_cr), x)
+    return a @ x
 
 
 @implemented
 def solve_circulant(
     c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
 ) -> Any:
-    """`x` in `circulant(c) @ x = b`; the matrix is made, and solved as a general one."""
+    """`x` in `circulant(c) @ x = b`; the matrices are made, and solved as general ones."""
     if singular != "raise":
         raise ValueError(f"solve_circulant of traced values takes singular='raise' only{at_line(user_line())}")
     c, b = matrices(c, b)
-    if c.ndim != 1:
-        raise ValueError(f"solve_circulant of traced values takes one vector c, not {c.type}{at_line(user_line())}")
-    b = np.moveaxis(b, baxis, 0)
-    x = np.reshape(np.linalg.solve(circulant(c), np.reshape(b, (b.shape[0], -1))), b.shape)
-    return np.moveaxis(x, 0, outaxis)
+    c, b = np.moveaxis(c, caxis, -1), np.moveaxis(b, baxis, -1)
+    return np.moveaxis(solve(circulant(c), b[..., None])[..., 0], -1, outaxis)
 
 
 @implemented
@@ -297,13 +306,19 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     a, b, q = matrices(a, b, q)
     for name, x in (("a", a), ("b", b)):
         check_square(f"solve_sylvester: {name}", x)
-    return ops.sylvester(a, b, q, symmetric=False)
+    return _sylvester(a, b, q)
+
+
+def _sylvester(a: Any, b: Any, q: Any) -> Any:
+    lead = np.broadcast_shapes(*(x.shape[:-2] for x in (a, b, q)))
+    stacks = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b, q))
+    return ops.sylvester(*stacks, symmetric=False)
 
 
 def _lyapunov(a: Any, q: Any) -> Any:
     a, q = matrices(a, q)
     check_square("solve_continuous_lyapunov", a)
-    return ops.sylvester(a, _adjoint(a), q, symmetric=False)
+    return _sylvester(a, _adjoint(a), q)
 
 
 @implemented
@@ -315,13 +330,15 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 @implemented
 def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     """`x` in `a @ x @ a.H - x + q = 0`; made a continuous equation (`"bilinear"`), or solved as one of n² unknowns."""
-    a, q = matrices(a, q)
+    a, q = in_double_precision(a, q)
     check_square("solve_discrete_lyapunov", a)
     n = a.shape[-1]
     method = ("direct" if n < 10 else "bilinear") if method is None else method.lower()
     if method == "direct":
-        whole = np.eye(n * n, dtype=a.dtype) - np.kron(a, np.conj(a))
-        return np.reshape(np.linalg.solve(whole, np.ravel(q)), q.shape)
+        product = a[..., :, None, :, None] * np.conj(a)[..., None, :, None, :]
+        whole = np.eye(n * n, dtype=a.dtype) - np.reshape(product, (*a.shape[:-2], n * n, n * n))
+        x = solve(whole, np.reshape(q, (*q.shape[:-2], n * n, 1)))
+        return np.reshape(x, (*x.shape[:-2], n, n))
     if method != "bilinear":
         raise ValueError(f"Unknown solver {method!r}{at_line(user_line())}")
     eye = np.eye(n, dtype=a.dtype)

@@ -30,18 +30,20 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 
 @implemented
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """What `cho_solve` takes: the triangular factors, with the other triangle of `a` beside them."""
     (a,) = matrices(a)
     c = cholesky(a, lower)
-    return c + (np.triu(a, 1) if lower else np.tril(a, -1)), bool(lower)
+    # For a stack, SciPy says which triangle it is once for each matrix.
+    flag = np.full(a.shape[:-2], bool(lower)) if a.ndim > 2 else bool(lower)
+    return c + (np.triu(a, 1) if lower else np.tril(a, -1)), flag
 
 
 @implemented
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """What `lu_solve` takes: both factors in one matrix, and the rows that were exchanged."""
     (a,) = matrices(a)
-    check_square("lu_factor of traced values", a)
+    check_matrices("lu_factor", a)
     factors, pivots, _ = ops.lu(a)
     return factors, pivots
 
@@ -56,17 +58,17 @@ def lu(
 ) -> Any:
     """The factors p, l and u with `p @ l @ u = a`; the derivative is that of matrices whose rows keep their order."""
     (a,) = matrices(a)
-    check_square("lu of traced values", a)
+    check_matrices("lu", a)
     factors, _, order = ops.lu(a)
-    n = a.shape[-1]
-    low = np.tril(factors, -1) + np.eye(n, dtype=a.dtype)
-    high = np.triu(factors)
+    m, k = a.shape[-2], min(a.shape[-2:])
+    low = np.tril(factors[..., :k], -1) + np.eye(m, k, dtype=a.dtype)
+    high = np.triu(factors[..., :k, :])
     places = np.argsort(order, -1).astype(np.int32)
     if permute_l:
         return np.take_along_axis(low, places[..., None], -2), high
     if p_indices:
         return places, low, high
-    return (places[..., :, None] == np.arange(n)).astype(real_dtype(a.dtype)), low, high
+    return (places[..., :, None] == np.arange(m)).astype(real_dtype(a.dtype)), low, high
 
 
 @implemented
@@ -92,14 +94,13 @@ def qr(
 
 @implemented
 def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
-    """The decomposition `r @ q` of matrices with as many columns as rows or more."""
+    """The decomposition `r @ q` of matrices."""
     (a,) = matrices(a)
-    if a.ndim != 2 or a.shape[0] > a.shape[1]:
-        raise _missing_option("rq", f"matrices {a.type}", "the columns must be at least as many as the rows")
+    check_matrices("rq", a)
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"mode must be 'full', 'r' or 'economic', not {mode!r}{at_line(user_line())}")
-    q, r = np.linalg.qr(adjoint(a[::-1, ::-1]), "reduced" if mode == "economic" else "complete")
-    r, q = adjoint(r)[::-1, ::-1], adjoint(q)[::-1, ::-1]
+    q, r = np.linalg.qr(adjoint(a[..., ::-1, ::-1]), "reduced" if mode == "economic" else "complete")
+    r, q = adjoint(r)[..., ::-1, ::-1], adjoint(q)[..., ::-1, ::-1]
     return r if mode == "r" else (r, q)
 
 
@@ -142,7 +143,8 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The orthogonal matrix r that makes `A @ r` most like `B`, and the sum of the singular values of `A.H @ B`."""
     a, b = matrices(A, B)
-    if a.ndim != 2 or a.shape != b.shape:
+    check_matrices("orthogonal_procrustes", a)
+    if a.shape[-2:] != b.shape[-2:]:
         raise ValueError(
             f"orthogonal_procrustes takes matrices of one shape, not {a.type} and {b.type}{at_line(user_line())}"
         )
@@ -339,7 +341,8 @@ def eigh_tridiagonal(
 ) -> Any:
     """Eigenvalues and eigenvectors of a tridiagonal symmetric matrix, which is made."""
     d, e = matrices(d, e)
-    return eig_banded(np.stack([d, np.pad(e, (0, 1))]), True, eigvals_only, select=select, select_range=select_range)
+    below = np.concatenate([e, np.zeros_like(d[..., :1])], -1)
+    return eig_banded(np.stack([d, below], -2), True, eigvals_only, select=select, select_range=select_range)
 
 
 @implemented

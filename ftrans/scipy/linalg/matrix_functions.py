@@ -11,7 +11,7 @@ from ...core.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_complex
 from ...ops import linalg as ops
-from .operands import check_square, implemented, matrices
+from .operands import check_square, implemented, in_double_precision, matrices
 
 
 def _square(name: str, a: Any) -> Any:
@@ -31,7 +31,7 @@ def expm_frechet(
     A: Any, E: Any, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
     """The exponential, and its derivative along `E`."""
-    a, e = matrices(A, E)
+    a, e = in_double_precision(A, E)
     check_square("expm_frechet", a)
     change = ops.expm(a, e)
     return (ops.expm(a), change) if compute_expm else change
@@ -40,7 +40,8 @@ def expm_frechet(
 @implemented
 def logm(A: Any, disp: Any = True) -> Any:
     """The principal logarithms of matrices; that of a real matrix must be real."""
-    return ops.logm(_square("logm", A))
+    (a,) = in_double_precision(_square("logm", A))
+    return ops.logm(a)
 
 
 @implemented
@@ -63,7 +64,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
         return np.linalg.matrix_power(a, operator.index(int(t)))
     if np.ndim(t):
         raise ValueError(f"fractional_matrix_power takes one exponent, not {t}{at_line(user_line())}")
-    return ops.expm(t * ops.logm(a))
+    return ops.expm(t * logm(a))
 
 
 def _halves(a: Any) -> tuple[Any, Any]:

@@ -11,18 +11,24 @@ import scipy.linalg
 from ...core.source import at_line, user_line
 from ...numpy.dispatch import implements
 from ...numpy.linalg.operands import LinAlgError, adjoint, check_matrices, check_square, matrices
+from ...numpy.promotion import cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
-    "LinAlgError", "adjoint", "as_columns", "check_matrices", "check_square", "implemented", "matrices",
-    "transposed",
+    "LinAlgError", "adjoint", "as_columns", "check_matrices", "check_square", "implemented", "in_double_precision",
+    "matrices", "transposed",
 ]  # fmt: skip
 
 
 def implemented(function: Function) -> Function:
     """Enter the decorated function as the traced form of the function of `scipy.linalg` of the same name."""
     return implements(getattr(scipy.linalg, function.__name__))(function)
+
+
+def in_double_precision(*xs: Any) -> list[Any]:
+    """Operands of a function that SciPy computes in double precision, whatever the precision of its arguments."""
+    return [cast(x, np.result_type(x.dtype, np.float64)) for x in matrices(*xs)]
 
 
 def transposed(a: Any, trans: Any) -> Any:

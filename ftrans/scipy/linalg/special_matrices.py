@@ -12,32 +12,38 @@ from ...numpy.promotion import asarray, strong_dtype
 from .operands import implemented
 
 
-def _vector(name: str, x: Any) -> Any:
-    x = np.atleast_1d(asarray(x))
-    if x.ndim != 1:
-        raise ValueError(f"{name} of traced values takes vectors, not {x.type}{at_line(user_line())}")
-    return x
+def _vectors(x: Any) -> Any:
+    return np.atleast_1d(asarray(x))
 
 
-def _joined(*parts: Any) -> Any:
+def _joined(*parts: Any, core: int = 1) -> Any:
+    """Stacks of vectors joined along their axis, or with `core=2` of matrices above each other."""
     dtype = strong_dtype(*parts)
-    return np.concatenate([x.astype(dtype) for x in parts])
+    lead = np.broadcast_shapes(*(x.shape[:-core] for x in parts))
+    return np.concatenate([np.broadcast_to(x.astype(dtype), (*lead, *x.shape[-core:])) for x in parts], -core)
+
+
+def _padded(x: Any, before: int, after: int) -> Any:
+    """Zeros around along the last axis."""
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)])
 
 
 @implemented
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrix with the first column `c` and the first row `r`, and equal elements along each diagonal."""
-    c = _vector("toeplitz", c)
-    r = np.conj(c) if r is None else _vector("toeplitz", r)
-    row, column = np.ogrid[: c.size, : r.size]
-    return _joined(r[:0:-1], c)[row - column + r.size - 1]
+    """The matrices with the first column `c` and the first row `r`, and equal elements along each diagonal."""
+    c = _vectors(c)
+    r = np.conj(c) if r is None else _vectors(r)
+    row, column = np.ogrid[: c.shape[-1], : r.shape[-1]]
+    return _joined(r[..., :0:-1], c)[..., row - column + r.shape[-1] - 1]
 
 
 @implemented
 def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with the first column `c` and the last row `r`, and equal elements along each other diagonal."""
-    c = _vector("hankel", c)
-    r = np.zeros_like(c) if r is None else _vector("hankel", r)
+    c = _vectors(c)
+    r = np.zeros_like(c) if r is None else _vectors(r)
+    if c.ndim != 1 or r.ndim != 1:
+        raise ValueError(f"hankel of traced values takes vectors, not {c.type} and {r.type}{at_line(user_line())}")
     row, column = np.ogrid[: c.size, : r.size]
     return _joined(c, r[1:])[row + column]
 
@@ -52,23 +58,29 @@ def circulant(c: Any) -> Any:
 
 @implemented
 def companion(a: Any) -> Any:
-    """The matrix whose characteristic polynomial has the coefficients `a`."""
-    a = _vector("companion", a)
-    if a.size < 2:
+    """The matrices whose characteristic polynomials have the coefficients `a`."""
+    a = _vectors(a)
+    n = a.shape[-1]
+    if n < 2:
         raise ValueError(f"companion takes two coefficients or more, not {a.type}{at_line(user_line())}")
-    first = -a[1:] / (1.0 * a[0])
-    return np.concatenate([first[None], np.eye(a.size - 2, a.size - 1, dtype=first.dtype)])
+    first = -a[..., 1:] / (1.0 * a[..., :1])
+    return _joined(first[..., None, :], np.eye(n - 2, n - 1, dtype=first.dtype), core=2)
 
 
 @implemented
 def leslie(f: Any, s: Any) -> Any:
-    """The matrix with `f` in its first row and `s` below the diagonal."""
-    f, s = _vector("leslie", f), _vector("leslie", s)
-    if f.size != s.size + 1:
+    """The matrices with `f` in their first row and `s` below the diagonal."""
+    f, s = _vectors(f), _vectors(s)
+    n = f.shape[-1]
+    if n != s.shape[-1] + 1:
         raise ValueError(f"leslie: {f.type} must have one element more than {s.type}{at_line(user_line())}")
-    dtype = strong_dtype(f, s)
-    below = np.concatenate([np.diag(s), np.zeros_like(s, shape=(s.size, 1))], 1)
-    return np.concatenate([f[None].astype(dtype), below.astype(dtype)])
+    return _joined(f[..., None, :], _on_diagonal(s, n - 1, n), core=2)
+
+
+def _on_diagonal(s: Any, rows: int, columns: int) -> Any:
+    """Matrices of zeros but for `s` on the diagonal."""
+    spread = s[..., :, None] if s.shape[-1] == rows else s[..., None, :]
+    return np.where(np.eye(rows, columns, dtype=bool), spread, np.zeros_like(spread))
 
 
 @implemented
@@ -80,55 +92,51 @@ def fiedler(a: Any) -> Any:
 
 @implemented
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
-    """The matrix whose product with a vector of `n` elements is its convolution with `a`."""
-    a = _vector("convolution_matrix", a)
+    """The matrices whose product with a vector of `n` elements is its convolution with `a`."""
+    a = _vectors(a)
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be 'full', 'valid' or 'same', not {mode!r}{at_line(user_line())}")
-    n = operator.index(n)
-    trim = 0 if mode == "full" else min(n, a.size) - 1
+    n, size = operator.index(n), a.shape[-1]
+    trim = 0 if mode == "full" else min(n, size) - 1
     start = trim // 2 if mode == "same" else trim
-    stop = a.size + n - 1 - (trim - start if mode == "same" else trim)
+    stop = size + n - 1 - (trim - start if mode == "same" else trim)
     row, column = np.ogrid[start:stop, :n]
-    padded = np.pad(a, (n - 1, n - 1))
-    return padded[row - column + n - 1]
+    return _padded(a, n - 1, n - 1)[..., row - column + n - 1]
 
 
 @implemented
 def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal of a larger one."""
     blocks: list[Any] = [np.atleast_2d(asarray(x)) for x in arrs]
-    if any(b.ndim != 2 for b in blocks):
-        raise ValueError(
-            f"block_diag of traced values takes matrices, not {', '.join(str(b.type) for b in blocks)}"
-            f"{at_line(user_line())}"
-        )
-    dtype = strong_dtype(*blocks)
-    width, before, bands = sum(b.shape[1] for b in blocks), 0, []
+    width, before, bands = sum(b.shape[-1] for b in blocks), 0, []
     for block in blocks:
-        after = width - before - block.shape[1]
-        bands.append(np.pad(block.astype(dtype), ((0, 0), (before, after))))
-        before += block.shape[1]
-    return np.concatenate(bands)
+        after = width - before - block.shape[-1]
+        bands.append(_padded(block, before, after))
+        before += block.shape[-1]
+    return _joined(*bands, core=2)
 
 
 @implemented
 def khatri_rao(a: Any, b: Any) -> Any:
     """The Kronecker products of the columns of two matrices."""
     a, b = asarray(a), asarray(b)
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ValueError(
             f"khatri_rao takes matrices of as many columns, not {a.type} and {b.type}{at_line(user_line())}"
         )
-    return np.reshape(a[:, None] * b[None], (a.shape[0] * b.shape[0], a.shape[1]))
+    product = a[..., :, None, :] * b[..., None, :, :]
+    return np.reshape(product, (*product.shape[:-3], a.shape[-2] * b.shape[-2], a.shape[-1]))
 
 
 @implemented
 def diagsvd(s: Any, M: int, N: int) -> Any:
-    """The matrix of shape (M, N) with the singular values `s` on its diagonal."""
-    s = _vector("diagsvd", s)
-    if s.size not in (M, N):
-        raise ValueError(f"Length of s must be M or N.{at_line(user_line())}")
-    return np.pad(np.diag(s), ((0, M - s.size), (0, N - s.size)))
+    """The matrices of shape (M, N) with the singular values `s` on their diagonal."""
+    s = _vectors(s)
+    if s.shape[-1] != min(M, N):
+        raise ValueError(
+            f"diagsvd takes as many numbers as the less of {M} and {N}, not {s.type}{at_line(user_line())}"
+        )
+    return _on_diagonal(s, M, N)
 
 
 # Matrices given by their diagonals
