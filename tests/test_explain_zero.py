@@ -96,3 +96,8 @@ def test_whole_numbers_are_not_differentiated() -> None:
         ft.explain_zero(np.sum)(np.arange(3))
     with pytest.raises(TypeError, match="asks for argument 3"):
         ft.explain_zero(np.sum, 3)(np.ones(3))
+
+
+def test_a_number_that_python_looks_at_is_no_result() -> None:
+    (zero,) = ft.explain_zero(lambda x: np.sum(np.histogram(x, bins=3)[0]) * 1.0)(np.array([1.0, 2.0, 4.0]))
+    assert zero.is_structural

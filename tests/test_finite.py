@@ -93,11 +93,41 @@ CHOICES = [
         [0, 1 / 2], np.diag([0, -1 / 4]), "not summed"),
     Row("nan_to_num", lambda x: np.sum(np.nan_to_num(np.log(x))), [-1.0, 2.0],
         [0, 1 / 2], np.diag([0, -1 / 4]), "NaN becomes a constant"),
+    Row("where, stacked", lambda x: np.sum(np.where(np.stack([x, x]) > 0, np.stack([np.sqrt(x), np.log(x)]), 0.0)),
+        [0.0, 4.0], [0, 1 / 2], np.diag([0, -3 / 32]), "neither is chosen at 0"),
+    Row("where, rolled", lambda x: np.sum(np.where(np.roll(x, 1) > 0, np.roll(np.sqrt(x), 1), 0.0)), [0.0, 4.0],
+        [0, 1 / 4], np.diag([0, -1 / 32]), "sqrt is not chosen at 0"),
+    Row("choose", lambda x: np.sum(np.choose((x > 0).astype(int), [-x, np.sqrt(x)])), [0.0, 4.0],
+        [-1, 1 / 4], np.diag([0, -1 / 32]), "the other side is -x"),
+    Row("power of a choice", lambda x: np.sum(np.where(x > 0, x, 0.0) ** (0.5 + x)), [0.0, 1.0],
+        [0, 1.5], np.diag([0, 2.75]), "0 ** y is constant"),
+    Row("where, checkpoint", lambda x: np.sum(np.where(x > 0, ft.checkpoint(np.sqrt)(x), 0.0)), [0.0, 4.0],
+        [0, 1 / 4], np.diag([0, -1 / 32]), "sqrt is not chosen at 0"),
+    Row("checkpoint of a choice", lambda x: np.sum(ft.checkpoint(np.sqrt)(np.where(x > 0, x, 0.0))), [0.0, 4.0],
+        [0, 1 / 4], np.diag([0, -1 / 32]), "constant around 0"),
+    Row("where, jit", lambda x: np.sum(np.where(x > 0, ft.jit(np.sqrt)(x), 0.0)), [0.0, 4.0],
+        [0, 1 / 4], None, "sqrt is not chosen at 0"),
+    Row("jit of a choice", lambda x: np.sum(ft.jit(np.sqrt)(np.where(x > 0, x, 0.0))), [0.0, 4.0],
+        [0, 1 / 4], None, "constant around 0"),
     Row("fmax with NaN", lambda x: np.sum(np.fmax(np.log(x), x)), [-1.0, 2.0],
         [1, 1], np.zeros((2, 2)), "NaN loses"),
 ]  # fmt: skip
 
 STEEP = np.array([0.0, 4.0, 1.0])
+
+
+def assigned(x: Any, index: Any, value: Any) -> Any:
+    """A copy with some elements assigned to."""
+    y = x.copy()
+    y[index] = value
+    return y
+
+
+def near_pairs(x: Any) -> Any:
+    """The reciprocal distances of near points, for each pair once."""
+    d = np.sqrt((x[:, None] - x) ** 2)
+    return np.sum(np.where(d < 3, 1 / d, 0.0)[np.triu_indices(2, 1)])
+
 
 # What indices leave out
 
@@ -116,6 +146,16 @@ INDICES = [
         np.diag([-1 / 4, 0, 0, -1 / 4]), "the diagonal"),
     Row("upper triangle", lambda x: np.sum(np.triu(np.sqrt(x.reshape(2, 2)))), [1.0, 4.0, 0.0, 1.0],
         [0.5, 0.25, 0, 0.5], np.diag([-1 / 4, -1 / 32, 0, -1 / 4]), "the triangle"),
+    Row("a slice of gammaln", lambda x: np.sum(ft.scipy.special.gammaln(x)[1:]), [0.0, 1.0],
+        [0, -np.euler_gamma], np.diag([0, PI**2 / 6]), "x[0] has no influence"),
+    Row("an element assigned", lambda x: np.sum(assigned(np.sqrt(x), 0, 0.0)), STEEP, [0, 1 / 4, 1 / 2],
+        np.diag([0, -1 / 32, -1 / 4]), "overwritten"),
+    Row("elements assigned", lambda x: np.sum(assigned(np.log(x), np.array([0, 2]), x[1])), STEEP, [0, 2.25, 0],
+        np.diag([0, -1 / 16, 0]), "overwritten by x[1]"),
+    Row("sqrt of what is assigned to zeros", lambda x: np.sum(np.sqrt(assigned(ft.numpy.zeros(3), slice(1, 3), x))),
+        [4.0, 1.0], [1 / 4, 1 / 2], np.diag([-1 / 32, -1 / 4]), "the zero is a constant"),
+    Row("pairs of near points", near_pairs, [1.0, 3.0], [1 / 4, -1 / 4], [[1 / 4, -1 / 4], [-1 / 4, 1 / 4]],
+        "a point and itself are near, but no pair"),
     Row("concatenated with zeros", lambda x: np.sum(np.sqrt(np.concatenate([x, np.zeros(2)]))), [4.0], [1 / 4],
         [[-1 / 32]], "the zeros are constants"),
     Row("padded", lambda x: np.sum(np.sqrt(np.pad(x, 1))), [4.0], [1 / 4], [[-1 / 32]], "the padding is constant"),
@@ -466,3 +506,14 @@ def test_choosing_the_result_is_as_good_as_choosing_the_operand_first(seed: int)
 def test_a_choice_costs_one_selection() -> None:
     program = ft.trace(ft.grad(lambda x: np.sum(np.where(x > 0, np.exp(np.sin(3.0 * x)), 0.0))))(np.ones(3))
     assert [q.primitive.name for q in program.eqns].count("select") == 1
+
+
+def test_writing_element_by_element_makes_no_masks_of_the_whole_array() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        for i in range(1, 20):
+            y[i] = np.sqrt(y[i // 2] + x[i])
+        return np.sum(y)
+
+    program = ft.trace(ft.grad(f))(np.ones(20))
+    assert "ne" not in [q.primitive.name for q in program.eqns]

@@ -117,7 +117,7 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
         paths = _paths(f, args, (places,) if isinstance(places, int) else places)
         count = len(traced.program.outputs) - len(guards)
         structural, here = [], []
-        zero = [i for i, is_zero in enumerate(_is_zero(traced, chosen.leaves)) if is_zero]
+        zero = [i for i, is_zero in enumerate(_is_zero(traced, chosen.leaves, count)) if is_zero]
         for i in zero:
             outs = _follow(traced.program, [j == i for j in range(len(traced.program.inputs))])
             cuts = dict.fromkeys(cut for out in outs[:count] for cut in out.cuts)
@@ -169,9 +169,13 @@ def _paths(f: Function, args: tuple[Any, ...], places: Sequence[int]) -> list[st
     return paths
 
 
-def _is_zero(traced: Traced, leaves: Sequence[Any]) -> list[bool]:
-    """For each leaf, whether the gradient of a weighted sum of all results is zero at the values that were given."""
-    program = traced.program
+def _is_zero(traced: Traced, leaves: Sequence[Any], count: int) -> list[bool]:
+    """For each leaf, whether the gradient of a weighted sum of all results is zero at the values that were given.
+
+    The first `count` outputs of the program are results, the others guards.
+    """
+    whole = traced.program
+    program = Program(whole.name, whole.inputs, whole.eqns, whole.outputs[:count])
     parts = pullback(program, tuple(i < len(leaves) for i in range(len(program.inputs))))
     values = run(parts.values, [*leaves, *traced.captured])
     # Random weights, since a plain sum may be constant where its terms are not, as that of a softmax is.

@@ -10,11 +10,11 @@ from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
-from ..transforms.jvp import jvp as jvp_program
+from ..transforms.jvp import jvp_along
 from ..transforms.simplify import simplify
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
-from ..transforms.transpose import transpose as transpose_program
+from ..transforms.transpose import transpose_of
 from ..xla import Compiled, to_numpy
 from ..xla.execute import lower, names_lines
 from .subprograms import chosen, rewired, used_inputs
@@ -25,6 +25,7 @@ class Call(Primitive):
 
     name = "call"
     multiple_results = True
+    takes_masks = True
 
     def type_rule(self, *types: ArrayType, program: Program) -> list[ArrayType]:
         if types != program.in_types:
@@ -41,9 +42,8 @@ class Call(Primitive):
         return list(program.derive("compiled", lambda: Compiled(simplify(program)))(*arrays))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program) -> Any:
-        active = tuple(t is not None for t in tangents)
-        derived = jvp_program(program, active)
-        outs = call(*primals, *(t for t in tangents if t is not None), program=derived.program)
+        derived, given = jvp_along(program, tangents)
+        outs = call(*primals, *given, program=derived.program)
         count = len(program.outputs)
         out_tangents = iter(outs[count:])
         return outs[:count], [next(out_tangents) if a else None for a in derived.out_active]
@@ -66,9 +66,9 @@ class Call(Primitive):
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> list[Tangent]:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+        turned, given = transpose_of(program, linear, cotangents)
         known = [x for x in operands if not isinstance(x, ArrayType)]
-        outs = iter(call(*known, *(ct for ct in cotangents if ct is not None), program=turned.program))
+        outs = iter(call(*known, *given, program=turned.program))
         active = iter(turned.in_active)
         return [next(outs) if is_linear and next(active) else None for is_linear in linear]
 

@@ -12,12 +12,12 @@ from ..core.straightline import function_to_run
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
-from ..transforms.jvp import jvp as jvp_program
+from ..transforms.jvp import jvp_along
 from ..transforms.recompute import Budget, Policy, in_segments, just_in_time, keep
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import Residual, Result, SplitEqn
 from ..transforms.split import split as split_program
-from ..transforms.transpose import transpose as transpose_program
+from ..transforms.transpose import transpose_of
 from ..xla.execute import is_jax_tracer, lower
 from .subprograms import Flags, chosen, others, redundant, rewired, specialized, spread, used_inputs
 
@@ -34,6 +34,7 @@ class Checkpoint(Primitive):
 
     name = "checkpoint"
     multiple_results = True
+    takes_masks = True
 
     def apply(self, program: Program, operands: Sequence[Any], policy: Policy, again: bool = False) -> list[Any]:
         """Record the program as one equation."""
@@ -57,8 +58,8 @@ class Checkpoint(Primitive):
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program, policy: Policy, again: bool
     ) -> Any:
-        derived = jvp_program(program, tuple(t is not None for t in tangents))
-        outs = self.apply(derived.program, [*primals, *(t for t in tangents if t is not None)], policy, again)
+        derived, given = jvp_along(program, tangents)
+        outs = self.apply(derived.program, [*primals, *given], policy, again)
         count = len(program.outputs)
         return outs[:count], spread(outs[count:], derived.out_active)
 
@@ -71,9 +72,8 @@ class Checkpoint(Primitive):
         self, cotangents: Any, operands: Sequence[Any], *, program: Program, policy: Policy, again: bool
     ) -> list[Tangent]:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+        turned, given = transpose_of(program, linear, cotangents)
         known = others(operands, linear)
-        given = [ct for ct in cotangents if ct is not None]
         outs = self.apply(_late(turned.program, len(known)), [*known, *given], policy, again)
         return spread(spread(outs, turned.in_active), linear)
 

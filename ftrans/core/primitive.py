@@ -42,6 +42,7 @@ class Primitive:
         only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
         only_moves: whether it moves, copies or makes elements without computing with them.
         choices: the operands of which it takes some elements and leaves out others.
+        takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
     """
 
     name: str = ""
@@ -54,6 +55,7 @@ class Primitive:
     only_runs = False
     only_moves = False
     choices: tuple[int, ...] = ()
+    takes_masks = False
 
     def __repr__(self) -> str:
         return self.name

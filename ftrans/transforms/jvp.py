@@ -15,7 +15,16 @@ from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import Line, at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition, repeat
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
-from .masks import Tangent, forward, forward_through_square, whole
+from .masked import (
+    Tangent,
+    condition_types,
+    handed_over,
+    which_masked,
+    whole,
+    with_conditions,
+    without_unused_conditions,
+)
+from .masks import forward, forward_through_square
 from .repeated_values import with_limits
 
 Flags = tuple[bool, ...]
@@ -23,35 +32,44 @@ Dual = tuple[Tracer, Tangent | None]
 
 
 class Jvp(NamedTuple):
-    """The differentiated program, and which outputs have a tangent.
+    """The differentiated program, which outputs have a tangent, and for which masked tangents it takes a condition.
 
-    Its inputs are those of the original, then the tangents of the active ones; its outputs are those of the
-    original, then the tangents that are not zero.
+    Its inputs are those of the original, then the tangents of the active ones, then conditions; its outputs are those
+    of the original, then the tangents that are not zero.
     """
 
     program: Program
     out_active: Flags
+    masks: Flags
 
 
-def jvp(program: Program, active: Flags, wanted: Flags | None = None) -> Jvp:
+def jvp(program: Program, active: Flags, wanted: Flags | None = None, masked: Flags | None = None) -> Jvp:
     """Differentiate `program` along its inputs flagged in `active`.
 
     Args:
         program: the program.
         active: which inputs have a tangent.
         wanted: which outputs get a tangent even where it is zero; none by default.
+        masked: which of the tangents have a mask; none by default.
     """
     wanted = wanted if wanted is not None else (False,) * len(program.outputs)
-    return program.derive(("jvp", active, wanted), lambda: _jvp(program, active, wanted))
+    masked = masked if masked is not None else (False,) * active.count(True)
+    return program.derive(("jvp", active, wanted, masked), lambda: _jvp(program, active, wanted, masked))
 
 
-def _jvp(program: Program, active: Flags, wanted: Flags) -> Jvp:
+def jvp_along(program: Program, tangents: Sequence[Tangent | None]) -> tuple[Jvp, list[Tracer]]:
+    """Differentiate `program` along tangents that may have masks; also what the result takes for them."""
+    derived = jvp(program, tuple(t is not None for t in tangents), None, which_masked(tangents))
+    return derived, handed_over(tangents, derived.masks)
+
+
+def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags) -> Jvp:
     program = with_limits(program, active)
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-    builder = Builder([*program.in_types, *tangent_types])
+    builder = Builder([*program.in_types, *tangent_types, *condition_types(tangent_types, masked)])
     with building(builder):
         inputs = builder.inputs()
-        tangents = iter(inputs[len(active) :])
+        tangents = with_conditions(inputs[len(active) :], masked)
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
         found = interpret(program, duals, _Application(), lambda const: (_tracer(builder, const), None))
         outs = [(y, whole(t)) for y, t in found]
@@ -61,7 +79,8 @@ def _jvp(program: Program, active: Flags, wanted: Flags) -> Jvp:
         ]
         out_active = tuple(t is not None for _, t in outs)
         results = [y for y, _ in outs] + [t for _, t in outs if t is not None]
-        return Jvp(builder.finish(results, f"jvp({program.name})"), out_active)
+        derived, masks = without_unused_conditions(builder.finish(results, f"jvp({program.name})"), masked)
+        return Jvp(derived, out_active, masks)
 
 
 def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
@@ -92,7 +111,8 @@ class _Application:
         line = eqn.line and eqn.line.differentiated(primitive.name)
         with attributed_to(line):
             if primitive.multiple_results:
-                outs, out_tangents = primitive.jvp(primals, [whole(t) for t in tangents], **params)
+                given: Any = tangents if primitive.takes_masks else [whole(t) for t in tangents]
+                outs, out_tangents = primitive.jvp(primals, given, **params)
             else:
                 out, tangent = self._single(eqn, primals, tangents)
                 outs, out_tangents = [out], [tangent]

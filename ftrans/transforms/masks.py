@@ -6,7 +6,8 @@ left out of the result.  For that, a choice is put off while derivatives act on 
 costs nothing: the choice is made once, only later.
 
 A tangent that has been summed, broadcast or cut to parts is zero by itself where it is masked.  Its mask is made only
-where an infinite factor may follow; where indices made the zeros, only before the functions that have one (`steep`).
+where an infinite factor may follow; where indices made the zeros, or moved them, only before the functions that have
+one (`steep`).
 
 Only zeros that come from a choice are exact in this way.  A zero that was computed, as in `exp(2 * log(x))` at 0, may
 stand for any small number: its product with infinity stays NaN.
@@ -19,18 +20,15 @@ from typing import Any
 
 from ..core.primitive import Primitive
 from ..core.program import Const, Params
-from ..core.source import attributed_to, user_line
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType
 from ..ops.elementwise import (
     Elementwise,
     add,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
     complex_,
     conj,
     convert,
+    div,
     imag,
     ne,
     neg,
@@ -40,157 +38,77 @@ from ..ops.elementwise import (
     sub,
 )
 from ..ops.elementwise.family import combined
-from ..ops.indexing import gather
+from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.reductions import reduce_or, reduce_sum
 from ..ops.shapes import StructuralPrimitive, broadcast, concatenate, full_like, pad, reshape, reverse, slice_
 from ..ops.shapes import transpose as transpose_axes
+from ..ops.slices import add_slice, set_slice
+from .masked import (
+    Condition,
+    Literals,
+    Mask,
+    Masked,
+    Tangent,
+    all_of,
+    any_of,
+    clean,
+    later,
+    literals_of,
+    recorded,
+    support,
+    union_of,
+    weight_of,
+    whole,
+)
 
-# A condition, and whether the element counts where it holds or where it does not.
-Literal = tuple[Tracer, bool]
 # Their transposes only move elements.
 _MOVES = (reshape, transpose_axes, reverse)
+_JOINS = (pad, concatenate)
+_WRITES = (set_slice, add_slice, scatter_set, scatter_add)
 # They have no factor that may be infinite.
 _LINEAR = (add, sub, neg, convert, conj, real, imag, complex_)
-# More literals than this become one condition, and a mask made of more conditions than this is forgotten.
-_MOST_LITERALS, _MOST_CONDITIONS = 8, 64
+# More literals than this become one condition.
+_MOST_LITERALS = 8
+# An array that is written to more often than this, element by element in a loop, has no mask, which costs the size of
+# the array.
+_MOST_WRITES = 8
+_NO_MASK = Mask()
 
 
-class Mask:
-    """Where a tangent is not zero: where all literals hold.
-
-    Attributes:
-        weight: how many conditions it is made of.
-        is_far: whether it is worth its cost only before functions with infinite derivatives.
-
-    Args:
-        literals: the literals, or a function that records the condition when it is first needed.
-    """
-
-    __slots__ = ("_literals", "is_far", "weight")
-
-    def __init__(
-        self, literals: Sequence[Literal] | Callable[[], Tracer], weight: int = 0, is_far: bool = False
-    ) -> None:
-        self._literals = literals
-        self.weight = weight if callable(literals) else len(literals)
-        self.is_far = is_far
-
-    @property
-    def literals(self) -> Sequence[Literal]:
-        """The literals."""
-        if callable(self._literals):
-            self._literals = ((self._literals(), True),)
-        return self._literals
-
-    def condition(self) -> Tracer:
-        """All of them in one."""
-        first, *others = (c if chosen else bitwise_not(c) for c, chosen in self.literals)
-        for other in others:
-            first = bitwise_and(first, other)
-        return first
-
-    def key(self) -> Sequence[Any]:
-        """What tells it apart from other masks."""
-        return [self] if callable(self._literals) else [(c.atom, chosen) for c, chosen in self._literals]
-
-
-class Masked:
-    """A tangent or cotangent that is zero but where its mask holds.
-
-    Attributes:
-        mask: the mask.
-
-    Args:
-        value: what it is where the mask holds, and anything elsewhere; None where it is zero there by itself.
-        mask: the mask.
-        whole: the tangent itself, where it has been recorded.
-    """
-
-    __slots__ = ("_line", "_value", "_whole", "mask")
-
-    def __init__(self, value: Tracer | None, mask: Mask, whole: Tracer | None = None) -> None:
-        self.mask = mask
-        self._value = value
-        self._whole = whole
-        self._line = user_line()
-
-    @property
-    def value(self) -> Tracer:
-        """What it is where it is not masked."""
-        value = self._whole if self._value is None else self._value
-        assert value is not None
-        return value
-
-    @property
-    def type(self) -> ArrayType:
-        """Shape and dtype."""
-        return self.value.type
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether it is zero by itself where it is masked, so that the mask may be forgotten."""
-        return self._value is None
-
-    def whole(self) -> Tracer:
-        """The tangent itself."""
-        if self._whole is None:
-            zero = full_like(self.value, 0)
-            with attributed_to(self._line):
-                literals = self.mask.literals
-                condition, chosen = literals[0] if len(literals) == 1 else (self.mask.condition(), True)
-                self._whole = select(condition, *((self.value, zero) if chosen else (zero, self.value)))
-        return self._whole
-
-
-Tangent = Tracer | Masked
-
-
-def whole(t: Tangent | None) -> Tracer | None:
-    """A tangent without a mask put off."""
-    return t.whole() if isinstance(t, Masked) else t
-
-
-def _clean(t: Tracer | None, mask: Mask) -> Tangent | None:
-    """A tangent that is zero by itself where it is masked."""
-    return Masked(None, mask, t) if t is not None and mask.weight <= _MOST_CONDITIONS else t
-
-
-def _seen_or_clean(t: Tracer | None, mask: Mask) -> Tangent | None:
-    """The same, where a rule has recorded it; a choice that it has made last says more than what indices made."""
-    found = _seen(t) if mask.is_far else t
-    return found if isinstance(found, Masked) else _clean(t, mask)
-
-
-def _derived(mask: Mask, make: Callable[[], Tracer], is_far: bool = False) -> Mask:
-    """A mask that is made of another one when it is needed."""
-    return Mask(make, mask.weight + 1, is_far or mask.is_far)
-
-
-def _seen(t: Tracer | None, mask: Sequence[Literal] = ()) -> Tangent | None:
+def _seen(t: Tracer | None, mask: Mask = _NO_MASK) -> Tangent | None:
     """What a rule has recorded, with the mask of its operand; a choice of zeros that it has made last is put off."""
     if t is None:
         return None
+    near = mask.near
     made = definition(t)
     if made is not None and made.primitive is select:
         condition, x, y = (Tracer(t.builder, a) for a in made.operands)
         chosen = _is_zero(y)
         if chosen or _is_zero(x):
-            new = () if any(c.atom is condition.atom and b is chosen for c, b in mask) else ((condition, chosen),)
-            if len(mask) == _MOST_LITERALS:
-                mask = ((Mask(mask).condition(), True),)
-            return Masked(x if chosen else y, Mask((*mask, *new)), None if mask else t)
-    return Masked(t, Mask(mask)) if mask else t
+            new = () if (condition.atom, chosen) in Mask(near).key()[0] else ((Condition(condition), chosen),)
+            if len(near) == _MOST_LITERALS:
+                near = ((Condition(all_of(near)), True),)
+            return Masked(x if chosen else y, Mask((*near, *new), mask.far), None if near else t)
+    return Masked(t, mask) if near else clean(t, mask)
 
 
 def _is_zero(x: Tracer) -> bool:
     return isinstance(x.atom, Const) and x.atom.is_splat and bool(x.atom.value == 0)
 
 
-def _is_needed(mask: Mask, primitive: Elementwise, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+def _is_steep(primitive: Elementwise, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+    """Whether a derivative may be infinite where the result is not."""
+    return primitive is steep or primitive.is_steep(operands, params)
+
+
+def _is_needed(mask: Mask, primitive: Elementwise, is_steep: bool) -> bool:
     """Whether the tangent of an elementwise function may be a product with infinity."""
-    if mask.is_far:
-        return primitive is steep or primitive.is_steep(operands, params)
-    return primitive not in _LINEAR
+    return primitive not in _LINEAR if mask.near else is_steep
+
+
+def _behind(mask: Mask, is_steep: bool) -> Mask:
+    """What has to be put in behind a product that may be one with infinity."""
+    return Mask((*mask.near, *mask.far)) if is_steep else mask
 
 
 def forward(
@@ -202,7 +120,7 @@ def forward(
         out, result = primitive.jvp(primals, tangents, **params)  # type: ignore[arg-type]
         if isinstance(primitive, Elementwise):
             return out, _seen(result)
-        if not (primitive is pad or (primitive is concatenate and any([t is None for t in tangents]))):
+        if not _leaves_zeros(primitive, tangents):
             return out, result
     return _forward(lambda given: primitive.jvp(primals, given, **params), primitive, primals, tangents, params)
 
@@ -223,52 +141,92 @@ def _forward(
     tangents: Sequence[Tangent | None],
     params: Params,
 ) -> tuple[Tracer, Tangent | None]:
-    if primitive is pad or primitive is concatenate:
-        return _forward_among_others(jvp, tangents)
+    if primitive in _JOINS or primitive in _WRITES:
+        return _forward_among_others(jvp, primitive, tangents)
     masked = [t for t in tangents if isinstance(t, Masked)]
     if not masked or len(masked) < sum([t is not None for t in tangents]):
+        if masked and _has_factors_apart(primitive, primals, params):
+            return _forward_one_by_one(jvp, primitive, primals, tangents, params)
         out, result = jvp([whole(t) for t in tangents])
         return out, _seen(result) if isinstance(primitive, Elementwise) else result
-    first = masked[0]
+    mask = masked[0].mask
     if isinstance(primitive, Elementwise):
-        needed = any([not t.is_clean or _is_needed(t.mask, primitive, primals, params) for t in masked])
-        if needed and all([t.mask.key() == first.mask.key() for t in masked[1:]]):
+        is_steep = _is_steep(primitive, primals, params)
+        needed = any([not t.is_clean or _is_needed(t.mask, primitive, is_steep) for t in masked])
+        if needed and all([t.mask.key() == mask.key() for t in masked[1:]]):
             out, result = jvp([t.value if isinstance(t, Masked) else None for t in tangents])
-            return out, _seen(result, first.mask.literals)
+            return out, _seen(result, _behind(mask, is_steep))
+        if needed and _has_factors_apart(primitive, primals, params):
+            return _forward_one_by_one(jvp, primitive, primals, tangents, params)
         out, result = jvp([whole(t) for t in tangents])
+        union = union_of(masked)
         if not needed or primitive in _LINEAR:
-            return out, _seen_or_clean(result, _union(masked))
-        return out, None if result is None else Masked(result, Mask([(_union(masked).condition(), True)]))
-    if primitive in _MOVES and not first.is_clean:
-        out, result = jvp([first.value])
-        return out, Masked(result, Mask([(primitive(c, **params), chosen) for c, chosen in first.mask.literals]))
+            return out, clean(result, union) if union.near else _seen(result, union)
+        return out, _seen(result, _behind(union, is_steep))
+    if primitive in _MOVES and not masked[0].is_clean:
+        out, result = jvp([masked[0].value])
+        return out, Masked(result, _moved(mask, lambda x: primitive(x, **params)))
     out, result = jvp([whole(t) for t in tangents])
-    if isinstance(primitive, StructuralPrimitive):
-        return out, _clean(result, _derived(first.mask, lambda: primitive(first.mask.condition(), **params)))
+    if isinstance(primitive, StructuralPrimitive) or (primitive is gather and (primals[1].ndim or mask.near)):
+        indices = primals[1:]
+        return out, clean(result, mask.derived(lambda x: primitive(x, *indices, **params)))
     if primitive is reduce_sum:
-        return out, _clean(result, _derived(first.mask, lambda: reduce_or(first.mask.condition(), **params)))
+        return out, clean(result, mask.derived(lambda x: reduce_or(x, **params)))
     return out, result
 
 
+def _moved(mask: Mask, move: Callable[[Tracer], Tracer]) -> Mask:
+    """The same as `Mask.derived`, with each choice by itself."""
+    near = tuple([(Condition(move(c.array), c.weight), chosen) for c, chosen in mask.near])
+    return Mask(near, mask.derived(move).far)
+
+
+def _has_factors_apart(primitive: Primitive, primals: Sequence[Tracer], params: Params) -> bool:
+    """Whether derivatives along some operands may be infinite where those along others, and the result, are not."""
+    # The quotient of a division is infinite, too.
+    return isinstance(primitive, Elementwise) and primitive is not div and primitive.is_steep(primals, params)
+
+
+def _forward_one_by_one(
+    jvp: Callable[[Sequence[Tracer | None]], tuple[Any, Any]],
+    primitive: Primitive,
+    primals: Sequence[Tracer],
+    tangents: Sequence[Tangent | None],
+    params: Params,
+) -> tuple[Tracer, Tangent | None]:
+    """A function of operands with different masks: each has its own product with a derivative that may be infinite."""
+    total: Tangent | None = None
+    for i, t in enumerate(tangents):
+        if t is not None:
+            alone = [t if i == j else None for j in range(len(tangents))]
+            out, term = _forward(jvp, primitive, primals, alone, params)
+            total = term if total is None or term is None else added(total, term, add)
+    return out, total
+
+
+def _leaves_zeros(primitive: Primitive, tangents: Sequence[Tangent | None]) -> bool:
+    """Whether the tangent of an array made of several is zero where an operand has none."""
+    if primitive in _WRITES:
+        return tangents[0] is None or tangents[1] is None
+    return primitive is pad or (primitive is concatenate and any([t is None for t in tangents]))
+
+
 def _forward_among_others(
-    jvp: Callable[[Sequence[Tracer | None]], tuple[Any, Any]], tangents: Sequence[Tangent | None]
+    jvp: Callable[[Sequence[Tracer | None]], tuple[Any, Any]],
+    primitive: Primitive,
+    tangents: Sequence[Tangent | None],
 ) -> tuple[Tracer, Tangent | None]:
     """An array made of several, and its tangent, which is zero where an operand has none."""
     out, result = jvp([whole(t) for t in tangents])
 
     def condition() -> Tracer:
-        counts: Tracer = jvp([None if t is None else _support(t) for t in tangents])[1]
+        counts: Tracer = jvp([None if t is None else support(t) for t in tangents])[1]
         return ne(counts, full_like(counts, 0))  # type: ignore[no-any-return]
 
-    weight = 1 + sum([t.mask.weight for t in tangents if isinstance(t, Masked)])
-    return out, _clean(result, Mask(condition, weight, is_far=True))
-
-
-def _support(t: Tangent) -> Tracer:
-    """1 where a tangent is not masked, 0 elsewhere, in its dtype."""
-    if isinstance(t, Masked):
-        return convert(t.mask.condition(), dtype=t.type.dtype)  # type: ignore[no-any-return]
-    return full_like(t, 1)
+    weight = 1 + sum([weight_of(literals_of(t)) for t in tangents])
+    if primitive in _WRITES and weight > _MOST_WRITES:
+        return out, result
+    return out, clean(result, Mask(far=(later(condition, weight),)))
 
 
 def backward(
@@ -279,70 +237,71 @@ def backward(
     def turned(x: Tracer) -> Any:
         return primitive.transpose(x, operands, **params)
 
-    if primitive is gather or (primitive is slice_ and (not isinstance(ct, Masked) or ct.mask.is_far)):
-        return _backward_through_indices(ct, turned)
+    if primitive is gather or (primitive is slice_ and not (isinstance(ct, Masked) and ct.mask.near)):
+        result, *others = turned(recorded(ct))
+        return [clean(result, _at_indices(ct, turned, 0)), *others]
+    if primitive in _WRITES:
+        return _backward_through_write(primitive, ct, turned)
     if not isinstance(ct, Masked):
         return [_seen(r) for r in turned(ct)] if primitive is select else turned(ct)
+    if primitive in _JOINS:
+        return [clean(r, _at_indices(ct, turned, i)) for i, r in enumerate(turned(ct.whole()))]
     mask = ct.mask
     if isinstance(primitive, Elementwise):
-        if not ct.is_clean or _is_needed(mask, primitive, operands, params):
-            return [_seen(r, mask.literals) for r in turned(ct.value)]
-        return [_seen_or_clean(r, mask) for r in turned(ct.value)]
+        is_steep = _is_steep(primitive, operands, params)
+        if not ct.is_clean or _is_needed(mask, primitive, is_steep):
+            return [_seen(r, _behind(mask, is_steep)) for r in turned(ct.value)]
+        return [clean(r, mask) if mask.near else _seen(r, mask) for r in turned(ct.value)]
     if primitive in _MOVES and not ct.is_clean:
-        return [Masked(turned(ct.value)[0], Mask([(turned(c)[0], chosen) for c, chosen in mask.literals]))]
+        return [Masked(turned(ct.value)[0], _moved(mask, lambda x: turned(x)[0]))]
     results: Sequence[Tracer | None] = turned(ct.whole())
     if primitive is broadcast:
         axes = tuple(i for i in range(ct.type.ndim) if i not in params["dims"])
-        return [_clean(results[0], _derived(mask, lambda: reduce_or(mask.condition(), axes=axes)))]
+        return [clean(results[0], mask.derived(lambda x: reduce_or(x, axes=axes)))]
     if primitive is reduce_sum or isinstance(primitive, StructuralPrimitive):
-        return [_clean(results[0], _derived(mask, lambda: turned(mask.condition())[0]))]
+        return [clean(results[0], mask.derived(lambda x: turned(x)[0]))]
     return results
 
 
-def _backward_through_indices(ct: Tangent, turned: Callable[[Tracer], Any]) -> Sequence[Tangent | None]:
-    """Cotangents through the choice of some elements: those of the others are zero."""
-    result, *others = turned(ct.whole() if isinstance(ct, Masked) else ct)
+def _at_indices(ct: Tangent, turned: Callable[[Tracer], Any], place: int, literals: Literals | None = None) -> Mask:
+    """The mask of an operand's cotangent, given that of the result: the zeros that indices have moved or made."""
 
     def condition() -> Tracer:
-        counts = turned(_support(ct))[0]
+        counts = turned(support(ct, literals))[place]
         return ne(counts, full_like(counts, 0))  # type: ignore[no-any-return]
 
-    weight = ct.mask.weight + 1 if isinstance(ct, Masked) else 1
-    return [_clean(result, Mask(condition, weight, is_far=True)), *others]
+    return Mask(far=(later(condition, 1 + weight_of(literals_of(ct) if literals is None else literals)),))
 
 
-def _union(masked: Sequence[Masked]) -> Mask:
-    """Where one of several is not masked."""
-    first = masked[0].mask
-    masks = list({id(t.mask): t.mask for t in masked}.values())
-    if all([m.key() == first.key() for m in masks[1:]]):
-        return first
+def _backward_through_write(
+    primitive: Primitive, ct: Tangent, turned: Callable[[Tracer], Any]
+) -> Sequence[Tangent | None]:
+    """Cotangents of an array that is written to, and of what is written.
 
-    def condition() -> Tracer:
-        found, *others = (m.condition() for m in masks)
-        for other in others:
-            found = bitwise_or(found, other)
-        return found
-
-    return Mask(condition, sum([m.weight for m in masks]), any([m.is_far for m in masks]))
+    What is written has a mask only where a choice came later.  A loop that writes element by element would otherwise
+    spend on each of them the time that it takes to find out where the whole array is zero.
+    """
+    x, updates, *others = turned(recorded(ct))
+    near = ct.mask.near if isinstance(ct, Masked) else ()
+    rest: Tangent | None = ct
+    if x is None or primitive not in (add_slice, scatter_add):
+        rest = clean(x, Mask(near, _at_indices(ct, turned, 0).far))
+    return [rest, clean(updates, _at_indices(ct, turned, 1, near)) if near else updates, *others]
 
 
 def added(x: Tangent, y: Tangent, add: Callable[[Tracer, Tracer], Tracer]) -> Tangent:
     """The sum of two cotangents."""
-    if not isinstance(x, Masked):
-        return add(x, y.whole() if isinstance(y, Masked) else y)
-    if not isinstance(y, Masked):
-        return add(x.whole(), y)
+    if not isinstance(x, Masked) or not isinstance(y, Masked):
+        return add(recorded(x), recorded(y))
     if not x.is_clean and not y.is_clean:
         if x.mask.key() == y.mask.key():
             return Masked(add(x.value, y.value), x.mask)
-        *before, (condition, chosen) = x.mask.literals
-        *others, (other, other_chosen) = y.mask.literals
-        if condition.atom is other.atom and chosen != other_chosen and Mask(before).key() == Mask(others).key():
+        *before, (condition, chosen) = x.mask.near
+        *others, (other, other_chosen) = y.mask.near
+        rest = Mask(tuple(before))
+        if condition.key is other.key and chosen != other_chosen and rest.key() == Mask(tuple(others)).key():
             # The two sides of one choice.
             sides = (x.value, y.value) if chosen else (y.value, x.value)
-            joined: Tracer = select(condition, *sides)
-            return Masked(joined, Mask(before)) if before else joined
-    total = _clean(add(x.whole(), y.whole()), _union([x, y]))
-    assert total is not None
-    return total
+            far = (any_of([x.mask.far, y.mask.far]),) if x.mask.far and y.mask.far else ()
+            return _seen(select(condition.array, *sides), Mask(rest.near, far))  # type: ignore[return-value]
+    return clean(add(x.whole(), y.whole()), union_of([x, y]))  # type: ignore[return-value]

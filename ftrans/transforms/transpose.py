@@ -7,14 +7,23 @@ cotangent that is zero is absent.  Zeros that come from a choice are put in as l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.indexing import accumulated
 from ..ops.shapes import concatenate, pad
-from .masks import Tangent, added, backward, whole
+from .masked import (
+    Tangent,
+    condition_types,
+    handed_over,
+    which_masked,
+    whole,
+    with_conditions,
+    without_unused_conditions,
+)
+from .masks import added, backward
 
 Flags = tuple[bool, ...]
 # Of more pieces, each is added in its place: joining them one after the other would copy all of them each time.
@@ -22,18 +31,23 @@ _MOST_PIECES = 32
 
 
 class Transpose(NamedTuple):
-    """The transposed program, and which linear inputs get a cotangent.
+    """The transposed program, which linear inputs get a cotangent, and for which masked ones it takes a condition.
 
-    Its inputs are the other inputs of the original, then a cotangent for each active output; its outputs are the
-    cotangents of linear inputs that are not zero.
+    Its inputs are the other inputs of the original, then a cotangent for each active output, then conditions; its
+    outputs are the cotangents of linear inputs that are not zero.
     """
 
     program: Program
     in_active: Flags
+    masks: Flags = ()
 
 
 def transpose(
-    program: Program, linear: Flags, out_active: Flags | None = None, wanted: Flags | None = None
+    program: Program,
+    linear: Flags,
+    out_active: Flags | None = None,
+    wanted: Flags | None = None,
+    masked: Flags | None = None,
 ) -> Transpose:
     """Transpose `program`, which is linear in the inputs flagged in `linear`.
 
@@ -42,23 +56,34 @@ def transpose(
         linear: which inputs it is linear in.
         out_active: which outputs have a cotangent; all by default.
         wanted: which linear inputs get a cotangent even where it is zero; none by default.
+        masked: which of the cotangents have a mask; none by default.
     """
     active = out_active if out_active is not None else (True,) * len(program.outputs)
     wanted = wanted if wanted is not None else (False,) * linear.count(True)
-    return program.derive(("transpose", linear, active, wanted), lambda: _transpose(program, linear, active, wanted))
+    masked = masked if masked is not None else (False,) * active.count(True)
+    key = ("transpose", linear, active, wanted, masked)
+    return program.derive(key, lambda: _transpose(program, linear, active, wanted, masked))
 
 
-def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags) -> Transpose:
+def transpose_of(
+    program: Program, linear: Flags, cotangents: Sequence[Tangent | None]
+) -> tuple[Transpose, list[Tracer]]:
+    """Transpose `program`, given cotangents that may have masks; also what the result takes for them."""
+    turned = transpose(program, linear, tuple(ct is not None for ct in cotangents), None, which_masked(cotangents))
+    return turned, handed_over(cotangents, turned.masks)
+
+
+def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags, masked: Flags) -> Transpose:
     other = [v for v, is_linear in zip(program.inputs, linear, strict=True) if not is_linear]
     targets = [v for v, is_linear in zip(program.inputs, linear, strict=True) if is_linear]
     ct_types = [t for t, a in zip(program.out_types, out_active, strict=True) if a]
-    builder = Builder([*(v.type for v in other), *ct_types])
+    builder = Builder([*(v.type for v in other), *ct_types, *condition_types(ct_types, masked)])
     with building(builder):
         inputs = builder.inputs()
         known: dict[Var, Tracer] = dict(zip(other, inputs, strict=False))
         cotangents: dict[Var, Tangent] = {}
         linear_eqns = _run_known(builder, program, set(targets), known)
-        given = iter(inputs[len(other) :])
+        given = with_conditions(inputs[len(other) :], masked)
         for atom, is_active in zip(program.outputs, out_active, strict=True):
             if is_active:
                 _accumulate(cotangents, atom, next(given))
@@ -70,7 +95,8 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
             with attributed_to(eqn.line):
                 results: Sequence[Tangent | None]
                 if eqn.primitive.multiple_results:
-                    results = eqn.primitive.transpose([whole(ct) for ct in outs], operands, **eqn.params)
+                    cts: Any = outs if eqn.primitive.takes_masks else [whole(ct) for ct in outs]
+                    results = eqn.primitive.transpose(cts, operands, **eqn.params)
                 else:
                     results = backward(eqn.primitive, outs[0], operands, eqn.params)  # type: ignore[arg-type]
                 for atom, ct in zip(eqn.operands, results, strict=True):
@@ -82,7 +108,8 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
             for v, w in zip(targets, wanted, strict=True)
         ]
         kept = [ct for ct in found if ct is not None]
-        return Transpose(builder.finish(kept, f"transpose({program.name})"), tuple(ct is not None for ct in found))
+        turned, masks = without_unused_conditions(builder.finish(kept, f"transpose({program.name})"), masked)
+        return Transpose(turned, tuple(ct is not None for ct in found), masks)
 
 
 def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict[Var, Tracer]) -> list[Eqn]:

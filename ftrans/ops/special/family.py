@@ -11,7 +11,7 @@ from ...core.primitive import MissingRule, Primitive, Tangent
 from ...core.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
-from ..elementwise.family import Partial, combined
+from ..elementwise.family import Partial, combined, steep
 from ..host import on_host
 from ..shapes import with_batch_axis
 
@@ -108,9 +108,11 @@ class Special(Primitive):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         out = self(*primals, **params)
         partials = self._partials(out, *primals, **params)
-        if self.multiple_results:
-            return out, [combined(row, tangents) for row in partials]
-        return out, combined(partials, tangents)
+        rows = partials if self.multiple_results else [partials]
+        found = [combined(row, tangents) for row in rows]
+        # Most have poles, where their derivatives are infinite.
+        found = [t if t is None else steep(t) for t in found]
+        return out, found if self.multiple_results else found[0]
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
         out = self(*(with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)), **params)
