@@ -268,3 +268,27 @@ def test_reads_come_before_the_writes_that_xla_does_in_place() -> None:
     arguments = [np.array(v.type.shape and x) if v.type.dtype == x.dtype else np.int64(3) for v in step.inputs]
     assert_all_close(ordered(*arguments), step(*arguments))
     assert_close(ft.jit(f)(x), program(x)[0])
+
+
+def test_reads_between_the_writes_of_a_step_are_kept_where_they_are() -> None:
+    def f(x: Any) -> Any:
+        def body(i: Any, y: Any) -> Any:
+            y[i, 0] = y[i - 1, 1]
+            y[i, 1] = 0.5 * y[i - 1, 2] + y[i - 1, 0]
+            y[i, 2] = np.sin(y[i, 0]) * y[i - 1, 1]
+            return y
+
+        return ft.fori_loop(1, len(x), body, x)
+
+    x = random.normal(size=(100, 3))
+    program = ft.trace(f)(x)
+    (loop,) = [q for q in program.eqns if q.primitive is scan]
+    from ftrans.control.in_place import _with_reads_first
+
+    step = loop.params["program"]
+    ordered = _with_reads_first(step)
+    assert [q.operands[0] for q in ordered.eqns if q.primitive is gather] == [ordered.inputs[0]]
+    assert sum(q.primitive is read_first for q in ordered.eqns) == 4
+    arguments = [x if v.type.shape else np.int64(3) for v in step.inputs]
+    assert_all_close(ordered(*arguments), step(*arguments))
+    assert_close(ft.jit(f)(x), program(x)[0])

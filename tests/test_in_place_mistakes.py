@@ -120,6 +120,7 @@ def test_masks_that_keep_the_shape_are_compiled() -> None:
         y = x.copy()
         y[y > 1] *= 0.5
         y[y < 0] = 0.0
+        np.place(y, x > 0.9, x[0])
         return np.sum(y, where=x > 0.5) + np.sum(np.where(x > 0, x, 0.0))
 
     assert_close(ft.jit(ft.grad(f))(X), ft.grad(f)(X))
@@ -146,7 +147,12 @@ def test_traced_values_do_not_go_into_numpys_arrays() -> None:
         TABLE[0] = x[0]
         return np.sum(TABLE)
 
-    for function in (assigned, row_assigned, captured):
+    def assigned_in_line(x: Any) -> Any:
+        out = np.zeros(3)
+        out.flat[0] = x[0]
+        return out
+
+    for function in (assigned, row_assigned, captured, assigned_in_line):
         with pytest.raises(TypeError, match=r"np\.zeros_like\(x\) or ftrans\.numpy\.zeros") as error:
             ft.jacobian(function)(X)
         assert WHERE.search(str(error.value))

@@ -107,6 +107,21 @@ STATEMENTS = [
     "y = np.asarray(x) if isinstance(x, np.ndarray) else x; y[0] = s", "y = x.swapaxes(0, 1)[0]; y[:] = s",
     "y = x.repeat(1, 0); y += 1", "y = x.take([0, 1], 0); y += 1", "y = copy.copy(x); y += 1",
     "y = copy.deepcopy(x); y += 1", "y = np.nan_to_num(x, copy=False); y += 0",
+    # What a mask selects is an array of its own.
+    "y = x[m]; y[0] = s; x[m] = y", "y = x[m]; z = y; y *= 2; y += z; x[m] = y",
+    "y = x[m]; z = y; y *= s; v[:2] = z[:2]", "y = x[m]; np.add(y, s, out=y); x[m] = y",
+    "y = x[m]; y.fill(s); x[m] = y",
+    "n = m[:]; y = x[n]; m[...] = m[:, ::-1]; x[n] = y", "y = x[m]; y[0] = s; y += x[m]; x[m] -= y",
+    # An index counts as it is when it is used.
+    "i = k[:1].reshape(()); y = x[i]; k[0] = 1; x[2] = v; v += y", "i = k[0]; y = x[i]; k[0] = 1; x[2] = v; v += y",
+    # Numbers are immutable, so what is made of them is no view.
+    "a = v[0]; b = np.atleast_1d(a); b += 1; v[1] = a", "a = x.sum(); b = a.reshape(1); b *= 2; v *= a",
+    "a = v[0]; b = a[None]; b[0] = s; v[1] = a", "a = v[0] * 1j; b = a.imag; b += 1; v[1] = a.imag",
+    "a = v[0]; b = np.squeeze(a); b += 1; v[1] = a", "a = v[0, ...]; b = a.reshape(1); b += 1",
+    "y = np.einsum('ij->ji', x); y[0] = s", "y = np.einsum('ii->i', x[:, :3]); y *= s",
+    "y = np.einsum('ij', x); y += s",
+    "y = np.einsum('iji->ji', t[:, :, :2]); y[0] = s; t[0] = x; v[:2] += y[1]", "x.flat = v", "x.flat = x[::-1] * s",
+    "np.put(x, 1, s)", "np.place(x, m, s)", "np.place(x, x > 0, v[0])", "x[0] = range(4)",
 ]  # fmt: skip
 
 
@@ -344,6 +359,9 @@ ERRORS: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
     ("in place, broadcast", lambda x: x[0].__iadd__(x), ValueError, "non-broadcastable output operand"),
     ("read-only broadcast", lambda x: np.broadcast_to(x, (2, 3, 4)).fill(0.0), ValueError, r"read-only.*\.copy\(\)"),
     ("read-only diagonal", lambda x: np.diagonal(x).__setitem__(0, 1.0), ValueError, r"read-only.*\.copy\(\)"),
+    ("read-only imaginary part", lambda x: x.imag.fill(1.0), ValueError, r"read-only.*imag of real"),
+    ("assigned to the shape", lambda x: setattr(x, "shape", (4, 3)), AttributeError, r"y\.reshape\(\(4, 3\)\)"),
+    ("nothing to place", lambda x: np.place(x, MASK, []), ValueError, "no values to put into"),
     ("outer value", assigned_in_an_inner_function, ValueError, "enclosing function.*pure.*\n.*y\\[0\\] = z"),
     ("view of an outer value", assigned_to_a_view_of_an_outer_value, ValueError, "enclosing function.*\n.*part \\+= z"),
     ("view or copy", view_or_copy, ValueError, r"may or may not have changed it.*\.copy\(\).*\n.*flat\[0\] = 1"),

@@ -37,10 +37,13 @@ REFUSED = {
     "y = np.array(x[0] * 1); y += 1; v -= y": r"np\.stack",
     "y = copy.deepcopy(x); y += 1": "only a leaf can be copied",
     "x[:, 1] = np.sort(x[:, 1])": "changed in place",
+    "x.flat = x[::-1] * s": "changed in place",
 }
+# As an index, a tensor without axes counts as a number, which chooses a view; here NumPy has an array.
+OF_TENSORS = [text for text in STATEMENTS if text != "i = k[:1].reshape(()); y = x[i]; k[0] = 1; x[2] = v; v += y"]
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
+@pytest.mark.parametrize("text", OF_TENSORS)
 def test_statements_that_assign_have_the_derivatives_that_traces_have(text: str) -> None:
     f = statement_as_function(text)
     args = (MATRIX, VECTOR, CUBE, NUMBER, COUNTS, MASK)
@@ -52,7 +55,7 @@ def test_statements_that_assign_have_the_derivatives_that_traces_have(text: str)
             check_gradients(f, *args)
 
 
-@pytest.mark.parametrize(("number", "text"), list(enumerate(STATEMENTS)))
+@pytest.mark.parametrize(("number", "text"), list(enumerate(OF_TENSORS)))
 def test_statements_mix_tensors_with_and_without_gradient(number: int, text: str) -> None:
     args = (MATRIX, VECTOR, CUBE, NUMBER, COUNTS, MASK)
     with np.errstate(all="ignore"):

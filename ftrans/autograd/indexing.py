@@ -105,4 +105,4 @@ class Flat:
 
 def set_flat(self: Tensor, value: Any) -> None:
     """`self.flat = value`."""
-    self.flat[:] = value  # type: ignore[attr-defined]
+    self.flat[:] = np.resize(value, self.size)  # type: ignore[attr-defined]

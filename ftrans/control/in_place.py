@@ -3,7 +3,7 @@
 XLA writes to an array in a loop itself, rather than to a copy of it, only if nothing reads the old elements afterwards.
 On CPUs it moves a read into every operation that uses what was read, also into those that come after the write, and
 then copies the whole array in each step.  A branch keeps what was read where it is, and a write that waits for the
-branch comes after it.
+branch comes after it.  What reads between two writes of one step XLA fuses with the first of them, and copies as well.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> li
     before, behind = _ancestors(eqns, write), _descendants(eqns, write.outputs)
     if any(a in behind for q in reads for a in q.operands):
         return None
-    late = [q for q in reads if _is_used_late(eqns, q, write, before, outputs)]
+    # XLA would make what an earlier write left a second time, in the operation that reads it.
+    is_written = any(array in q.outputs for q in eqns if is_write(q) or q.primitive is write_after)
+    late = [q for q in reads if is_written or _is_used_late(eqns, q, write, before, outputs)]
     if not late:
         return None
     tokens = [Var(_TOKEN) for _ in late]

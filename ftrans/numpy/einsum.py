@@ -10,11 +10,13 @@ import numpy as np
 
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
+from ..ops.indexing import scatter_set
 from .dispatch import implements
 from .manipulation import read_diagonal
 from .products import Labels, arranged, contract
-from .promotion import asarray, broadcast_to, cast, strong_dtype
+from .promotion import asarray, broadcast_to, cast, reshaped, strong_dtype
 from .ufuncs import deliver
+from .views import Permuted, view_of
 
 _ELLIPSIS = "..."
 
@@ -89,6 +91,26 @@ def _without_repeats(x: Tracer, labels: Labels) -> tuple[Tracer, Labels]:
     return x, labels
 
 
+class _Diagonals:
+    """The elements of one operand where axes that have one label meet."""
+
+    def __init__(self, labels: Labels, target: Labels) -> None:
+        self.labels = labels
+        self.target = target
+
+    def read(self, base: Tracer) -> Tracer:
+        return arranged(*_without_repeats(base, self.labels), self.target)
+
+    def write(self, base: Tracer, new: Tracer) -> Tracer:
+        places = self.numpy(np.arange(base.size).reshape(base.shape))
+        flat = scatter_set(reshaped(base, (base.size,)), new, places, unique=True)
+        return reshaped(flat, base.shape)
+
+    def numpy(self, base: Any) -> Any:
+        numbers = {a: i for i, a in enumerate(self.labels)}
+        return np.einsum(base, [numbers[a] for a in self.labels], [numbers[a] for a in self.target])
+
+
 def _order(subscripts: Sequence[Labels], out: Labels, xs: Sequence[Tracer], optimize: Any) -> list[tuple[int, ...]]:
     """The pairs to contract, one after the other: those of `numpy.einsum_path` for more than two operands."""
     if len(xs) <= 2 or optimize is False:
@@ -129,6 +151,10 @@ def einsum(
                 f"einsum cannot cast {x.type} to {kind} with casting rule {casting!r}; give casting='unsafe' or "
                 f"'same_kind'{at_line(user_line())}"
             )
+    if len(xs) == 1 and set(target) == set(labels[0]) and xs[0].dtype == kind and out is None:
+        (x,), (term,) = xs, labels
+        is_permutation = len(term) == len(target)
+        return view_of(x, Permuted(tuple(map(term.index, target))) if is_permutation else _Diagonals(term, target))
     pairs = [_without_repeats(cast(x, kind), term) for x, term in zip(xs, labels, strict=True)]
     sizes = _sizes(pairs)
     for chosen in _order([term for _, term in pairs], target, [x for x, _ in pairs], optimize):

@@ -22,7 +22,7 @@ from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.shapes import transpose
 from .promotion import asarray, broadcast_to, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
-from .views import View, assign, view_of
+from .views import View, assign, is_scalar, view_of
 from .windows import At, Window, index_error, wrapped
 
 _MOST_WINDOWS = 10_000
@@ -44,20 +44,27 @@ def getitem(x: Tracer, index: Any) -> Any:
         entries = _entries(x.shape, index)
         if _has_traced_integers_only(entries):
             y, rest = _located(x, entries)
-            return getitem(y, rest) if rest else same_value(y)
+            y = getitem(y, rest) if rest else y
+            return same_value(y) if not rest or _has_array(index) else y
         parsed = _parse(x.shape, entries)
         if parsed.items:
             return _advanced(parsed).read(x)
         window = parsed.window
-        if any(isinstance(i, np.ndarray) for i in (index if isinstance(index, tuple) else (index,))):
-            # For NumPy, an array without axes is an integer, but selects a copy as arrays do.
+        if _has_array(index):
             return same_value(window.read(x))
     y = window.read(x)
     if window.is_element:
         return y if y is not x else same_value(x)
     y = Tracer(y.builder, y.atom) if y is x else y
-    y.memory = View(x, window)
+    if not is_scalar(x):
+        y.memory = View(x, window)
     return y
+
+
+def _has_array(index: Any) -> bool:
+    """Whether an index has an array without axes, which is an integer for NumPy but selects a copy, as arrays do."""
+    items = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(i, np.ndarray) or (i.__class__ is Tracer and i.memory is not None) for i in items)
 
 
 def setitem(x: Tracer, index: Any, value: Any) -> None:
@@ -231,7 +238,9 @@ def _entry(item: Any) -> Any:
         return np.asarray(item)
     if not isinstance(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
         return operator.index(item)
-    if item.__class__ is not Tracer:
+    if item.__class__ is Tracer:
+        item = asarray(item)
+    else:
         array = np.asarray(item)
         if array.size == 0 and not isinstance(item, np.ndarray):
             array = array.astype(np.int64)
@@ -313,7 +322,8 @@ def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]
 
 
 def _scalar_index(index: Any) -> Any:
-    return cast(index, np.dtype(np.int64)) if index.__class__ is Tracer else np.int64(index)
+    """An index as it is now: a view stays where it is when the index changes."""
+    return cast(same_value(index), np.dtype(np.int64)) if index.__class__ is Tracer else np.int64(index)
 
 
 def _is_view_of(value: Tracer, x: Tracer, window: Window) -> bool:
@@ -437,9 +447,10 @@ def _set_masked(x: Tracer, parsed: _Parsed, value: Any) -> Tracer | None:
     window, ((axis, ndim, mask, _),) = parsed.window, parsed.items
     ndim = max(ndim, 1)
     if value.__class__ is Selection:
-        if mask.__class__ is not Tracer or value.mask.atom is not mask.atom or value.full.shape != window.shape:
+        spread = value.spread(mask)
+        if axis or spread is None or spread.shape != window.shape:
             return None
-        value = value.full
+        value = spread
     elif not is_number(value):
         value = asarray(value)
         if value.ndim:

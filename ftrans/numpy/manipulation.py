@@ -59,7 +59,7 @@ def normal_axes(axis: Any, ndim: int) -> Shape:
     """Axes counted from the front, in the order given; all of them for None."""
     if axis is None:
         return tuple(range(ndim))
-    if not isinstance(axis, tuple | list):
+    if np.ndim(axis) == 0:
         return (normal_axis(axis, ndim),)
     axes = tuple(normal_axis(a, ndim) for a in axis)
     if len(set(axes)) != len(axes):
@@ -376,7 +376,9 @@ def real(val: Any) -> Any:
 def imag(val: Any) -> Any:
     """The imaginary part."""
     val = asarray(val)
-    return view_of(val, Part(False)) if is_complex(val.dtype) else full(val.shape, 0, val.dtype)
+    if is_complex(val.dtype):
+        return view_of(val, Part(False))
+    return view_of(val, ReadOnly(lambda x: full(x.shape, 0, x.dtype), np.imag))
 
 
 @implements(np.angle)

@@ -17,7 +17,7 @@ from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
 from .selection import Selection
 from .ufuncs import assign_cast
-from .views import Flat, view_of
+from .views import Flat, is_scalar, view_of, with_memory
 
 # Python's operators, by the names of their methods without underscores.
 BINARY = {
@@ -58,7 +58,7 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def operator(self: Tracer, other: Any) -> Any:
         result = call(self, other)
-        if result is NotImplemented or (not self.atom.type.shape and self.memory is None):
+        if result is NotImplemented or is_scalar(self):
             return result
         assign_cast(self, result, ufunc.__name__)
         return self
@@ -120,8 +120,8 @@ def _to_float(self: Tracer, target: str = "float") -> float:
         f"{target}() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
         "write x.astype(float), to fill an array with traced values start from np.zeros_like(x) or "
-        "ftrans.numpy.zeros(shape), and for a list of traced values write ftrans.numpy.array([...])"
-        + at_line(user_line())
+        "ftrans.numpy.zeros(shape), for a list of traced values write ftrans.numpy.array([...]), and for np.arange(n) "
+        "ftrans.numpy.arange(n)" + at_line(user_line())
     )
     if _is_called_by_vectorize():
         error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
@@ -160,6 +160,13 @@ def _missing_attribute(self: Tracer, name: str) -> Any:
             f"ftrans{at_line(user_line())}"
         )
     raise AttributeError(f"a traced value ({self.type}) has no attribute {name!r}")
+
+
+def _set_shape(self: Tracer, shape: Any) -> None:
+    raise AttributeError(
+        f"the shape of a traced value ({self.type}) cannot be changed in place; write y = y.reshape({shape})"
+        + at_line(user_line())
+    )
 
 
 def _round(self: Tracer, ndigits: int | None = None) -> Any:
@@ -319,7 +326,12 @@ _PROPERTIES: dict[str, Callable[[Tracer], Any]] = {
 def _assignable(name: str) -> property:
     """A property that stands for elements of the array, to which one can assign."""
     read = _PROPERTIES[name]
-    return property(read, lambda self, value: setitem(read(self), Ellipsis, value), doc=f"`numpy.ndarray.{name}`.")
+
+    def write(self: Tracer, value: Any) -> None:
+        target = read(with_memory(self))
+        setitem(target, Ellipsis, np.resize(asarray(value), target.shape) if name == "flat" else value)
+
+    return property(read, write, doc=f"`numpy.ndarray.{name}`.")
 
 
 def install() -> None:
@@ -374,6 +386,7 @@ def install() -> None:
     methods |= {f"__{name}__": TABLE[ufunc] for name, ufunc in (COMPARISONS | UNARY).items()}
     methods |= {name: property(read, doc=f"`numpy.ndarray.{name}`.") for name, read in _PROPERTIES.items()}
     methods |= {name: _assignable(name) for name in ("real", "imag", "flat")}
+    methods["shape"] = vars(Tracer)["shape"].setter(_set_shape)
     for name, method in methods.items():
         setattr(Tracer, name, method)
         # Python looks up operators on the class, so `Selection.__getattr__` does not see them.

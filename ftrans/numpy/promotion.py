@@ -63,10 +63,10 @@ def asarray(x: Any) -> Any:
         return x.taken()
     if isinstance(x, Cell):
         return asarray(x.read())
-    if isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.dtype == object):
+    if isinstance(x, list | tuple | range) or (isinstance(x, np.ndarray) and x.dtype == object):
         if has_tracer(x):
             return _stack_nested(x)
-        x = np.array(x)
+        x = np.array(x.tolist() if isinstance(x, np.ndarray) else x)
     here = builder()
     try:
         if isinstance(x, _NUMBERS):

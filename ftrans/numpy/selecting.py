@@ -14,8 +14,9 @@ from .dispatch import implements
 from .indexing import getitem, setitem
 from .manipulation import along_axis, normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
+from .selection import Selection
 from .ufuncs import assign_cast, deliver, not_assignable
-from .views import Flat, ReadOnly, view_of
+from .views import Flat, ReadOnly, view_of, with_memory
 
 
 def _in_range(indices: Any, size: int, mode: str) -> Any:
@@ -64,10 +65,7 @@ def _along(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
             f"`indices` and `arr` must have the same number of dimensions, not {indices.ndim} and {x.ndim}"
             + at_line(user_line())
         )
-    shape = tuple(
-        m if i == axis else max(m, n) if m == 1 else m
-        for i, (m, n) in enumerate(zip(indices.shape, x.shape, strict=True))
-    )
+    shape = tuple(m if i == axis or m != 1 else n for i, (m, n) in enumerate(zip(indices.shape, x.shape, strict=True)))
     own = [n == 1 for n in x.shape]
     places = [
         np.zeros((), np.int64) if own[i] else iota(shape=shape, axis=i, dtype=np.dtype(np.int64)) for i in range(x.ndim)
@@ -146,9 +144,10 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 def _target(x: Any, name: str) -> Tracer:
+    x = x.taken() if x.__class__ is Selection else x
     if x.__class__ is not Tracer:
         raise not_assignable(x, name)
-    return x
+    return with_memory(x)
 
 
 @implements(np.copyto)
@@ -175,7 +174,14 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Assign values, over and over, to the elements where a mask holds."""
-    np.put(arr, np.flatnonzero(mask), vals)
+    vals = asarray(vals)
+    if vals.size == 1:
+        np.copyto(arr, reshaped(vals, ()), casting="unsafe", where=np.reshape(mask, arr.shape) != 0)
+        return
+    places = np.flatnonzero(mask)
+    if not vals.size and places.size:
+        raise ValueError(f"np.place has no values to put into {places.size} places{at_line(user_line())}")
+    np.put(arr, places, vals)
 
 
 @implements(np.putmask)

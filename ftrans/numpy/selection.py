@@ -2,6 +2,7 @@
 
 How many elements a traced mask selects depends on values, and a program has static shapes.  So the elements are
 taken only when something needs them, which asks for the value of the mask.  `x[mask] += v` needs nothing of the kind.
+Once taken, the elements are an array of their own, which may be assigned to, and stand for the selection.
 """
 
 from __future__ import annotations
@@ -37,20 +38,25 @@ class Selection:
             self._taken = getitem(self.full, known_mask(self.mask))
         return self._taken
 
+    def spread(self, mask: Any) -> Tracer | None:
+        """An array with the selected elements where `mask` holds; None if it is another mask, or they were taken."""
+        is_same = mask.__class__ is Tracer and mask.atom is self.mask.atom
+        return self.full if is_same and self._taken is None else None
+
     def updated(self, operation: Callable[[Any, Any], Any], other: Any, name: str) -> Any:
         """What an in-place operator leaves: elementwise on the whole array where `other` is one number."""
-        from .promotion import same_value
         from .ufuncs import assign_cast
 
-        if other.__class__ is Selection and other.mask.atom is self.mask.atom:
-            other = other.full
+        spread = other
+        if other.__class__ is Selection:
+            spread = other.spread(self.mask) if other.full.ndim == self.full.ndim else None
         elif np.ndim(other) != 0:
-            taken = same_value(self.taken())
-            assign_cast(taken, operation(taken, other), name)
-            return taken
-        full = same_value(self.full)
-        assign_cast(full, operation(full, other), name)
-        return Selection(full, self.mask)
+            spread = None
+        if self._taken is None and spread is not None:
+            assign_cast(self.full, operation(self.full, spread), name)
+        else:
+            assign_cast(self.taken(), operation(self.taken(), other), name)
+        return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.taken(), name)

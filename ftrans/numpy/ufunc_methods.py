@@ -22,7 +22,7 @@ from .manipulation import normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, same_value
 from .reductions import NO_VALUE, accumulator, kept_shape, reduce_with_options, truth
 from .ufuncs import deliver, not_assignable, resolved_dtypes
-from .views import Flat, view_of
+from .views import Flat, view_of, with_memory
 
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
 # Operands may be grouped and ordered in any way, so NumPy reduces over several axes at once.
@@ -337,7 +337,7 @@ def at(ufunc: np.ufunc, implementation: Any, target: Any, index: Any, *values: A
     # Where the elements are in the array as one line, whatever the index is made of.
     own = np.arange(x.size).reshape(x.shape)
     places = asarray(getitem(asarray(own), index)) if has_tracer(index) else own[index]
-    flat = view_of(x, Flat())
+    flat = view_of(with_memory(x), Flat())
     spread = [reshaped(broadcast_to(v, places.shape), (places.size,)) for v in operands]
     try:
         known = _known(places, "places in an array from").reshape(-1)

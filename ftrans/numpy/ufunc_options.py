@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +23,10 @@ def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: S
     casting = options.pop("casting", "same_kind")
     plain = (("order", "K"), ("order", "C"), ("subok", True), ("subok", False))
     unknown = {k: v for k, v in options.items() if (k, v) not in plain}
-    if ufunc.signature is None and unknown:
-        name, value = next(iter(unknown.items()))
+    taken = inspect.signature(implementation).parameters if unknown and ufunc.signature is not None else ()
+    for name, value in unknown.items():
+        if name in taken:
+            continue
         raise TypeError(f"{ufunc.__name__} on traced values does not take {name}={value!r}{at_line(user_line())}")
     if dtype is not None:
         xs = _cast_for(ufunc, xs, np.dtype(dtype), casting)

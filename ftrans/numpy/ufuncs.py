@@ -36,6 +36,7 @@ from .promotion import (
     result_dtype,
     same_value,
 )
+from .selection import Selection
 
 Rule = Callable[..., Tracer]
 
@@ -424,8 +425,15 @@ def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any
     """`result`, or `out` after the result has been assigned to it."""
     if out is None:
         return result
+    if out.__class__ is Selection:
+        out = out.taken()
     if out.__class__ is not Tracer:
-        raise not_assignable(out, name)
+        if not isinstance(out, np.ndarray) or out.dtype != object:
+            raise not_assignable(out, name)
+        whole = np.broadcast_to(result, out.shape)
+        for place in np.ndindex(out.shape):
+            out[place] = whole[place]
+        return out
     assign_cast(out, asarray(result), name, casting)
     return out
 

@@ -173,8 +173,21 @@ def view_of(base: Tracer, access: Access) -> Tracer:
     base = asarray(base)
     read = access.read(base)
     tracer = Tracer(read.builder, read.atom)
-    tracer.memory = View(base, access)
+    if not is_scalar(base):
+        tracer.memory = View(base, access)
     return tracer
+
+
+def is_scalar(x: Tracer) -> bool:
+    """Whether NumPy has an immutable number in the place of `x`, of which there are no views."""
+    return not x.atom.type.shape and x.memory is None
+
+
+def with_memory(x: Tracer) -> Tracer:
+    """`x` as an array that is about to be assigned to through a view, which it is even if it has no axes."""
+    if x.memory is None:
+        x.memory = _Owner(x.atom)
+    return x
 
 
 def assign(target: Tracer, new: Tracer) -> None:
@@ -269,6 +282,7 @@ class ReadOnly:
 
     def write(self, base: Tracer, new: Tracer) -> Tracer:
         raise ValueError(
-            "assignment destination is read-only: NumPy's diagonal, broadcast_to and broadcast_arrays only lend their "
-            "elements; assign to the array itself, or write .copy() first" + at_line(user_line())
+            "assignment destination is read-only: NumPy's diagonal, broadcast_to, broadcast_arrays and imag of real "
+            "numbers only lend their elements; assign to the array itself, or write .copy() first"
+            + at_line(user_line())
         )

@@ -17,7 +17,8 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
-from .elementwise import add, eq, select
+from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne, select
+from .reductions import reduce_and
 from .shapes import broadcast, full, full_like, iota, reshape, splat, transpose, with_batch_axis
 from .slices import add_slice, padded_part
 
@@ -314,8 +315,20 @@ class ScatterSet(Scatter):
 def _winners(indices: Sequence[Tracer], sizes: Shape) -> Tracer:
     """Which updates are still there after all of them have been set, in the shape of the indices."""
     shape = indices[0].shape
-    numbers = reshape(iota(shape=(math.prod(shape),), axis=0, dtype=np.dtype(np.int64)), shape=shape)
-    return eq(gather(scatter_set(full(sizes, -1, np.int64), numbers, *indices), *indices), numbers)
+    count = math.prod(shape)
+    if count * count > math.prod(sizes):
+        numbers = reshape(iota(shape=(count,), axis=0, dtype=np.dtype(np.int64)), shape=shape)
+        return eq(gather(scatter_set(full(sizes, -1, np.int64), numbers, *indices), *indices), numbers)
+    # Few of them are compared with each other, which takes no time that grows with the array.
+    places = full_like(indices[0], 0)
+    for index, size in zip(indices, sizes, strict=True):
+        from_start = select(lt(index, full_like(index, 0)), add(index, full_like(index, size)), index)
+        nearest = minimum(maximum(from_start, full_like(index, 0)), full_like(index, size - 1))
+        places = add(mul(places, full_like(index, size)), nearest)
+    square = (count, count)
+    place, other = (broadcast(reshape(places, shape=(count,)), shape=square, dims=(d,)) for d in (0, 1))
+    number, another = (iota(shape=square, axis=d, dtype=np.dtype(np.int64)) for d in (0, 1))
+    return reshape(reduce_and(bitwise_or(ne(place, other), ge(number, another)), axes=(1,)), shape=shape)
 
 
 gather = Gather()

@@ -6,7 +6,7 @@ that a write costs as much as the slice has elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,6 @@ from .shapes import full_like, pad, slice_, splat, with_batch_axis
 
 # How many assignments a read looks through for the one that wrote the elements.
 _MOST_WRITES = 32
-
-
-def _ranges(params: Params) -> Iterator[range]:
-    return map(range, params["start"], params["limit"], params["strides"])
 
 
 def _index(params: Params) -> str:
@@ -184,21 +180,20 @@ def written(x: Tracer, params: Params) -> Tracer | None:
 
     A slice between two writes would keep the second one from being done in place.
     """
-    wanted = list(_ranges(params))
     source = x
     for _ in range(_MOST_WRITES):
         eqn = definition(source)
         if eqn is None or eqn.primitive is not set_slice:
             return None if source is x else slice_(source, **params)
-        of_write = list(_ranges(eqn.params))
-        if of_write == wanted:
+        if eqn.params == params:
             return Tracer(x.builder, eqn.operands[1])
-        if not any(_are_disjoint(a, b) for a, b in zip(of_write, wanted, strict=True)):
+        if not _are_disjoint(eqn.params, params):
             return None
         source = Tracer(x.builder, eqn.operands[0])
     return None
 
 
-def _are_disjoint(a: range, b: range) -> bool:
-    """Whether the spans of two ranges of positive steps do not meet."""
-    return bool(a) and bool(b) and (a[-1] < b[0] or b[-1] < a[0])
+def _are_disjoint(a: Params, b: Params) -> bool:
+    """Whether the spans of two slices do not meet along some axis."""
+    bounds = zip(a["start"], a["limit"], b["start"], b["limit"], strict=True)
+    return any(end_a <= start_b or end_b <= start_a for start_a, end_a, start_b, end_b in bounds)
