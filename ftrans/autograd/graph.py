@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..core.checksum import checksum
 from ..core.observe import current_observer
 from ..core.source import Line, at_line, user_line
-from ..core.trace import checksum
 
 if TYPE_CHECKING:
     from .derivation import Derivative

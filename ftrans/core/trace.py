@@ -15,7 +15,6 @@ in that way are the program's *guards*.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .cell import Cell
+from .checksum import checksum, is_frozen
 from .eager import Eager
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
@@ -38,8 +38,6 @@ _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 # A captured array up to this size is copied, so that code may overwrite it while it is being traced.  A larger one
 # is watched by a checksum instead, because copying it would cost as much as computing with it.
 _COPY_BYTES = 1 << 16
-# The shape of the blocks that a checksum is made of, in words of 8 bytes: they fit the cache.  Widths are prime.
-_BLOCK = 32, 1021, 1009
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
 
@@ -279,7 +277,7 @@ class Builder:
                 const = literal(x, type)
                 return self._capture(("scalar", const), const.value, type) if self.shared else const
             return self._capture(("array", id(x)), x, type)
-        if _is_frozen(x):
+        if is_frozen(x):
             return self._capture(("array", id(x)), x, type)
         if x.nbytes > _COPY_BYTES:
             if ("array", id(x)) not in self._captures:
@@ -481,31 +479,6 @@ def example_of(value: Any) -> Any:
         return _as_numpy(value, "an example of", None)
     except ConcretizationError:
         return None
-
-
-def _is_frozen(array: Any) -> bool:
-    """Whether nobody can write to an array, neither directly nor through what it is a view of."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return False
-        array = array.base
-    return array is None or isinstance(array, bytes)
-
-
-def checksum(array: np.ndarray[Any, Any]) -> int:
-    """A number that tells apart what an array held at two times."""
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    # Sums along the rows and columns of blocks, and along columns of shorter rows: they see that elements changed
-    # places, and are several times faster than a cyclic code.
-    rows, width, shorter = _BLOCK
-    count = flat.size // (8 * rows * width)
-    blocks = flat[: 8 * count * rows * width].view(np.uint64).reshape(count, rows, width)
-    found = zlib.crc32(flat[blocks.nbytes :].data)
-    for block in blocks:
-        again = block.reshape(-1)[: rows * shorter].reshape(rows, shorter)
-        sums = np.add.reduce(block, 0), np.add.reduce(block, 1), np.add.reduce(again, 0)
-        found = hash((found, *(x.tobytes() for x in sums)))
-    return found
 
 
 def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:

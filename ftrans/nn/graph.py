@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from ..core.checksum import checksum
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer, checksum, current_builder
+from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from . import epoch
 from .array_cell import ArrayCell
