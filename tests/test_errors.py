@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
+import scipy.integrate
 import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
@@ -179,6 +181,29 @@ def test_functions_of_scipy_that_are_mirrored(name: str, call: Callable[[Any], A
 def test_functions_of_scipy_that_are_not_mirrored() -> None:
     with pytest.raises(TypeError, match=r"scipy\.interpolate\.CubicSpline cannot.*no such function"):
         ft.grad(lambda x: scipy.interpolate.CubicSpline([0.0, 1.0], x)(0.5))(np.array([2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.take(np.arange(3.0), x.astype(int)), r"write ftrans\.numpy\.take"),
+        (lambda x: np.max(np.arange(3.0), initial=x), r"write ftrans\.numpy\.max"),
+        (lambda x: np.piecewise(np.arange(3.0), [[True] * 3], [lambda y: x * y]), r"write ftrans\.numpy\.piecewise"),
+        (lambda x: np.random.default_rng(0).normal(x), r"mean \+ deviation \* rng\.standard_normal"),
+        (lambda x: np.random.poisson(x), "numpy.random draws"),
+        (lambda x: np.polynomial.polynomial.polyroots([x, 1.0, 2.0]), "polyroots cannot be applied.*np.roots"),
+        (lambda x: np.polynomial.polynomial.polyfit([x, 1.0, 2.0], [1.0, 2.0, 4.0], 1), "polyfit cannot.*np.polyfit"),
+        (lambda x: scipy.integrate.quad(lambda t: t * x, 0, 1)[0], r"scipy\.integrate\.quad cannot"),
+        (lambda x: scipy.optimize.fsolve(lambda t: t - x, 1.0)[0], r"write ftrans\.root"),
+        (lambda x: scipy.optimize.minimize(lambda t: (t - x) ** 2, 1.0).x, r"write ftrans\.argmin"),
+        (lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), [1.0]).y, r"write ftrans\.odeint"),
+        (lambda x: scipy.fft.fft([x, 1.0]), r"write numpy\.fft\.fft"),
+    ],
+)
+def test_functions_that_hide_a_traced_value(call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message) as info:
+        ft.trace(call)(1.5)
+    assert "test_errors.py" in str(info.value)
 
 
 def test_errors_of_functions_that_scipy_calls_are_kept() -> None:

@@ -247,6 +247,7 @@ for options in (
     {"aweights": [-1.0] * 5},
     {"aweights": [1.0]},
     {"ddof": 0.5},
+    {"fweights": [1] * 5, "ddof": 7},
     {"rowvar": False},
     {"dtype": np.float32},
 ):
@@ -302,6 +303,26 @@ for order in (0, 1, 2, 4):
     case(f"polyder {order}", lambda p, m=order: np.polyder(p, m), np.array([1, 2, 3]))
     case(f"polyint {order}", lambda p, m=order: np.polyint(p, m, 2.0), np.array([1, 2, 3]))
 
+# Sequences
+
+for start, stop in ((1.0, 8.0), (-1.0, -8.0), (-1.0, 1.0), (0.0, 2.0), (2, 0), ([1.0, 2.0], [3, -3])):
+    for options in ({}, {"num": 1}, {"endpoint": False, "axis": -1}, {"dtype": np.complex128}):
+        case(
+            f"geomspace {start} {stop} {list(options)}",
+            lambda x, y, o=options: np.geomspace(x, y, **{"num": 4, **o}),
+            np.array(start),
+            np.array(stop),
+        )
+case("geomspace to infinity", lambda x, y: np.geomspace(x, y, 4), np.array(1.0), np.array(np.inf))
+for start, stop in ((np.float32(1.5), 2), (np.float16(1.5), np.uint8(2)), (np.complex64(1j), True), (np.int32(1), 4)):
+    for num in (0, 1, 3):
+        case(
+            f"linspace {num} {type(start).__name__}",
+            lambda x, y, n=num: np.linspace(x, y, n, retstep=True),
+            np.array(start),
+            np.array(stop),
+        )
+
 # Numbers as lines of one element, arrays without elements
 
 NUMBER, NOTHING = np.array(2.0), np.zeros((0, 3), np.float32)
@@ -321,6 +342,7 @@ for axis in (0, -1, 1):
         case(f"{name} {axis}", lambda x, f=function, a=axis, m=more: f(x, *m, axis=a), NOTHING)
 case("trapezoid of none", lambda x: np.trapezoid(x, x), NOTHING[:, 0])
 case("histogram of none", np.histogram, NOTHING)
+case("nan_to_num of a strong number", lambda x, y: np.nan_to_num(x, nan=y), WITH_NAN.astype(np.float32), NUMBER)
 case("diff 0", lambda x: np.diff(x, 0), NUMBER)
 
 # Dtypes of steps in between, and of Python numbers that are operands of products
@@ -328,6 +350,7 @@ case("diff 0", lambda x: np.diff(x, 0), NUMBER)
 for array in (X.astype(np.float32), COMPLEX, INTEGERS):
     for dtype in (np.float32, np.complex64):
         case("var dtype", lambda x, t=dtype: np.var(x, dtype=t), array)
+        case("std dtype", lambda x, t=dtype: np.std(x, dtype=t), array)
     case("dot number", lambda x: (np.dot(x, 2), np.inner(2, x), np.einsum("...,->...", x, 2)), array)
     case("quantile of an integer", lambda x: (np.quantile(x, 1), np.quantile(x, True)), array)
     case("einsum casting", lambda x: np.einsum("ij,ij->i", x, x, dtype=np.float32), array)
@@ -489,6 +512,63 @@ def test_vectorize_of_numpy() -> None:
     assert_close(ft.grad(lambda x: np.sum(np.vectorize(lambda a: a * a if a > 0 else a)(x)))(x), np.array([1.0, 4, 6]))
     doubled = np.frompyfunc(lambda a, b: a * b, 2, 1)
     assert_close(ft.grad(lambda x: np.sum(doubled(x, 2.0) * x))(x), 4 * x)
+
+
+def test_functions_of_functions_that_use_traced_values() -> None:
+    x = np.arange(5.0)
+
+    def f(a: Any) -> Any:
+        pieces = fnp.piecewise(x, [x > 1], [lambda y: a * y, 0.0])
+        lines = fnp.apply_along_axis(lambda y: a * y, 0, x)
+        elements = fnp.vectorize(lambda y: a * y if y > 2 else 0.0, otypes=[float])(x)
+        assert isinstance(fnp.apply_along_axis(np.argsort, 0, x), np.ndarray)
+        return np.sum(pieces) + np.sum(lines) + np.sum(elements)
+
+    assert ft.grad(f)(1.5) == 9.0 + 10.0 + 7.0
+
+
+def test_arrays_of_objects() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros((2, 2), object)
+        y[0] += x
+        y *= x[1]
+        np.subtract(y, x, out=y)
+        return np.sum(fnp.asarray(y) ** 2) + np.sum(np.array([1, 2.5], object) * x)
+
+    def g(x: Any) -> Any:
+        return np.sum((x * x[1] - x) ** 2) + np.sum(x**2) + np.sum(np.array([1, 2.5]) * x)
+
+    x = np.array([1.5, -0.5])
+    assert_close(ft.grad(f)(x), ft.grad(g)(x))
+
+
+def test_nan_to_num_in_place() -> None:
+    def f(z: Any) -> Any:
+        y = z * 1.0
+        np.nan_to_num(y, copy=False)
+        return y
+
+    z = np.array([np.nan + 2j, 3.0])
+    assert_close(ft.trace(f)(z)(z)[0], np.nan_to_num(z))
+
+
+@pytest.mark.parametrize("name", ["polynomial.polyval", "chebyshev.chebval", "legendre.legval", "laguerre.lagval"])
+def test_several_polynomials_at_traced_points(name: str) -> None:
+    module, function = name.split(".")
+    call = getattr(getattr(np.polynomial, module), function)
+    x, c = np.array([0.3, -0.4]), np.arange(6.0).reshape(3, 2)
+    with pytest.raises(TypeError, match=r"c\.reshape\(c\.shape"):
+        ft.trace(lambda x: call(x, c))(x)
+    assert_close(ft.trace(lambda x: call(x, c.reshape((*c.shape, 1)), tensor=False))(x)(x)[0], call(x, c))
+    assert_close(ft.trace(lambda x: call(x, c, tensor=False))(x)(x)[0], call(x, c, tensor=False))
+    assert_close(ft.trace(lambda c: fnp.asarray(call(x, c)))(c)(c)[0], call(x, c))
+
+
+def test_polynomials_of_several_sets_of_roots_at_traced_points() -> None:
+    x, r, call = np.array([0.3, -0.4]), np.array([2.0, 1.0]), np.polynomial.polynomial.polyvalfromroots
+    with pytest.raises(TypeError, match=r"r\.reshape\(r\.shape"):
+        ft.trace(lambda x: call(x, r))(x)
+    assert_close(ft.trace(lambda x: call(x, r[:, None], tensor=False))(x)(x)[0], call(x, r))
 
 
 def test_mesh_of_indices() -> None:

@@ -324,6 +324,10 @@ def type_name(x: Any) -> str:
     """How an object that is not an array is called in a message."""
     if isinstance(x, np.ma.MaskedArray):
         return "a masked array, which would lose its mask (pass x.filled(0.0), and write np.sum(x, where=~mask))"
+    if isinstance(x, np.ndarray):
+        return f"an array of dtype {x.dtype}"
+    if hasattr(x, "to_numpy"):
+        return f"a {type(x).__name__} (take the numbers of it by .to_numpy())"
     return f"the {type(x).__name__} {x!r}" if isinstance(x, str | bytes) else f"of type {type(x).__name__}"
 
 

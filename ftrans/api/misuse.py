@@ -8,13 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from .. import numpy as namespace
 from ..core.source import at_line, line_of_error, of_package
 from ..core.trace import Builder, ConcretizationError
 from ..numpy.promotion import has_tracer
 
 _OF_OBJECT_ARRAYS = (
     "NPY_ITER_REFS_OK", "loop of ufunc does not support argument", "dtype('O')", "not supported for the input types",
+    "'numpy.object_'> not inexact",
 )  # fmt: skip
+
+_INSTEAD = {
+    **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "ftrans.odeint"),
+    **{
+        f"scipy.optimize.{name}": "ftrans.root"
+        for name in ("bisect", "brenth", "brentq", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748")
+    },
+    "scipy.optimize.fixed_point": "ftrans.fixed_point",
+    **{
+        f"scipy.optimize.{name}": "ftrans.argmin"
+        for name in ("curve_fit", "fmin", "fmin_bfgs", "fmin_cg", "fmin_l_bfgs_b", "least_squares", "leastsq")
+    },
+    **dict.fromkeys(("scipy.optimize.minimize", "scipy.optimize.minimize_scalar"), "ftrans.argmin"),
+    **dict.fromkeys(("scipy.interpolate.interp1d", "scipy.interpolate.interp1d.__call__"), "numpy.interp"),
+}
+# How errors begin behind which NumPy hides that a tracer refused to tell its value.
+_OF_NUMPY = ("only integers, slices", "Error setting single item")
+
+# Functions of functions, whose results may be traced where no argument is.
+_OF_FUNCTIONS = ("piecewise", "apply_along_axis")
 
 
 def explained(error: Exception, builder: Builder) -> Exception | None:
@@ -26,15 +48,18 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
     """
     if isinstance(error, ConcretizationError):
         return None
-    call = _call_of_scipy(error)
+    refused = builder.refused
+    call = _call_of_scipy(error, refused is not None)
     if call is not None:
         return TypeError(f"{call}{at_line(line_of_error(error))}")
-    refused = builder.refused
-    if isinstance(error, IndexError | ValueError):
-        # NumPy asked a tracer for a value, and hid our answer behind an error of its own.
-        is_hidden = refused is not None and (
-            error.__cause__ is refused or str(error).startswith("only integers, slices")
-        )
+    was_refused = refused is not None and (error is refused or error.__cause__ is refused)
+    if was_refused or _met_object_array(error):
+        call = _call_of_random(error) or _call_of_numpy(error)
+        if call is not None:
+            return TypeError(f"{call}{at_line(line_of_error(error))}")
+    if isinstance(error, IndexError | ValueError | SystemError):
+        # Compiled code asked a tracer for a value, and hid our answer behind an error of its own.
+        is_hidden = refused is not None and (was_refused or str(error).startswith(_OF_NUMPY))
         return refused if is_hidden else None
     if isinstance(error, AttributeError | TypeError) and error is not refused and _met_object_array(error):
         return TypeError(
@@ -45,7 +70,7 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
     return None
 
 
-def _met_object_array(error: TypeError | AttributeError) -> bool:
+def _met_object_array(error: Exception) -> bool:
     """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
     if isinstance(error, AttributeError):
         # A ufunc of objects calls the method of its own name on each of them.
@@ -53,28 +78,90 @@ def _met_object_array(error: TypeError | AttributeError) -> bool:
     return any(text in str(error) for text in _OF_OBJECT_ARRAYS)
 
 
-def _call_of_scipy(error: Exception) -> str | None:
-    """What is wrong with a call of a function of SciPy that failed on a traced value, if that is what happened."""
+def _call_of_numpy(error: Exception) -> str | None:
+    """What is wrong with a call of a function of NumPy whose own code failed on a traced value, if that happened."""
+    frames = _frames_within("numpy", error, below=("ftrans",))
+    if not frames:
+        return None
+    code, module = frames[0].f_code, frames[0].f_globals["__name__"]
+    name = code.co_name
+    if name not in _OF_FUNCTIONS and not any(_name_and_arguments(frame)[1] for frame in frames):
+        return None
+    if module.startswith("numpy.polynomial."):
+        return (
+            f"{module}.{name} cannot be applied to traced values, because NumPy's protocols do not reach it. For roots "
+            "write np.roots, for a fit np.polyfit, where coefficients begin with the highest power; or np.linalg.lstsq "
+            "with the matrix that polyvander, chebvander ... make"
+        )
+    public = getattr(np, name, None)
+    if getattr(getattr(public, "__wrapped__", public), "__code__", None) is not code or name not in namespace.__all__:
+        return None
+    return (
+        f"np.{name} does not look for traced values where one is: in an array of Python objects, or in an argument "
+        f"that is not an array as a rule; write ftrans.numpy.{name}, which looks everywhere, and "
+        "ftrans.numpy.array([...]) for an array of traced values"
+    )
+
+
+def _call_of_random(error: Exception) -> str | None:
+    """What is wrong with a call of `numpy.random` that was given a traced value, if that is what happened."""
+    frames = _frames_within("numpy", error, below=("ftrans",))
+    if not any(frame.f_globals.get("__name__", "").startswith("numpy.random.") for frame in frames):
+        return None
+    return (
+        "numpy.random draws numbers whose distribution plain numbers describe, and a derivative does not pass through "
+        "it. Draw from the standard distribution and move what was drawn, as in "
+        "mean + deviation * rng.standard_normal(shape)"
+    )
+
+
+def _frames_within(package: str, error: Exception, below: tuple[str, ...]) -> list[FrameType]:
+    """The frames of a package's functions, the user's call first, if an error comes from there.
+
+    Args:
+        package: the package.
+        error: the error.
+        below: packages that those functions may have called.
+    """
     trace, frames = error.__traceback__, []
     while trace is not None:
         frames.append(trace.tb_frame)
         trace = trace.tb_next
-    packages = [of_package(frame.f_code.co_filename) for frame in frames]
-    places = [i for i, package in enumerate(packages) if package not in ("ftrans", "numpy")]
-    if not places or packages[places[-1]] != "scipy":
-        return None
-    # SciPy's functions call each other; the user called the outermost one behind the last line of his own.
-    first = places[-1]
-    while first > 0 and packages[first - 1] == "scipy":
+    packages = [_package(frame) for frame in frames]
+    while packages and packages[-1] in below:
+        packages.pop()
+    # The functions call each other; the user called the outermost one behind the last line of his own.
+    last = first = len(packages)
+    while first > 0 and packages[first - 1] == package:
         first -= 1
-    calls = [_name_and_arguments(frame) for frame in frames[first : places[-1] + 1]]
-    if not any(takes_tracer for _, takes_tracer in calls):
+    return frames[first:last]
+
+
+def _package(frame: FrameType) -> str | None:
+    """The package whose code runs in a frame, as `of_package` says; what Cython compiled lies in no folder."""
+    if frame.f_code.co_filename.endswith(".pyx"):
+        return frame.f_globals.get("__name__", "").partition(".")[0]
+    return of_package(frame.f_code.co_filename)
+
+
+def _call_of_scipy(error: Exception, asked: bool) -> str | None:
+    """What is wrong with a call of a function of SciPy that failed on a traced value, if that is what happened.
+
+    Args:
+        error: what was raised.
+        asked: whether a traced value was asked for a number, as by compiled code that calls a function of the user.
+    """
+    calls = [_name_and_arguments(frame) for frame in _frames_within("scipy", error, below=("ftrans", "numpy"))]
+    if not calls or not (asked or any(takes_tracer for _, takes_tracer in calls)):
         return None
     # Decorators of SciPy have names of their own.
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
+    instead = f"ftrans.{name}" if _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
+    if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
+        instead = name.replace("scipy", "numpy")
     advice = (
-        f"write ftrans.{name}, which can be traced"
-        if _is_public(f"ftrans.{name}")
+        f"write {instead}, which can be traced"
+        if instead is not None
         else "ftrans.scipy has no such function; compose it from functions of NumPy, give it a rule by ft.custom_vjp, "
         "or apply it to values outside of the traced function"
     )

@@ -144,7 +144,8 @@ def of_package(filename: str) -> str | None:
 
 
 def _internal(filename: str) -> bool:
-    internal = of_package(filename) is not None
+    # Cython names the files that it compiled, which are no lines of Python.
+    internal = of_package(filename) is not None or filename.endswith(".pyx")
     _is_internal[filename] = internal
     return internal
 

@@ -8,6 +8,7 @@ indices, stay in arrays of NumPy.  Outside of a trace all of them are NumPy's.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable
@@ -24,7 +25,16 @@ from ..ops import shapes
 from .array_api import check_device
 from .dispatch import holds_eager, implements
 from .promotion import asarray as as_tracer
-from .promotion import broadcast_to, cast, has_tracer, promote, same_value, strong_dtype
+from .promotion import (
+    broadcast_to,
+    cast,
+    has_tracer,
+    promote,
+    result_dtype,
+    same_value,
+    strong_dtype,
+    value_in_hand,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -71,8 +81,8 @@ def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
     return shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
 
 
-def _traced_like(like: Function) -> Function:
-    """The form of a function of an array that makes a traced one whenever a trace runs."""
+def traced_in_trace(like: Function) -> Function:
+    """A function in the table whose public form is the traced one whenever a trace runs."""
 
     @wraps(like)
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +97,7 @@ def _type(a: Any) -> ArrayType:
     return type_of(a) if plain else as_tracer(a).type
 
 
-@_traced_like
+@traced_in_trace
 @implements(np.full_like)
 def full_like(
     a: Any,
@@ -105,7 +115,7 @@ def full_like(
     return _filled(type.shape if shape is None else _shape(shape), fill_value, type.dtype if dtype is None else dtype)
 
 
-@_traced_like
+@traced_in_trace
 @implements(np.zeros_like, constant=True)
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
@@ -114,7 +124,7 @@ def zeros_like(
     return full_like(a, 0, dtype, order, subok, shape, device=device)
 
 
-@_traced_like
+@traced_in_trace
 @implements(np.ones_like, constant=True)
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
@@ -123,7 +133,7 @@ def ones_like(
     return full_like(a, 1, dtype, order, subok, shape, device=device)
 
 
-@_traced_like
+@traced_in_trace
 @implements(np.empty_like, constant=True)
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
@@ -271,18 +281,29 @@ def linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.{at_line(user_line())}")
     intervals = num - 1 if endpoint else num
-    start, stop = as_tracer(start) * 1.0, as_tracer(stop) * 1.0
+    start, stop = as_tracer(start), as_tracer(stop)
+    common = result_dtype(start, stop, 1.0)
+    start, stop = cast(start, common), cast(stop, common)
     difference = same_value(stop - start)
     fractions = np.arange(num).reshape((-1,) + (1,) * difference.ndim) / max(intervals, 1)
-    result = start + fractions.astype(difference.dtype) * difference
-    if endpoint and num > 1:
-        last = cast(broadcast_to(stop, difference.shape), result.dtype)
-        result = np.concatenate([result[:-1], last[None]])
-    step = difference / intervals if intervals > 0 else difference * np.nan
+    result = start + fractions.astype(common) * difference
+    if endpoint:
+        result = _with_ends(result, None, stop)
+    step = difference / intervals if intervals > 0 else math.nan
     result = np.moveaxis(result, 0, axis) if axis else result
     if dtype is not None:
         result = (np.floor(result) if np.dtype(dtype).kind in "iu" else result).astype(dtype)
     return (result, step) if retstep else result
+
+
+def _with_ends(line: Any, first: Any, last: Any) -> Any:
+    """Elements along the first axis, of which the first and the last are replaced by exact ones that are given."""
+    n = len(line)
+    if first is not None and n > 0:
+        line = np.concatenate([broadcast_to(first, line.shape[1:])[None], line[1:]])
+    if last is not None and n > 1:
+        line = np.concatenate([line[:-1], broadcast_to(last, line.shape[1:])[None]])
+    return line
 
 
 @_assignable_in_trace
@@ -302,11 +323,16 @@ def logspace(
 @_assignable_in_trace
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """`num` numbers of one sign from `start` to `stop`, evenly spaced on a log scale."""
-    start, stop = promote("geomspace", start, stop, np.zeros((), np.float64))[:2]
+    """`num` numbers of one sign, or complex ones, from `start` to `stop`, evenly spaced on a log scale.
+
+    An end of 0 is an error, except compiled or under `vmap`, where its value is not known.
+    """
+    start, stop = promote("geomspace", start, stop, np.zeros((), dtype or np.float64), 1.0)[:2]
+    for end in map(value_in_hand, (start, stop)):
+        if end is not None and np.any(end == 0):
+            raise ValueError(f"Geometric sequence cannot include zero{at_line(user_line())}")
     sign = np.sign(start)
-    start, stop = np.log(start / sign), np.log(stop / sign)
-    result = np.exp(np.linspace(start, stop, num, endpoint, axis=axis)) * (
-        np.expand_dims(sign, axis) if sign.ndim else sign
-    )
+    result = np.exp(np.linspace(np.log(start / sign), np.log(stop / sign), num, endpoint)) * sign
+    result = _with_ends(result, start, stop if endpoint else None)
+    result = np.moveaxis(result, 0, axis) if axis else result
     return result if dtype is None else result.astype(dtype)

@@ -10,6 +10,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -148,6 +149,8 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
     if implementation is None:
         implementation = _of_others(ufunc)
     if method == "__call__":
+        if inputs[0].__class__ is np.ndarray:
+            _check_polynomial(sys._getframe(1))
         if not kwargs:
             return implementation(*inputs)
         from .ufunc_options import call_with_options
@@ -181,7 +184,30 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
     if implementation is None:
         module = getattr(function, "__module__", "numpy") or "numpy"
         raise missing(f"{module}.{function.__name__}")
+    if function is np.prod:
+        _check_polynomial(sys._getframe(1))
     return implementation(*args, **kwargs)
+
+
+def _check_polynomial(frame: FrameType) -> None:
+    """Raise if a function of `numpy.polynomial`, running in `frame`, takes a traced array for a number.
+
+    These functions give coefficients (or roots) further axes for those of `x`, if that is an array of NumPy's class.
+    The other argument is then an array where NumPy would have a number.
+    """
+    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
+        return
+    values = frame.f_locals
+    if not values.get("tensor"):
+        return
+    x, name = values["x"], "r" if "r" in values else "c"
+    if x.__class__ is Tracer and x.ndim and (name == "r" or np.ndim(values["c"]) > 1):
+        function = frame.f_code.co_name
+        raise TypeError(
+            f"{function} cannot pair each traced element of x with each of several polynomials, because it looks for "
+            f"arrays of the class numpy.ndarray. Write {function}(x, {name}.reshape({name}.shape + (1,) * x.ndim), "
+            f"tensor=False); in place of a function on a grid, that of points on np.meshgrid{at_line(user_line())}"
+        )
 
 
 def missing(name: str) -> MissingRule:

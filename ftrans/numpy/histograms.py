@@ -65,8 +65,10 @@ def _edges(x: Tracer, bins: Any, range: Any, weights: Any = None, dtypes: tuple[
     if np.ndim(bins):
         return bins if has_tracer(bins) else np.histogram_bin_edges(np.zeros(0), bins)
     if isinstance(bins, str):
-        known = np.asarray(x.builder.concretize(x, "the number of bins of"))
-        bins = len(np.histogram_bin_edges(known, bins, range, weights)) - 1
+        if weights is not None:
+            raise TypeError(f"bins={bins!r} does not go with weights: give a number of bins{at_line(user_line())}")
+        known = [np.asarray(v.builder.concretize(v, "the number of bins of")) for v in (x, *map(asarray, range or ()))]
+        bins = len(np.histogram_bin_edges(known[0], bins, known[1:] or None)) - 1
     if not x.size and range is None:
         range = (0, 1)
     if range is not None and not has_tracer(range):

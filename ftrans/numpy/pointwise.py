@@ -14,6 +14,7 @@ from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.shapes import full_like
 from ..ops.special.family import Special
+from .creation import traced_in_trace
 from .dispatch import implements
 from .manipulation import normal_axes, normal_axis
 from .promotion import (
@@ -67,6 +68,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return result
 
 
+@traced_in_trace
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """Functions applied to the elements where their conditions hold: to all elements where no values are known."""
@@ -246,17 +248,18 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """NaN and infinities replaced by numbers, whose derivative is 0."""
     x = asarray(x)
     if is_complex(x.dtype):
-        return e.complex_(*(np.nan_to_num(part, True, nan, posinf, neginf) for part in (x.real, x.imag)))
-    if not is_inexact(x.dtype):
-        return same_value(x)
-    limits = np.finfo(x.dtype)
-    result: Any = np.where(np.isnan(x), nan, x)
-    result = np.where(np.isposinf(x), float(limits.max) if posinf is None else posinf, result)
-    result = np.where(np.isneginf(x), float(limits.min) if neginf is None else neginf, result)
-    if not copy:
-        x[...] = result
-        return x
-    return result
+        result: Any = e.complex_(*(np.nan_to_num(part, True, nan, posinf, neginf) for part in (x.real, x.imag)))
+    elif is_inexact(x.dtype):
+        limits = np.finfo(x.dtype)
+        result = np.where(np.isnan(x), nan, x)
+        result = np.where(np.isposinf(x), float(limits.max) if posinf is None else posinf, result)
+        result = np.where(np.isneginf(x), float(limits.min) if neginf is None else neginf, result).astype(x.dtype)
+    else:
+        result = x
+    if copy:
+        return same_value(result)
+    x[...] = result
+    return x
 
 
 # Functions of one variable

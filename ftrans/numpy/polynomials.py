@@ -85,11 +85,10 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     quotient = []
     rest = dividend.astype(dtype)
     scale = 1.0 / divisor[0]
-    while len(rest) >= n:
-        quotient.append(scale * rest[0])
-        rest = np.concatenate([rest[1:n] - quotient[-1] * divisor[1:], rest[n:]])
+    for k in range(len(dividend) - n + 1):
+        quotient.append(scale * rest[k])
+        rest = np.concatenate([rest[:k], rest[k : k + n] - quotient[-1] * divisor, rest[k + n :]])
     # NumPy's remainder begins with what was divided away, and loses numbers near 0 in front.
-    rest = np.concatenate([np.zeros(len(dividend) - len(rest), dtype), rest])
     while len(rest) > 1 and _is_known(np.allclose(rest[0], 0, rtol=1e-14), len(rest) >= n):
         rest = rest[1:]
     result = np.stack(quotient) if quotient else np.zeros_like(rest, shape=(1,))

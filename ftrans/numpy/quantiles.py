@@ -126,7 +126,7 @@ def _places(method: str, n: Any, q: Any) -> tuple[Any, Any]:
         place = (np.floor((n - 1) * q) + np.ceil((n - 1) * q)) * 0.5
         return place, np.where(place % 1 == 0, 0.0, 0.5)
     if method == "averaged_inverted_cdf":
-        place = n * q - 1
+        place = n * q - 1.0
         return place, np.where(place % 1 == 0, 0.5, 1.0)
     if method == "linear":
         place = (n - 1) * q

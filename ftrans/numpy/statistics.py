@@ -114,7 +114,13 @@ def std(
 ) -> Any:
     """The standard deviation of elements along axes; where it is 0, so is its derivative."""
     more: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
-    return deliver(e.root(np.var(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "std")
+    return deliver(_deviation(np.var(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "std")
+
+
+def _deviation(variance: Any) -> Any:
+    """The root of a variance, in its dtype, which `dtype=` may have chosen to be any."""
+    real = np.real(variance)
+    return (e.root(real) if is_inexact(real.dtype) else np.sqrt(real)).astype(variance.dtype)
 
 
 def weights_over(x: Tracer, weights: Any, axis: Any) -> Any:
@@ -284,7 +290,7 @@ def nanstd(
 ) -> Any:
     """The standard deviation of the elements that are not NaN."""
     more: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
-    return deliver(e.root(np.nanvar(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "nanstd")
+    return deliver(_deviation(np.nanvar(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "nanstd")
 
 
 @implements(np.nancumsum)
@@ -340,7 +346,7 @@ def cov(
     total = np.sum(w)
     apart = x - (np.sum(x * w, 1) / total)[:, None]
     less = ddof * np.sum(w * weights[1]) / total if weights[1] is not None else ddof
-    return np.squeeze((apart * w) @ np.conj(apart.T) / (total - less))
+    return np.squeeze((apart * w) @ np.conj(apart.T) / np.maximum(total - less, 0))
 
 
 def _observation_weights(weights: Any, count: int, name: str) -> Any:

@@ -14,13 +14,12 @@ import numpy as np
 
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer
+from ..core.trace import current_builder
 from ..core.types import Shape
-from . import promotion
-from .creation import as_array
+from .creation import as_array, traced_in_trace
 from .dispatch import implements
 from .manipulation import normal_axis
-from .promotion import asarray, has_tracer, reshaped
+from .promotion import asarray, has_tracer
 
 
 class vectorize(np.vectorize):
@@ -34,7 +33,8 @@ class vectorize(np.vectorize):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not any(has_tracer(x) or isinstance(x, Eager) for x in (*args, *kwargs.values())):
+        # In a trace, the function may use traced values that are not among its arguments.
+        if current_builder() is None and not any(isinstance(x, Eager) for x in (*args, *kwargs.values())):
             return super().__call__(*args, **kwargs)
         excluded = self.excluded or set()
         places = [i for i in range(len(args)) if i not in excluded]
@@ -121,22 +121,23 @@ def as_objects(x: Any) -> Any:
     return array
 
 
-def _lines(x: Tracer, axis: int) -> Iterator[Any]:
-    lines = np.moveaxis(x, axis, -1)  # type: ignore[type-var]
+def _lines(x: Any, axis: int) -> Iterator[Any]:
+    lines = np.moveaxis(x, axis, -1)
     return (lines[place] for place in np.ndindex(lines.shape[:-1]))
 
 
+@traced_in_trace
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """A function of vectors, applied to each along an axis; `ftrans.vmap` does it at once."""
-    x = asarray(arr)
+    x = as_array(arr)
     axis = normal_axis(axis, x.ndim)
     lead = x.shape[:axis] + x.shape[axis + 1 :]
     if 0 in lead:
         raise ValueError(f"Cannot apply_along_axis when any iteration dimensions are 0{at_line(user_line())}")
-    stacked = promotion.stack([asarray(func1d(line, *args, **kwargs)) for line in _lines(x, axis)])
+    stacked = np.stack([as_array(func1d(line, *args, **kwargs)) for line in _lines(x, axis)])
     inner = range(stacked.ndim - 1)
-    y = reshaped(stacked, (*lead, *stacked.shape[1:]))
+    y = np.reshape(stacked, (*lead, *stacked.shape[1:]))
     return np.moveaxis(y, [len(lead) + i for i in inner], [axis + i for i in inner])
 
 
