@@ -1,13 +1,14 @@
 """The gallery of NumPy functions: gradients, un-jitted and compiled, beside those of libraries that take the same code.
 
-Each contender runs the function of `examples/numpy_gallery` with its own NumPy in place of `numpy`. Where a function
-fills arrays in place, which no other library takes, the others run the same mathematics as somebody would write it for
-them.
+Each contender runs the function of `examples/numpy_gallery` with its own NumPy in place of `numpy`. Where another
+library does not take it, since it fills arrays in place, for instance, the others run the same mathematics as somebody
+would write it for them.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -64,7 +65,7 @@ def namespace(name: str, numpy: str = "") -> dict[str, Any]:
     if numpy:
         source = source.replace("import numpy as np", f"import {numpy} as np")
         source = source.replace("import ftrans.numpy as np", f"import {numpy} as np")
-        source = source.replace("from scipy.", f"from {numpy.partition('.')[0]}.scipy.")
+        source = re.sub(r"from (ftrans\.)?scipy\.", f"from {numpy.partition('.')[0]}.scipy.", source)
         # Data come from NumPy's own generators.
         source = source.replace("np.random.default_rng", "__import__('numpy').random.default_rng")
     found: dict[str, Any] = {}

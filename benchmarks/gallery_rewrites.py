@@ -1,7 +1,8 @@
-"""What somebody writes in place of code that fills arrays, for libraries whose arrays cannot be assigned to."""
+"""What somebody writes for libraries whose arrays cannot be assigned to, or that lack a function."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 
@@ -45,4 +46,20 @@ def truss(np: Any, stiffness: Any, load: Any) -> Any:
     return forces @ np.linalg.solve(system[2:, 2:], forces)
 
 
-REWRITES = {"kalman_filter": kalman_filter, "heat_equation": heat_equation, "truss": truss}
+def option_price(np: Any, market: Any, strikes: Any, maturities: Any) -> Any:
+    """The normal distribution is that of the error function."""
+    erf = importlib.import_module(f"{np.__name__.partition('.')[0]}.scipy.special").erf
+    spot, volatility, rate = market
+    spread = volatility * np.sqrt(maturities)
+    forward = np.log(spot / strikes) + rate * maturities
+    upper = forward / spread + 0.5 * spread
+
+    def distribution(x: Any) -> Any:
+        return 0.5 * (1.0 + erf(x / np.sqrt(2.0)))
+
+    return np.sum(spot * distribution(upper) - strikes * np.exp(-rate * maturities) * distribution(upper - spread))
+
+
+REWRITES = {
+    "heat_equation": heat_equation, "kalman_filter": kalman_filter, "option_price": option_price, "truss": truss,
+}  # fmt: skip

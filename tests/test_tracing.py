@@ -318,6 +318,22 @@ def test_memory_for_traces_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trie_module.trie.count < 200
 
 
+def test_a_large_program_outlives_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trie_module, "_MOST_NODES", 40)
+
+    def chain(x: Any) -> Any:
+        for _ in range(20):
+            x = np.sin(x)
+        return np.sum(x)
+
+    for count in (5, 7):
+        x, types = np.ones(count), (ArrayType((count,), np.float64),)
+        ft.grad(chain)(x)
+        root = trie_module.trie.roots[types]
+        ft.grad(chain)(x)
+        assert trie_module.trie.roots[types] is root
+
+
 # Evaluation comes after tracing, and is reported at the user's line
 
 

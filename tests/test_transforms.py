@@ -333,6 +333,20 @@ def test_derivatives_of_a_long_chain_are_linear_in_its_length() -> None:
     assert chain(120) - chain(80) == chain(80) - chain(40) > 0
 
 
+def test_parameters_that_are_unpacked_again_and_again_are_cut_out_once() -> None:
+    def f(p: Any, x: Any) -> Any:
+        for _ in range(8):
+            a, b = p
+            x = a * np.sin(x) + b * p[:1]
+        return np.sum(x)
+
+    p, x = np.array([0.7, 0.2]), np.linspace(0.0, 1.0, 3)
+    program = ft.trace(ft.grad(f))(p, x)
+    assert sum(e.primitive.name in ("pad", "add_slice", "concatenate") for e in program.eqns) <= 4
+    direction = np.array([1.0, 2.0])
+    assert_all_close([ft.grad(f)(p, x) @ direction], [ft.jvp(lambda p: f(p, x), (p,), (direction,))[1]])
+
+
 # Evaluation
 
 

@@ -44,13 +44,19 @@ class Node:
 
 
 class Root(Node):
-    """Where programs of the same input types begin."""
+    """Where programs of the same input types begin.
 
-    __slots__ = ("inputs",)
+    Attributes:
+        inputs: their inputs.
+        was_spared: whether it was kept when others were thrown away.
+    """
+
+    __slots__ = ("inputs", "was_spared")
 
     def __init__(self, types: Iterable[ArrayType]) -> None:
         super().__init__(None)
         self.inputs = tuple(Var(t) for t in types)
+        self.was_spared = False
 
 
 class Trie:
@@ -72,12 +78,21 @@ class Trie:
         if is_outermost:
             # One large program that is used again and again is kept: only what still grows is thrown away.
             if self.count > self._count_before > _MOST_NODES:
-                self.roots, self.count = {}, 0
+                self._throw_away(types)
             self._count_before = self.count
         root = self.roots.get(types)
         if root is None:
             root = self.roots[types] = Root(types)
         return root
+
+    def _throw_away(self, types: tuple[ArrayType, ...]) -> None:
+        """Forget the roots, but for the one that is about to be used: its program may be what has just grown large."""
+        root = self.roots.get(types)
+        if root is None or root.was_spared:
+            self.roots, self.count = {}, 0
+        else:
+            root.was_spared = True
+            self.roots, self.count = {types: root}, self.count - self._count_before
 
     def count_program(self, program: Program) -> None:
         """Count what will be derived from a new program."""

@@ -13,7 +13,7 @@ from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.indexing import accumulated
-from ..ops.shapes import concatenate, pad
+from ..ops.shapes import StructuralPrimitive, concatenate, pad
 from .masked import (
     Tangent,
     condition_types,
@@ -82,11 +82,11 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
         inputs = builder.inputs()
         known: dict[Var, Tracer] = dict(zip(other, inputs, strict=False))
         cotangents: dict[Var, Tangent] = {}
-        linear_eqns = _run_known(builder, program, set(targets), known)
+        linear_eqns, same = _run_known(builder, program, set(targets), known)
         given = with_conditions(inputs[len(other) :], masked)
         for atom, is_active in zip(program.outputs, out_active, strict=True):
             if is_active:
-                _accumulate(cotangents, atom, next(given))
+                _accumulate(cotangents, same.get(atom, atom), next(given))
         for eqn in reversed(linear_eqns):
             outs = [cotangents.pop(v, None) for v in eqn.outputs]
             if all(ct is None for ct in outs):
@@ -102,7 +102,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
                 for atom, ct in zip(eqn.operands, results, strict=True):
                     if ct is not None:
                         _check(eqn, atom, ct)
-                        _accumulate(cotangents, atom, ct)
+                        _accumulate(cotangents, same.get(atom, atom), ct)
         found = [
             Tracer(builder, literal(0, v.type)) if v not in cotangents and w else whole(cotangents.get(v))
             for v, w in zip(targets, wanted, strict=True)
@@ -112,17 +112,32 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
         return Transpose(turned, tuple(ct is not None for ct in found), masks)
 
 
-def _run_known(builder: Builder, program: Program, linear: set[Var], known: dict[Var, Tracer]) -> list[Eqn]:
-    """Record the equations that do not depend on linear inputs; return the others."""
+def _run_known(
+    builder: Builder, program: Program, linear: set[Var], known: dict[Var, Tracer]
+) -> tuple[list[Eqn], dict[Atom, Atom]]:
+    """Record the equations that do not depend on linear inputs; return the others.
+
+    Those that only move elements are left out where one before them moves the same ones; a dictionary says which
+    variables stand for theirs.  So a function that unpacks its parameters in each of many calls adds up the cotangents
+    of each parameter, not those of all in a row.
+    """
     linear_eqns: list[Eqn] = []
+    firsts: dict[Any, Eqn] = {}
+    same: dict[Atom, Atom] = {}
     for eqn in program.eqns:
         if any(isinstance(a, Var) and a in linear for a in eqn.operands):
             linear.update(eqn.outputs)
+            if isinstance(eqn.primitive, StructuralPrimitive):
+                key = (eqn.primitive, *[same.get(a, a) for a in eqn.operands], *eqn.params.items())
+                first = firsts.setdefault(key, eqn)
+                if first is not eqn:
+                    same.update(zip(eqn.outputs, first.outputs, strict=True))
+                    continue
             linear_eqns.append(eqn)
             continue
         operands = [Tracer(builder, a) if isinstance(a, Const) else known[a] for a in eqn.operands]
         known.update(zip(eqn.outputs, builder.repeat(eqn, operands), strict=True))
-    return linear_eqns
+    return linear_eqns, same
 
 
 def _accumulate(cotangents: dict[Var, Tangent], atom: Atom, ct: Tangent) -> None:
