@@ -33,7 +33,16 @@ row("scipy.linalg.det", normal((2, 2)), **ONCE)
 row("scipy.linalg.pinv", spread(2, 2), atol=0.1, return_rank=True, looseness=10, **ONCE)
 row("scipy.linalg.pinvh", separated(2, 2, dtype=c128), lower=False, hermitian=(0,), looseness=10, **ONCE)
 row("scipy.linalg.lstsq", spread(3, 2), normal((3,)), looseness=10, **ONCE)
-row("scipy.linalg.lstsq", spread(*STACK, 3, 2, dtype=c128), normal((3, 1), c128), looseness=10, note="stack", **ONCE)
+row(
+    "scipy.linalg.lstsq",
+    spread(*STACK, 3, 2, dtype=c128),
+    normal((3, 1), c128),
+    # Newer versions of SciPy give complex residuals.
+    canonical=lambda r: [r[0], np.real(r[1]), *r[2:]],
+    looseness=10,
+    note="stack",
+    **ONCE,
+)
 row("scipy.linalg.solve_sylvester", positive_definite(2, 2), triangular(3, 3), normal((2, 3)), looseness=10)
 row(
     "scipy.linalg.solve_sylvester",
@@ -75,7 +84,7 @@ row("scipy.linalg.cholesky", positive_definite(3, 3), hermitian=(0,))
 row(
     "scipy.linalg.cho_factor",
     positive_definite(3, 3),
-    call=lambda f, a: f(a, lower=True)[0],
+    call=lambda f, a: np.tril(f(a, lower=True)[0]),
     hermitian=(0,),
     note="lower",
 )
