@@ -5,7 +5,7 @@ VENV ?= .venv
 PYTEST ?= -n 2
 
 # What `make test-matrix` pins: the lower ends of the dependencies in pyproject.toml, and the newest JAX.
-OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* optree==0.14.0
+OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.16.* optree==0.14.0
 NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
 PYTHON_NEWEST ?= $(call interpreter,3.13)

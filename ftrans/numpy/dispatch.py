@@ -50,7 +50,8 @@ def implements(*functions: Callable[..., Any], constant: bool = False) -> Callab
 
 def public(function: Callable[..., Any], implementation: Function) -> Function:
     """The public form: NumPy's function on arrays, `implementation` where a tracer is among the arguments."""
-    name = function.__name__
+    # Some objects of SciPy that are called like functions have no name.
+    name = getattr(function, "__name__", implementation.__name__.removeprefix("_"))
     if isinstance(function, np.ufunc):
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
@@ -79,6 +80,7 @@ def refused(function: Callable[..., Any], name: str, why: str) -> Callable[..., 
     def call(*args: Any, **kwargs: Any) -> Any:
         raise missing(name)
 
+    call.__name__ = name.rpartition(".")[2]
     call.__doc__ = f"`{name}` on arrays; it has no traced form."
     return public(function, call)
 
