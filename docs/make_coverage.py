@@ -32,6 +32,7 @@ from ftrans.core.primitive import Primitive  # noqa: E402
 from ftrans.core.program import Program  # noqa: E402
 from ftrans.core.types import ArrayType, is_inexact  # noqa: E402
 from ftrans.numpy.dispatch import CONSTANT, REFUSED, TABLE  # noqa: E402
+from ftrans.ops.linalg import limit  # noqa: E402
 
 # Namespaces of which every public function has an entry, and those of which ftrans.scipy mirrors a part.
 WHOLE = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
@@ -242,7 +243,7 @@ def runs_on_host(row: function_rows.Row) -> bool:
 @functools.cache
 def _calls_host(primitive: Primitive, types: tuple[ArrayType, ...], *params: tuple[str, Any]) -> bool:
     """Whether an equation, compiled for a CPU, calls Python."""
-    if not hasattr(sys.modules[type(primitive).__module__], "on_host"):
+    if primitive is limit or not hasattr(sys.modules[type(primitive).__module__], "on_host"):
         return False
     with jax.enable_x64(True):
         operands = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in types]
@@ -262,7 +263,8 @@ from the code and from the rows that the tests run, and a test keeps it complete
 
 *Differentiable* functions are tested forward and in reverse, to second order, under `vmap` and under `jit`, in the
 dtypes shown (complex ones in JAX's convention, see [semantics.md](semantics.md)). Compiled, they run as XLA, or call
-SciPy on the host where XLA has no such operation; which of the two can depend on arguments and methods.
+SciPy on the host where XLA has no such operation; which of the two can depend on arguments and methods. Derivatives of
+eigenvectors and singular vectors are taken on the host where values are equal.
 
 *Constant* functions have integer or boolean results, or results that are constant between jumps, so their derivative is
 zero everywhere; or they take plain arguments only.

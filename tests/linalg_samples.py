@@ -69,20 +69,37 @@ sample(linalg.expm, normal((2, 2)), looseness=100)
 sample(linalg.expm, normal((2, 2)), normal((2, 2)), looseness=100)
 sample(linalg.inverse_gap, uniform(0.5, 2, (2, 3)), uniform(1e-9, 1e-8, (2, 3)), order=1, differentiated=(0,))
 sample(linalg.inverse_gap, given([0.0, 0.5, 2.0]), given([1.0, 1.0, 1.0]), order=2, smooth=False)
-sample(linalg.mixing, separated(2, 2), normal((2,)), normal((2, 2)), of=linalg.eigh, options=(), smooth=False)
 
 
-def trial() -> Any:
-    """The parameter of the equation by which a program finds out what depends on the choice of its eigenvectors."""
-    program = ft.trace(lambda a: np.linalg.eigh(a)[1] ** 2)(np.eye(2))
-    whole = with_limits(program, (True,))
-    return next(eqn.params["trial"] for eqn in whole.eqns if eqn.primitive is linalg.depends_on_choice)
+def exponential(a: Any, rate: Any) -> Any:
+    """A function of a matrix that is smooth where eigenvalues are equal."""
+    w, v = np.linalg.eigh(a)
+    return (v * np.exp(rate * w)) @ v.T
 
 
-for values in ([1.0, 2.0], [1.0, 1.0]):
-    vectors = given([[0.6, 0.8], [-0.8, 0.6]])
-    sample(linalg.depends_on_choice, given(values), vectors, given(np.eye(2)), trial=trial(), smooth=False)
-sample(linalg.with_change_of, normal((3,)), normal((3,)), smooth=False)
+def series() -> Any:
+    """What a limit in a program differentiates; it takes eigenvalues, eigenvectors, the matrix and the rate."""
+    program = with_limits(ft.trace(exponential)(np.eye(2), 0.5), (True, True))
+    return next(eqn.params["series"] for eqn in program.eqns if eqn.primitive is linalg.limit)
+
+
+# Eigenvectors do not move with the matrix here, so there is no derivative along it to compare.
+EXPONENTIAL = series()
+BOTH, MATRIX_ONLY = (False, False, True, True), (False, False, True, False)
+for values in ([1.0, 2.0], [2.0, 2.0]):
+    vectors = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    at = (given(values), given(vectors), given((vectors * values) @ vectors.T), uniform(0.5, 1.0, ()))
+    flag, matrix, number = given(values[0] == values[1], np.dtype(bool)), normal((2, 2)), normal(())
+    sample(linalg.limit, matrix, flag, *at, series=EXPONENTIAL, directions=(), pulled=None, smooth=False)
+    for operands, moved, how in (
+        ((matrix, flag, *at, matrix, number), (0, 5, 6, 7), {"directions": (BOTH,), "pulled": None}),
+        ((matrix, number, flag, *at, matrix), (0, 1, 6, 7), {"directions": (BOTH,), "pulled": 0}),
+        ((matrix, flag, *at, matrix, number, matrix), (0, 5, 6, 7, 8),
+         {"directions": (BOTH, MATRIX_ONLY), "pulled": None}),
+        ((matrix, flag, *at, matrix, matrix, number), (0, 5, 6, 7, 8),
+         {"directions": (BOTH, MATRIX_ONLY), "pulled": 1}),
+    ):  # fmt: skip
+        sample(linalg.limit, *operands, series=EXPONENTIAL, differentiated=moved, **how)
 for primitive in (linalg.eig, linalg.expm, linalg.hermitian):
     misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
     misfit(primitive, ArrayType((3, 3), i64), error=TypeError)

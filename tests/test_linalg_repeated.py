@@ -127,7 +127,109 @@ def test_products_with_vectors_and_hyperparameters() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
-# Functions of eigenvalues have second derivatives too
+# Higher derivatives
+
+
+def exponential_along(a: Any, *directions: Any) -> Any:
+    """The derivative of the matrix exponential along each direction, by that of block triangular matrices.
+
+    See Mathias, "A chain rule for matrix functions and applications" (1996).
+    """
+    from scipy.linalg import expm
+
+    whole, n = a, len(a)
+    for k, e in enumerate(directions):
+        whole = np.kron(np.eye(2), whole) + np.kron([[0, 1], [0, 0]], np.kron(np.eye(2**k), e))
+    return expm(whole)[:n, -n:]
+
+
+def along(f: Any, *directions: Any) -> Any:
+    """The function that is the derivative of `f` along each direction."""
+    if not directions:
+        return f
+    return along(lambda a: ft.jvp(f, (a,), (directions[0],))[1], *directions[1:])
+
+
+@pytest.mark.parametrize("form", [by_scaled_columns, by_diagonal_matrix, by_rayleigh_quotients])
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_second_derivatives_in_all_modes(matrix: str, form: Any) -> None:
+    a, function = MATRICES[matrix], form(np.exp)
+    kind = a.dtype.type(0).item().__class__
+    e, f, weights = symmetric(kind), symmetric(kind), symmetric()
+
+    def loss(a: Any) -> Any:
+        return np.sum(function(a) * weights).real
+
+    expected = exponential_along(a, e, f)
+    close = {"rtol": 1e-9, "atol": 1e-10 * np.abs(expected).max()}
+    np.testing.assert_allclose(along(function, e, f)(a), expected, **close)
+    summed = np.sum(expected * weights).real
+    for curved in (
+        along(ft.grad(loss), f)(a),
+        ft.grad(lambda a: np.sum(ft.grad(loss)(a) * f).real)(a),
+        ft.grad(along(loss, f))(a),
+    ):
+        np.testing.assert_allclose(np.sum(curved * e).real, summed, **close)
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_third_derivatives(matrix: str) -> None:
+    a, function = MATRICES[matrix], by_scaled_columns(np.exp)
+    kind = a.dtype.type(0).item().__class__
+    e, f, g, weights = symmetric(kind), symmetric(kind), symmetric(kind), symmetric()
+    expected = exponential_along(a, e, f, g)
+    np.testing.assert_allclose(along(function, e, f, g)(a), expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+    def curved(a: Any) -> Any:
+        return np.sum(ft.grad(lambda a: np.sum(function(a) * weights).real)(a) * f).real
+
+    third = ft.grad(lambda a: np.sum(ft.grad(curved)(a) * g).real)(a)
+    assert np.sum(third * e).real == pytest.approx(np.sum(expected * weights).real, rel=1e-8)
+
+
+def test_hessians_compiled_and_mapped() -> None:
+    weights = symmetric()
+    batch = np.stack([MATRICES["identity"], MATRICES["apart"], MATRICES["two nearly equal"]])
+    hessian = ft.hessian(lambda a: np.sum(by_scaled_columns(np.exp)(a) * weights))
+    e, f = symmetric(), symmetric()
+    expected = [np.sum(exponential_along(a, e, f) * weights) for a in batch]
+    for found in (ft.vmap(hessian)(batch), ft.jit(ft.vmap(hessian))(batch), np.stack([hessian(a) for a in batch])):
+        np.testing.assert_allclose(np.einsum("aijkl,ij,kl->a", found, e, f), expected, rtol=1e-9)
+    narrow = hessian(batch[0].astype(np.float32))
+    assert narrow.dtype == np.float32
+    assert np.einsum("ijkl,ij,kl", narrow, e, f) == pytest.approx(expected[0], rel=1e-3)
+
+
+def test_hessian_with_hyperparameters() -> None:
+    y = np.array([1.0, 2.0, 3.0])
+
+    def by_eigenvectors(a: Any, shift: Any, scale: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return y @ (v @ ((v.T @ y) / (scale * w + shift))) + np.sum(np.log(scale * w + shift))
+
+    def by_solving(a: Any, shift: Any, scale: Any) -> Any:
+        whole = scale * (a + a.T) / 2 + shift * np.eye(3)
+        return y @ np.linalg.solve(whole, y) + np.linalg.slogdet(whole)[1]
+
+    for a in (np.eye(3), MATRICES["two nearly equal"]):
+        found, expected = (ft.hessian(f, argnums=(0, 1, 2))(a, 0.3, 0.7) for f in (by_eigenvectors, by_solving))
+        for row, expected_row in zip(found, expected, strict=True):
+            for x, y_ in zip(row, expected_row, strict=True):
+                np.testing.assert_allclose(x, y_, rtol=1e-9, atol=1e-11)
+
+
+def test_third_derivative_of_the_log_determinant() -> None:
+    e, f, g = symmetric(), symmetric(), symmetric()
+
+    def log_det(a: Any) -> Any:
+        return np.sum(np.log(np.linalg.eigvalsh(a)))
+
+    # That of 2 I: 2 tr(e f g) / 2**3, symmetrised.
+    expected = (np.trace(e @ f @ g) + np.trace(e @ g @ f)) / 8
+    assert along(log_det, e, f, g)(2 * np.eye(3)) == pytest.approx(expected, rel=1e-12)
+
+
+# Functions of eigenvalues
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
@@ -280,6 +382,23 @@ def test_nuclear_norm_of_few_ranks() -> None:
     np.testing.assert_array_equal(ft.grad(lambda a: np.linalg.norm(a, "nuc"))(np.zeros((2, 3))), np.zeros((2, 3)))
 
 
+@pytest.mark.parametrize("function", ["cubic", "left product"])
+@pytest.mark.parametrize("matrix", RECTANGULAR)
+def test_higher_derivatives_by_singular_values(matrix: str, function: str) -> None:
+    a, f = RECTANGULAR[matrix], SMOOTH[function][0]
+    plain: Any = {"cubic": lambda a: a + a @ a.T @ a, "left product": lambda a: a @ a.T}[function]
+    d, e, g = (RNG.standard_normal(a.shape) for _ in range(3))
+    np.testing.assert_allclose(along(f, d, e)(a), along(plain, d, e)(a), atol=1e-11)
+    np.testing.assert_allclose(along(f, d, e, g)(a), along(plain, d, e, g)(a), atol=1e-10)
+    weights = RNG.standard_normal(plain(a).shape)
+
+    def curved(f: Any) -> Any:
+        gradient = ft.grad(lambda a: np.sum(f(a) * weights))
+        return ft.grad(lambda a: np.sum(gradient(a) * d))(a)
+
+    np.testing.assert_allclose(curved(f), curved(plain), atol=1e-11)
+
+
 # General matrices
 
 
@@ -298,6 +417,17 @@ def test_general_matrices_with_equal_eigenvalues() -> None:
     np.testing.assert_allclose(ft.jvp(exponential, (a,), (e,))[1], expected, atol=1e-10)
     gradient = ft.grad(lambda a: np.sum(exponential(a) * weights))(a)
     assert np.sum(gradient * e) == pytest.approx(np.sum(expected * weights), rel=1e-10)
+    f = RNG.standard_normal((3, 3))
+    np.testing.assert_allclose(along(exponential, e, f)(a), exponential_along(a, e, f), atol=1e-9)
+
+
+def test_vectors_that_keep_their_length() -> None:
+    a, e = np.diag([2.0, 2.0, 0.5]), RNG.standard_normal((3, 3))
+
+    def lengths(a: Any) -> Any:
+        return np.sum(np.abs(np.linalg.eig(a)[1]) ** 2)
+
+    assert ft.jvp(lengths, (a,), (e,))[1] == pytest.approx(0, abs=1e-12)
 
 
 # What has no derivative
@@ -323,8 +453,15 @@ def polar(a: Any) -> Any:
     return np.sum((u @ vh) * np.arange(a.size).reshape(a.shape))
 
 
-def squared_exponential(a: Any) -> Any:
-    return np.sum(by_scaled_columns(np.exp)(a) ** 2)
+def with_last_value(a: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    return w[-1] + np.sum((v * np.exp(w)) @ v.T * np.arange(9.0).reshape(3, 3))
+
+
+def with_a_copy(x: Any) -> Any:
+    """Smooth, but not in the matrix that is decomposed, where that does not move with its copy."""
+    v = np.linalg.eigh((x + x.T) / 2)[1]
+    return np.sum((v * np.exp(np.sum(v * (x @ v), 0))) @ v.T * np.arange(9.0).reshape(3, 3))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -335,7 +472,9 @@ def squared_exponential(a: Any) -> Any:
         (first_eigenvector, MATRICES["two nearly equal"]),
         (across_programs, MATRICES["identity"]),
         (polar, RECTANGULAR["tall"]),
-        (ft.grad(squared_exponential), MATRICES["identity"]),
+        (with_last_value, MATRICES["identity"]),
+        (with_a_copy, MATRICES["identity"]),
+        (with_a_copy, MATRICES["two nearly equal"]),
         (ft.grad(lambda a: np.linalg.eigvalsh(a)[0]), MATRICES["two nearly equal"]),
     ],
 )
@@ -344,6 +483,15 @@ def test_what_has_no_derivative_is_no_number(f: Any, a: Any) -> None:
     pulled = ft.grad(lambda a: np.sum(f(a) * np.ones(())))(a)
     assert np.isnan(pulled).any()
     assert np.isnan(np.sum(ft.jvp(f, (a,), (e + e.T if a.shape[0] == a.shape[1] else e,))[1]))
+
+
+def test_the_largest_of_equal_values() -> None:
+    def f(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return np.max(w) + np.sum((v * w**2) @ v.T)
+
+    # As everywhere, the derivative of the largest is shared by those that tie.
+    np.testing.assert_allclose(ft.grad(f)(np.eye(3)), np.eye(3) / 3 + 2, atol=1e-12)
 
 
 def test_vectors_that_are_apart_from_equal_ones() -> None:
@@ -369,14 +517,41 @@ def test_vectors_that_are_apart_from_equal_ones() -> None:
     assert np.sum(gradient * e) == pytest.approx(-np.sum(changed * weights), rel=1e-11)
 
 
-def test_two_decompositions_in_one_program() -> None:
-    a, e = MATRICES["identity"], symmetric()
+@pytest.mark.parametrize("matrices", [("identity", "identity"), ("identity", "apart"), ("apart", "identity")])
+def test_two_decompositions_in_one_program(matrices: Any) -> None:
+    from ftrans.scipy.linalg import expm, sqrtm
 
-    def f(a: Any) -> Any:
+    a, b = (MATRICES[m] for m in matrices)
+    weights = RNG.standard_normal((3, 3))
+
+    def by_eigenvectors(a: Any, b: Any) -> Any:
+        return np.sum(by_scaled_columns(np.exp)(a) @ by_scaled_columns(np.sqrt)(b) * weights)
+
+    def directly(a: Any, b: Any) -> Any:
+        return np.sum(expm((a + a.T) / 2) @ sqrtm((b + b.T) / 2) * weights)
+
+    found, expected = (ft.grad(f, argnums=(0, 1))(a, b) for f in (by_eigenvectors, directly))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    found, expected = (np.array(ft.hessian(f, argnums=(0, 1))(a, b)) for f in (by_eigenvectors, directly))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+def test_one_decomposition_after_another() -> None:
+    a, e, f = MATRICES["identity"], symmetric(), symmetric()
+
+    def same(a: Any) -> Any:
         return by_scaled_columns(np.log)(by_diagonal_matrix(np.exp)(a))
 
-    np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], e, atol=1e-12)
-    np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(a), e, atol=1e-12)
+    np.testing.assert_allclose(ft.jvp(same, (a,), (e,))[1], e, atol=1e-12)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(same(a) * e))(a), e, atol=1e-12)
+    np.testing.assert_allclose(along(same, e, f)(a), np.zeros((3, 3)), atol=1e-11)
+
+    def of_both(a: Any) -> Any:
+        b = by_scaled_columns(np.exp)(a)
+        return np.sum(b @ by_diagonal_matrix(np.log)(b) * e)
+
+    # b @ log(b) is a @ exp(a), whose second derivative at I is e times f @ (I + I + I) @ f, symmetrised.
+    assert along(of_both, f, f)(a) == pytest.approx(np.sum(e * (f @ f)) * 3 * np.e, rel=1e-10)
 
 
 def test_a_loss_that_is_zero() -> None:
@@ -418,3 +593,9 @@ def test_inside_a_loop() -> None:
 
     np.testing.assert_allclose(ft.jvp(f, (np.eye(3),), (e,))[1], e / 4, atol=1e-13)
     np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(np.eye(3)), e / 4, atol=1e-13)
+    # That of x**(1/4).
+    expected = -3 / 16 * np.sum(e @ e * e)
+    assert along(lambda a: np.sum(f(a) * e), e, e)(np.eye(3)) == pytest.approx(expected, rel=1e-11)
+    for derive in (ft.hessian, lambda f: ft.jit(ft.hessian(f))):
+        hessian = derive(lambda a: np.sum(f(a) * e))(np.eye(3))
+        assert np.einsum("ijkl,ij,kl", hessian, e, e) == pytest.approx(expected, rel=1e-11)

@@ -11,15 +11,15 @@ from .determinants import cofactors, det, slogdet
 from .equations import inv, pinv, solve, sylvester, triangular_solve
 from .factorisations import cholesky, lu, order_of_rows, qr
 from .family import hermitian
+from .limit import limit
 from .matrix_functions import expm, logm, signm, sqrtm
-from .repeated import depends_on_choice, inverse_gap, mixing, with_change_of
+from .repeated import inverse_gap
 from .singular import nuclear_norm, polar_factor, svd
 from .spectra import eig, eigh
 
 __all__ = [
     "cholesky",
     "cofactors",
-    "depends_on_choice",
     "det",
     "eig",
     "eigh",
@@ -27,9 +27,9 @@ __all__ = [
     "hermitian",
     "inv",
     "inverse_gap",
+    "limit",
     "logm",
     "lu",
-    "mixing",
     "nuclear_norm",
     "order_of_rows",
     "pinv",
@@ -42,5 +42,4 @@ __all__ = [
     "svd",
     "sylvester",
     "triangular_solve",
-    "with_change_of",
 ]

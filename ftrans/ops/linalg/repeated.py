@@ -1,52 +1,46 @@
-"""What derivatives of eigenvectors and singular vectors are where values are equal, or 0.
+"""What decompositions into values and vectors share: gaps between values, and which of them count as none.
 
-The derivative of vectors has the distances of values in denominators.  Where values are equal it does not exist, but
-that of a function of values and vectors which is smooth in the matrix, such as `v @ diag(exp(w)) @ v.H`, does.  It is
-the limit of derivatives at matrices whose values have been moved apart, `w + e * s` with `s = 0, 1, 2, ...`, as e goes
-to 0.  With distances `e * (s[j] - s[i])` the vectors turn by `m / e`, where `m` is the *mixing*, and since the function
-does not change when vectors of equal values turn, what is left of its change in the limit is its mixed second
-derivative: along `s` of the values, and along `v @ m` of the vectors.  `transforms/repeated_values.py` adds that to a
-program before it is differentiated.
-
-A second such derivative would need more terms of the series in e: then the result is not a number.
+Of what is done where there are none, see `limit.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ...core.interpret import evaluate, interpret
-from ...core.primitive import Primitive, Tangent
-from ...core.program import Const, Eqn, Params, Program
+from ...core.primitive import Tangent
+from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
-from ..elementwise import Elementwise, abs_, add, convert, cos, div, eq, le, mul, real, select, sqrt, sub
+from ..elementwise import Elementwise, abs_, add, bitwise_or, convert, cos, div, eq, le, mul, real, select, sqrt, sub
 from ..elementwise.family import combined
-from ..reductions import reduce_max, reduce_sum
-from ..shapes import broadcast, full_like, iota, with_batch_axis
+from ..reductions import reduce_max, reduce_or, reduce_sum
+from ..shapes import broadcast, full, full_like, iota
 from .family import MatrixFunction, along_columns, along_rows, entries, part, real_if_complex
 
 # Values are equal if they differ by less than this many roundings of the largest one, for each row of the matrix.
 _ROUNDINGS = 16
 
 
-def gaps(values: Tracer, like: Tracer) -> Tracer:
+def gaps(values: Tracer) -> Tracer:
     """At row i and column j, `values[j] - values[i]`; on the diagonal, which nothing uses, a number that is never 0."""
-    gap = sub(along_columns(values, like), along_rows(values, like))
+    gap = sub(in_rows(values), in_rows(values, along=False))
     large = math.sqrt(np.finfo(gap.dtype).max) / 2
     return select(entries(gap, eq), full_like(gap, large), gap)  # type: ignore[no-any-return]
 
 
-class InverseGap(Elementwise):
-    """`1 / gap**order`, or where the gap is not larger than the tolerance: 0 for order 1, not a number for others.
+def in_rows(values: Tracer, along: bool = True) -> Tracer:
+    """Square matrices of which each row (or, if not `along`, each column) holds the values."""
+    lead = values.ndim - 1
+    shape = (*values.shape, values.shape[-1])
+    return broadcast(values, shape=shape, dims=(*range(lead), lead + 1 if along else lead))  # type: ignore[no-any-return]
 
-    So where values are equal the first derivative leaves out what divides by their distance, and a second one that
-    would need it is not a number.
-    """
+
+class InverseGap(Elementwise):
+    """`1 / gap**order`, or 0 where the gap is not larger than the tolerance: limits take care of what is left out."""
 
     broadcasts = False
 
@@ -69,7 +63,7 @@ class InverseGap(Elementwise):
     def _inverse(xp: Any, order: int, gap: Any, tolerance: Any) -> Any:
         equal = xp.abs(gap) <= tolerance.real
         one = gap.dtype.type(1)
-        return xp.where(equal, gap.dtype.type(0 if order == 1 else np.nan), (one / xp.where(equal, one, gap)) ** order)
+        return xp.where(equal, gap.dtype.type(0), (one / xp.where(equal, one, gap)) ** order)
 
     def python(self, operands: Sequence[str], params: Params) -> str | None:
         return None
@@ -96,8 +90,9 @@ def tolerance_like(values: Tracer, gap: Tracer) -> Tracer:
     return convert(broadcast(limit, shape=gap.shape, dims=tuple(range(limit.ndim))), dtype=gap.dtype)
 
 
-def equal(gap: Tracer, tolerance: Tracer) -> Tracer:
+def is_none(gap: Tracer, values: Tracer) -> Tracer:
     """Where a gap counts as none."""
+    tolerance = tolerance_like(values, gap)
     return le(abs_(gap), real(tolerance) if is_complex(gap.dtype) else tolerance)
 
 
@@ -106,16 +101,10 @@ def steps(values: Tracer) -> Tracer:
     return iota(shape=values.shape, axis=values.ndim - 1, dtype=values.dtype)
 
 
-def chosen_where(condition: Tracer, x: Tracer) -> Tracer:
-    """`x` where the condition holds, and zeros elsewhere."""
-    return select(condition, x, full_like(x, 0))  # type: ignore[no-any-return]
-
-
 def reflection(values: Tracer, like: Tracer) -> Tracer:
     """Reflections among vectors of equal values, in matrices like `like`: `v @ reflection` are vectors as well."""
-    gap = gaps(values, like)
-    others = chosen_where(equal(gap, tolerance_like(values, gap)), full_like(gap, 1))
-    others = real_if_complex(others)
+    gap = gaps(values)
+    others = real_if_complex(select(is_none(gap, values), full_like(gap, 1), full_like(gap, 0)))
     # Householder reflections at vectors of any elements, one for each set of equal values.
     steps_here = real_if_complex(steps(values))
     element = cos(add(steps_here, full_like(steps_here, 0.4)))
@@ -132,145 +121,54 @@ def reflection(values: Tracer, like: Tracer) -> Tracer:
 class SpectralPrimitive(MatrixFunction):
     """A primitive that gives values and vectors of matrices.
 
+    The parameter `with_limits` marks an equation where all that is made of its results goes through limits.
+
     Attributes:
-        values: which of its results holds the values.
+        count: the number of its results.
+        values: which of them holds the values.
         moves_matrices: whether the matrices can move with the values without changing their dtype.
     """
 
     multiple_results = True
+    count = 2
     values = 0
     moves_matrices = True
 
-    def mixing(self, a: Tracer, results: Sequence[Tracer], t: Tracer, **params: Any) -> list[Tangent]:
-        """What a change `t` of the matrices does to vectors of equal values, times e; None for the values."""
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        (a,), (t,) = primals, tangents
+        assert t is not None
+        results = self(a, **params)
+        values = results[self.values]
+        inverses = [inverse_gap(gap, tolerance_like(values, gap)) for gap in self.gaps(values)]
+        return results, self.tangents(results, t, inverses)
+
+    def gaps(self, values: Tracer) -> list[Tracer]:
+        """What vectors turn inversely to; linear in the values."""
         raise NotImplementedError
 
-    def exchanged(self, results: Sequence[Tracer], **params: Any) -> list[Tracer]:
+    def tangents(self, results: Sequence[Tracer], t: Tracer, inverses: Sequence[Tracer]) -> list[Tracer]:
+        """The tangents of the results along a change `t` of the matrices, given the inverse gaps.
+
+        Those of the vectors are linear in the inverse gaps, too, and the results serve only as vectors.
+        """
+        raise NotImplementedError
+
+    def steps(self, values: Tracer) -> Tracer:
+        """A direction that moves values apart, and away from 0 where that is the limit of gaps."""
+        return steps(values)
+
+    def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
+        """The matrices that have these values, and the vectors of `results`, if `moves_matrices`."""
+        raise NotImplementedError
+
+    def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         """Other results that are as right: vectors of equal values are turned."""
         raise NotImplementedError
 
-    def separation(self, results: Sequence[Tracer], **params: Any) -> list[Tracer]:
-        """The direction that moves values apart, and if `moves_matrices` the change of the matrices that does so."""
-        raise NotImplementedError
-
-
-class Mixing(Primitive):
-    """Zeros, whose derivative is the mixing of the vectors that `of` gives, in place of that of the vectors.
-
-    The operands are the matrices and the results of `of`, and only the change of the matrices counts.
-    """
-
-    name = "mixing"
-    multiple_results = True
-
-    def type_rule(self, *types: ArrayType, of: SpectralPrimitive, options: Any) -> list[ArrayType]:
-        return list(types[1:])
-
-    def numpy(self, *arrays: Any, of: SpectralPrimitive, options: Any) -> list[Any]:
-        return [np.zeros(x.shape, x.dtype)[()] for x in arrays[1:]]
-
-    def xla(self, *arrays: Any, of: SpectralPrimitive, options: Any) -> list[Any]:
-        from jax import numpy as jnp
-
-        return [jnp.zeros_like(x) for x in arrays[1:]]
-
-    def jvp(
-        self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, of: SpectralPrimitive, options: Any
-    ) -> tuple[Any, Any]:
-        a, *results = primals
-        outs = self(*primals, of=of, options=options)
-        t = tangents[0]
-        return outs, [None] * len(outs) if t is None else of.mixing(a, results, t, **dict(options))
-
-    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
-        outs = self(*(with_batch_axis(size, x, f) for x, f in zip(operands, batched, strict=True)), **params)
-        return outs, [True] * len(outs)
-
-
-class WithChangeOf(Elementwise):
-    """`x`, whose derivative is that of `x + y`."""
-
-    broadcasts = False
-    aliases = True
-    only_moves = True
-
-    def __init__(self) -> None:
-        super().__init__("with_change_of", lambda x, y: x, lambda x, y: x, python="{}")
-
-    def python(self, operands: Sequence[str], params: Params) -> str | None:
-        return operands[0]
-
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
-        return primals[0], combined([lambda t: t, lambda t: t], tangents)
-
-
-class Trial(Protocol):
-    """Programs that find out which values depend on the choice of vectors.
-
-    Attributes:
-        are_equal: says whether any two values are equal.
-        depends: says for each element of some arrays whether it depends on the choice; it takes the same inputs.
-    """
-
-    are_equal: Program
-    depends: Program
-
-    def batched(self, size: int, flags: tuple[bool, ...]) -> Trial:
-        """The same for each element of a batch."""
-
-
-class DependsOnChoice(Primitive):
-    """Which elements depend on the choice of vectors of equal values, by trying; none where no values are equal."""
-
-    name = "depends_on_choice"
-    multiple_results = True
-
-    def type_rule(self, *types: ArrayType, trial: Trial) -> list[ArrayType]:
-        return list(trial.depends.out_types)
-
-    def numpy(self, *arrays: Any, trial: Trial) -> list[Any]:
-        types = trial.depends.out_types
-        if not evaluate(trial.are_equal, arrays)[0]:
-            return [np.zeros(t.shape, bool)[()] for t in types]
-        # What is computed on trial is nothing to warn of.
-        with np.errstate(all="ignore"):
-            try:
-                return evaluate(trial.depends, arrays)
-            except np.linalg.LinAlgError:
-                return [np.ones(t.shape, bool)[()] for t in types]
-
-    def xla(self, *arrays: Any, trial: Trial) -> list[Any]:
-        from jax import lax, numpy
-
-        def none(*xs: Any) -> list[Any]:
-            return [numpy.zeros(t.shape, bool) for t in trial.depends.out_types]
-
-        (are_equal,) = _through_xla(trial.are_equal, arrays)
-        return list(lax.cond(are_equal, lambda *xs: _through_xla(trial.depends, xs), none, *arrays))
-
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, trial: Trial) -> tuple[Any, Any]:
-        outs = self(*primals, trial=trial)
-        return outs, [None] * len(outs)
-
-    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, trial: Trial) -> Any:
-        outs = self(*operands, trial=trial.batched(size, tuple(batched)))
-        return outs, [True] * len(outs)
-
-
-def _through_xla(program: Program, arrays: Sequence[Any]) -> list[Any]:
-    from jax import lax, numpy
-
-    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
-        found = eqn.primitive.xla(*operands, **eqn.params)
-        return found if eqn.primitive.multiple_results else [found]
-
-    def constant(const: Const) -> Any:
-        shape, dtype = const.type.shape, const.type.dtype
-        return lax.full(shape, const.value, dtype) if const.is_splat else numpy.asarray(const.value)
-
-    return interpret(program, arrays, apply, constant)
-
-
-depends_on_choice = DependsOnChoice()
-mixing = Mixing()
-with_change_of = WithChangeOf()
+    def is_special(self, results: Sequence[Tracer]) -> Tracer:
+        """Whether any gap is none."""
+        values = results[self.values]
+        found = full((), False, np.dtype(bool))
+        for gap in self.gaps(values):
+            found = bitwise_or(found, reduce_or(is_none(gap, values), axes=tuple(range(gap.ndim))))
+        return found

@@ -17,8 +17,6 @@ from .equations import solve, sylvester
 from .family import (
     MatrixFunction,
     adjoint,
-    along_columns,
-    along_rows,
     check_matrices,
     columns,
     diagonal,
@@ -30,7 +28,7 @@ from .family import (
     sum_of_products,
     symmetric_part,
 )
-from .repeated import SpectralPrimitive, chosen_where, equal, gaps, inverse_gap, reflection, steps, tolerance_like
+from .repeated import SpectralPrimitive, gaps, in_rows, reflection, steps
 
 
 class Svd(SpectralPrimitive):
@@ -38,52 +36,50 @@ class Svd(SpectralPrimitive):
 
     If `full`, there are as many vectors as rows and columns of `a`: those without a singular value are some basis of
     what is left, and turn as little as they can with the others, which is right for what does not depend on their
-    choice.  Of equal values, and those that are 0, see `repeated.py`.
+    choice.  Of equal values, and those that are 0, see `limit.py`.
     """
 
     name = "svd"
     cubic = 20.0
+    count = 3
     values = 1
 
-    def __call__(self, a: Any, *, full: bool = False) -> Any:
-        return super().__call__(a, full=full)
+    def __call__(self, a: Any, *, full: bool = False, **params: Any) -> Any:
+        return super().__call__(a, full=full, **params)
 
-    def type_rule(self, a: ArrayType, *, full: bool) -> list[ArrayType]:
+    def type_rule(self, a: ArrayType, *, full: bool, with_limits: bool = False) -> list[ArrayType]:
         check_matrices(self.name, a)
         *lead, m, n = a.shape
         k = min(m, n)
         values = ArrayType((*lead, k), real_type(a.dtype))
         return [a.with_shape((*lead, m, m if full else k)), values, a.with_shape((*lead, n if full else k, n))]
 
-    def numpy(self, a: Any, *, full: bool) -> Any:
+    def numpy(self, a: Any, *, full: bool, with_limits: bool = False) -> Any:
         return list(np.linalg.svd(a, full))
 
-    def xla(self, a: Any, *, full: bool) -> Any:
+    def xla(self, a: Any, *, full: bool, with_limits: bool = False) -> Any:
         import jax.numpy as jnp
 
         return list(jnp.linalg.svd(a, full))
 
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, full: bool) -> tuple[Any, Any]:
-        (a,), (t,) = primals, tangents
-        assert t is not None
-        results = self(a, full=full)
-        change = _Change(results, t)
-        gaps = [inverse_gap(gap, tolerance_like(results[1], gap)) for gap in change.gaps()]
-        u_change, vh_change = change.of_vectors(*gaps)
-        return results, [u_change, real_if_complex(diagonal(change.inner)), vh_change]
+    def gaps(self, values: Tracer) -> list[Tracer]:
+        # Vectors turn together by differences of values, against each other by sums, and out of their space by values.
+        return [gaps(values), add(in_rows(values), in_rows(values, along=False)), values]
 
-    def mixing(self, a: Tracer, results: Sequence[Tracer], t: Tracer, *, full: bool) -> list[Tangent]:
-        change = _Change(results, t)
-        # The values are moved to k, k - 1, ..., 1 times e, so that those which are 0 are apart from 0 as well.
-        moved = change.gaps(self._steps(results[1]))
-        limits = [
-            chosen_where(equal(gap, tolerance_like(results[1], gap)), inverse_gap(step, full_like(step, 0)))
-            for gap, step in zip(change.gaps(), moved, strict=True)
-        ]
-        u_change, vh_change = change.of_vectors(*limits)
-        return [u_change, None, vh_change]
+    def tangents(self, results: Sequence[Tracer], t: Tracer, inverses: Sequence[Tracer]) -> list[Tracer]:
+        return _Change(results, t).of_results(*inverses)
 
-    def exchanged(self, results: Sequence[Tracer], *, full: bool) -> list[Tracer]:
+    def steps(self, values: Tracer) -> Tracer:
+        # Values that are 0 move apart from 0 as well.
+        return sub(full_like(values, values.shape[-1]), steps(values))  # type: ignore[no-any-return]
+
+    def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
+        u, _, vh = results
+        k = values.shape[-1]
+        left = columns(u, 0, k)
+        return matmul(mul(left, in_columns(values, left)), rows(vh, 0, k))  # type: ignore[no-any-return]
+
+    def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         u, s, vh = results
         k = s.shape[-1]
         left, right = columns(u, 0, k), rows(vh, 0, k)
@@ -92,16 +88,6 @@ class Svd(SpectralPrimitive):
         left = concatenate(left, columns(u, k, u.shape[-1]), axis=u.ndim - 1) if u.shape[-1] > k else left
         right = concatenate(right, rows(vh, k, vh.shape[-2]), axis=vh.ndim - 2) if vh.shape[-2] > k else right
         return [left, s, right]
-
-    def separation(self, results: Sequence[Tracer], *, full: bool) -> list[Tracer]:
-        u, s, vh = results
-        k, apart = s.shape[-1], self._steps(s)
-        left = columns(u, 0, k)
-        return [apart, matmul(mul(left, in_columns(apart, left)), rows(vh, 0, k))]
-
-    @staticmethod
-    def _steps(s: Tracer) -> Tracer:
-        return sub(full_like(s, s.shape[-1]), steps(s))
 
 
 class _Change:
@@ -118,14 +104,8 @@ class _Change:
         self.pushed, self.pushed_back = matmul(t, self.right), matmul(adjoint(t), self.left)
         self.inner = matmul(adjoint(self.left), self.pushed)
 
-    def gaps(self, s: Tracer | None = None) -> list[Tracer]:
-        """What vectors turn inversely to: differences of values, their sums, and the values."""
-        s = self.s if s is None else s
-        total = add(along_columns(s, self.inner), along_rows(s, self.inner))
-        return [gaps(s, self.inner), total, s]
-
-    def of_vectors(self, difference: Tracer, total: Tracer, value: Tracer) -> list[Tracer]:
-        """The changes of both sides, given the inverse gaps."""
+    def of_results(self, difference: Tracer, total: Tracer, value: Tracer) -> list[Tracer]:
+        """The changes of vectors, values, and vectors, given the inverse gaps."""
         hermitian = symmetric_part(self.inner)
         # Both sides turn together by the Hermitian part of the change, against each other by the rest.
         together = mul(part(hermitian, ne), convert(difference, dtype=hermitian.dtype))
@@ -143,7 +123,7 @@ class _Change:
                 rest = neg(matmul(first, adjoint(matmul(adjoint(others), turned))))
                 turned = concatenate(turned, rest, axis=first.ndim - 1)
             changes.append(turned)
-        return [changes[0], adjoint(changes[1])]
+        return [changes[0], real_if_complex(diagonal(self.inner)), adjoint(changes[1])]
 
 
 class PolarFactor(MatrixFunction):

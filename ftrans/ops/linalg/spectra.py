@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ..contractions import matmul
-from ..elementwise import abs_, add, conj, convert, div, eq, imag, mul, ne, real, select, sub
+from ..elementwise import abs_, add, conj, convert, div, eq, imag, mul, ne, real, select, sqrt, sub
 from ..host import on_host
 from ..reductions import argmax, reduce_sum
 from ..shapes import full_like, iota
@@ -28,32 +27,23 @@ from .family import (
     real_type,
     symmetric_part,
 )
-from .repeated import SpectralPrimitive, chosen_where, equal, gaps, inverse_gap, reflection, steps, tolerance_like
+from .repeated import SpectralPrimitive, gaps, reflection
 
 
 class _Eigenvectors(SpectralPrimitive):
-    """Eigenvalues, and eigenvectors as columns.  Of equal eigenvalues see `repeated.py`."""
+    """Eigenvalues, and eigenvectors as columns.  Of equal eigenvalues see `limit.py`."""
 
-    def change(self, vectors: Tracer, t: Tracer) -> Tracer:
-        """A change of the matrices, seen from the eigenvectors."""
-        raise NotImplementedError
+    def gaps(self, values: Tracer) -> list[Tracer]:
+        return [gaps(values)]
 
-    def mixed(self, values: Tracer, change: Tracer) -> Tracer:
-        """How much of each other vector (row) the change mixes into a vector (column)."""
-        gap = gaps(values, change)
-        weights = convert(inverse_gap(gap, tolerance_like(values, gap)), dtype=change.dtype)
-        return mul(part(change, ne), weights)
-
-    def mixing(self, a: Tracer, results: Sequence[Tracer], t: Tracer, **params: Any) -> list[Tangent]:
-        values, vectors = results
-        gap, step = gaps(values, vectors), gaps(steps(values), vectors)
-        limit = chosen_where(equal(gap, tolerance_like(values, gap)), inverse_gap(step, full_like(step, 0)))
-        mixed = mul(part(self.change(vectors, t), ne), convert(limit, dtype=vectors.dtype))
-        return [None, matmul(vectors, mixed)]
-
-    def exchanged(self, results: Sequence[Tracer], **params: Any) -> list[Tracer]:
+    def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         values, vectors = results
         return [values, matmul(vectors, reflection(values, vectors))]
+
+
+def _turned(vectors: Tracer, change: Tracer, inverse: Tracer) -> Tracer:
+    """How vectors turn by what a change of the matrices, seen from them, mixes into each of them (column)."""
+    return matmul(vectors, mul(part(change, ne), convert(inverse, dtype=change.dtype)))  # type: ignore[no-any-return]
 
 
 class Eigh(_Eigenvectors):
@@ -65,33 +55,26 @@ class Eigh(_Eigenvectors):
     name = "eigh"
     cubic = 9.0
 
-    def type_rule(self, a: ArrayType) -> list[ArrayType]:
+    def type_rule(self, a: ArrayType, *, with_limits: bool = False) -> list[ArrayType]:
         check_square(self.name, a)
         return [ArrayType(a.shape[:-1], real_type(a.dtype)), a]
 
-    def numpy(self, a: Any) -> Any:
+    def numpy(self, a: Any, *, with_limits: bool = False) -> Any:
         return np.linalg.eigh(a)
 
-    def xla(self, a: Any) -> Any:
+    def xla(self, a: Any, *, with_limits: bool = False) -> Any:
         import jax.numpy as jnp
 
         return jnp.linalg.eigh(a, "L", symmetrize_input=False)
 
-    def change(self, vectors: Tracer, t: Tracer) -> Tracer:
-        return matmul(adjoint(vectors), matmul(symmetric_part(t), vectors))
+    def tangents(self, results: Sequence[Tracer], t: Tracer, inverses: Sequence[Tracer]) -> list[Tracer]:
+        _, vectors = results
+        change = matmul(adjoint(vectors), matmul(symmetric_part(t), vectors))
+        return [real_if_complex(diagonal(change)), _turned(vectors, change, *inverses)]
 
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
-        (a,), (t,) = primals, tangents
-        assert t is not None
-        values, vectors = eigh(a)
-        change = self.change(vectors, t)
-        turned = matmul(vectors, self.mixed(values, change))
-        return [values, vectors], [real_if_complex(diagonal(change)), turned]
-
-    def separation(self, results: Sequence[Tracer], **params: Any) -> list[Tracer]:
-        values, vectors = results
-        apart = steps(values)
-        return [apart, matmul(mul(vectors, in_columns(apart, vectors)), adjoint(vectors))]
+    def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
+        _, vectors = results
+        return matmul(mul(vectors, in_columns(values, vectors)), adjoint(vectors))  # type: ignore[no-any-return]
 
 
 class Eig(_Eigenvectors):
@@ -105,15 +88,15 @@ class Eig(_Eigenvectors):
     cubic = 25.0
     moves_matrices = False
 
-    def type_rule(self, a: ArrayType) -> list[ArrayType]:
+    def type_rule(self, a: ArrayType, *, with_limits: bool = False) -> list[ArrayType]:
         check_square(self.name, a)
         dtype = complex_type(a.dtype)
         return [ArrayType(a.shape[:-1], dtype), a.with_dtype(dtype)]
 
-    def numpy(self, a: Any) -> Any:
-        return [x.astype(complex_type(a.dtype), copy=False) for x in np.linalg.eig(a)]
+    def numpy(self, a: Any, *, with_limits: bool = False) -> Any:
+        return _decomposed(a)
 
-    def xla(self, a: Any) -> Any:
+    def xla(self, a: Any, *, with_limits: bool = False) -> Any:
         from jax import lax
 
         def on_cpu(a: Any) -> list[Any]:
@@ -121,34 +104,49 @@ class Eig(_Eigenvectors):
             return [values, vectors]
 
         def elsewhere(a: Any) -> list[Any]:
-            return on_host(self.numpy, self.type_rule(ArrayType(a.shape, np.dtype(a.dtype))), a)
+            return on_host(
+                _decomposed, self.output_types([ArrayType(a.shape, np.dtype(a.dtype))], {"with_limits": with_limits}), a
+            )
 
         return lax.platform_dependent(a, cpu=on_cpu, default=elsewhere)
 
-    def change(self, vectors: Tracer, t: Tracer) -> Tracer:
-        return solve(vectors, matmul(convert(t, dtype=vectors.dtype), vectors))
+    def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
+        values, vectors = super().exchanged(results)
+        if not vectors.size:
+            return [values, vectors]
+        axes = (vectors.ndim - 2,)
+        length = sqrt(reduce_sum(_real_product(vectors, vectors), axes=axes))
+        largest = reduce_sum(select(_is_largest(vectors), vectors, full_like(vectors, 0)), axes=axes)
+        phase = div(largest, convert(abs_(largest), dtype=largest.dtype))
+        return [values, div(vectors, mul(in_columns(length, vectors), in_columns(phase, vectors)))]
 
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
-        (a,), (t,) = primals, tangents
-        assert t is not None
-        values, vectors = eig(a)
-        if not a.shape[-1]:
-            return [values, vectors], [None, None]
-        change = self.change(vectors, t)
-        turned = matmul(vectors, self.mixed(values, change))
+    def tangents(self, results: Sequence[Tracer], t: Tracer, inverses: Sequence[Tracer]) -> list[Tracer]:
+        _, vectors = results
+        if not vectors.size:
+            return [full_like(x, 0) for x in results]
+        change = solve(vectors, matmul(convert(t, dtype=vectors.dtype), vectors))
+        turned, rows_axis = _turned(vectors, change, *inverses), vectors.ndim - 2
         # What a vector may change along itself is what keeps its length, and its largest element real.
-        length = reduce_sum(_real_product(vectors, turned), axes=(a.ndim - 2,))
-        row = argmax(abs_(vectors), axis=a.ndim - 2)
-        largest = eq(iota(shape=a.shape, axis=a.ndim - 2, dtype=row.dtype), along_columns(row, vectors))
+        length = reduce_sum(_real_product(vectors, turned), axes=(rows_axis,))
+        largest = _is_largest(vectors)
         phase = reduce_sum(
             imag(div(select(largest, turned, full_like(turned, 0)), select(largest, vectors, full_like(vectors, 1)))),
-            axes=(a.ndim - 2,),
+            axes=(rows_axis,),
         )
         along = add(in_columns(length, vectors), mul(in_columns(phase, vectors), full_like(vectors, 1j)))
-        return [values, vectors], [diagonal(change), sub(turned, mul(vectors, along))]
+        return [diagonal(change), sub(turned, mul(vectors, along))]
 
-    def separation(self, results: Sequence[Tracer], **params: Any) -> list[Tracer]:
-        return [steps(results[0])]
+
+def _is_largest(vectors: Tracer) -> Tracer:
+    """Where the largest element of each column is."""
+    axis = vectors.ndim - 2
+    row = argmax(abs_(vectors), axis=axis)
+    return eq(iota(shape=vectors.shape, axis=axis, dtype=row.dtype), along_columns(row, vectors))  # type: ignore[no-any-return]
+
+
+def _decomposed(a: Any) -> list[Any]:
+    """The eigenvalues and eigenvectors of NumPy's arrays, as complex numbers."""
+    return [x.astype(complex_type(a.dtype), copy=False) for x in np.linalg.eig(a)]
 
 
 def _real_product(x: Tracer, y: Tracer) -> Tracer:
