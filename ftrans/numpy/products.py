@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -88,9 +89,7 @@ def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
         return NotImplemented
     if axes is not None:
-        *places, place = [(a,) if np.ndim(a) == 0 else tuple(a) for a in axes]
-        x1, x2 = (np.moveaxis(x, p, (-2, -1)[-len(p) :]) for x, p in zip((x1, x2), places, strict=True))
-        return np.moveaxis(np.matmul(x1, x2), (-2, -1)[2 - len(place) :], place)
+        return _over_axes(np.matmul, x1, x2, axes)
     x, y = _operands(x1, x2)
     if not x.ndim or not y.ndim:
         raise ValueError(f"matmul takes arrays with at least one axis, not {x.type} and {y.type}{at_line(user_line())}")
@@ -99,6 +98,13 @@ def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     if x.ndim <= 2 and y.ndim <= 2:
         return dot_general(x, y, contract=((x.ndim - 1,), (0,)), batch=((), ()))
     return _stacked_product("matmul", x, ("i", "k")[2 - min(x.ndim, 2) :], y, ("k", "j")[: min(y.ndim, 2)])
+
+
+def _over_axes(product: Callable[[Any, Any], Any], x1: Any, x2: Any, axes: Sequence[Any]) -> Any:
+    """A product over other axes than the last ones: those of both operands, and where the result has its own."""
+    *places, place = [(a,) if np.ndim(a) == 0 else tuple(a) for a in (*axes, ())[:3]]
+    x1, x2 = (np.moveaxis(x, p, (-2, -1)[2 - len(p) :]) for x, p in zip((x1, x2), places, strict=True))
+    return np.moveaxis(product(x1, x2), (-2, -1)[2 - len(place) :], place)
 
 
 def _stacked_product(name: str, x: Tracer, x_core: Labels, y: Tracer, y_core: Labels, summed: str = "k") -> Tracer:
@@ -175,8 +181,13 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @implements(np.vecdot, np.linalg.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, axes: Any = None, keepdims: bool = False) -> Any:
     """The products over one axis, of which the first array's elements are conjugated."""
+    if axes is not None:
+        if keepdims:
+            *axes, axis = (*axes, -1)[:3]
+            return np.expand_dims(_over_axes(np.vecdot, x1, x2, axes), axis)
+        return _over_axes(np.vecdot, x1, x2, axes)
     x, y = _operands(x1, x2)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
@@ -186,16 +197,20 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, keepdims: bool = False) -> An
     return np.expand_dims(result, axis) if keepdims else result
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     """The products of matrices and vectors, over broadcast leading axes."""
+    if axes is not None:
+        return _over_axes(matvec, x1, x2, axes)
     x, y = _operands(x1, x2)
     if x.ndim < 2 or not y.ndim or x.shape[-1] != y.shape[-1]:
         raise _sizes_error("matvec", x, y)
     return _stacked_product("matvec", x, ("i", "k"), y, ("k",))
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     """The products of conjugated vectors and matrices, over broadcast leading axes."""
+    if axes is not None:
+        return _over_axes(vecmat, x1, x2, axes)
     x, y = _operands(x1, x2)
     if not x.ndim or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise _sizes_error("vecmat", x, y)
