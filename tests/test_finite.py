@@ -106,9 +106,11 @@ CHOICES = [
     Row("checkpoint of a choice", lambda x: np.sum(ft.checkpoint(np.sqrt)(np.where(x > 0, x, 0.0))), [0.0, 4.0],
         [0, 1 / 4], np.diag([0, -1 / 32]), "constant around 0"),
     Row("where, jit", lambda x: np.sum(np.where(x > 0, ft.jit(np.sqrt)(x), 0.0)), [0.0, 4.0],
-        [0, 1 / 4], None, "sqrt is not chosen at 0"),
+        [0, 1 / 4], np.diag([0, -1 / 32]), "sqrt is not chosen at 0"),
     Row("jit of a choice", lambda x: np.sum(ft.jit(np.sqrt)(np.where(x > 0, x, 0.0))), [0.0, 4.0],
-        [0, 1 / 4], None, "constant around 0"),
+        [0, 1 / 4], np.diag([0, -1 / 32]), "constant around 0"),
+    Row("jit around a choice", lambda x: np.sum(ft.jit(lambda x: np.where(x > 0, np.sqrt(x), 0.0))(x)), [0.0, 4.0],
+        [0, 1 / 4], np.diag([0, -1 / 32]), "sqrt is not chosen at 0"),
     Row("fmax with NaN", lambda x: np.sum(np.fmax(np.log(x), x)), [-1.0, 2.0],
         [1, 1], np.zeros((2, 2)), "NaN loses"),
 ]  # fmt: skip

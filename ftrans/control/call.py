@@ -11,6 +11,7 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp_along
+from ..transforms.masked import with_conditions
 from ..transforms.simplify import simplify
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
@@ -45,7 +46,7 @@ class Call(Primitive):
         derived, given = jvp_along(program, tangents)
         outs = call(*primals, *given, program=derived.program)
         count = len(program.outputs)
-        out_tangents = iter(outs[count:])
+        out_tangents = with_conditions(outs[count:], derived.out_masks)
         return outs[:count], [next(out_tangents) if a else None for a in derived.out_active]
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
@@ -64,11 +65,11 @@ class Call(Primitive):
             out_unknown=halves.out_unknown,
         )
 
-    def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> list[Tangent]:
+    def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> Any:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
         turned, given = transpose_of(program, linear, cotangents)
         known = [x for x in operands if not isinstance(x, ArrayType)]
-        outs = iter(call(*known, *given, program=turned.program))
+        outs = with_conditions(call(*known, *given, program=turned.program), turned.out_masks)
         active = iter(turned.in_active)
         return [next(outs) if is_linear and next(active) else None for is_linear in linear]
 

@@ -13,6 +13,7 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp_along
+from ..transforms.masked import with_conditions
 from ..transforms.recompute import Budget, Policy, in_segments, just_in_time, keep
 from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import Residual, Result, SplitEqn
@@ -61,7 +62,7 @@ class Checkpoint(Primitive):
         derived, given = jvp_along(program, tangents)
         outs = self.apply(derived.program, [*primals, *given], policy, again)
         count = len(program.outputs)
-        return outs[:count], spread(outs[count:], derived.out_active)
+        return outs[:count], spread(list(with_conditions(outs[count:], derived.out_masks)), derived.out_active)
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
         program: Program = params["program"]
@@ -70,12 +71,12 @@ class Checkpoint(Primitive):
 
     def transpose(
         self, cotangents: Any, operands: Sequence[Any], *, program: Program, policy: Policy, again: bool
-    ) -> list[Tangent]:
+    ) -> Any:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
         turned, given = transpose_of(program, linear, cotangents)
         known = others(operands, linear)
         outs = self.apply(_late(turned.program, len(known)), [*known, *given], policy, again)
-        return spread(spread(outs, turned.in_active), linear)
+        return spread(spread(list(with_conditions(outs, turned.out_masks)), turned.in_active), linear)
 
     def batch(
         self,

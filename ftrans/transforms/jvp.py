@@ -18,7 +18,9 @@ from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from .masked import (
     Tangent,
     condition_types,
+    conditions_of,
     handed_over,
+    recorded,
     which_masked,
     whole,
     with_conditions,
@@ -35,12 +37,13 @@ class Jvp(NamedTuple):
     """The differentiated program, which outputs have a tangent, and for which masked tangents it takes a condition.
 
     Its inputs are those of the original, then the tangents of the active ones, then conditions; its outputs are those
-    of the original, then the tangents that are not zero.
+    of the original, then the tangents that are not zero, then a condition for each that is in `out_masks`.
     """
 
     program: Program
     out_active: Flags
     masks: Flags
+    out_masks: Flags
 
 
 def jvp(program: Program, active: Flags, wanted: Flags | None = None, masked: Flags | None = None) -> Jvp:
@@ -52,18 +55,26 @@ def jvp(program: Program, active: Flags, wanted: Flags | None = None, masked: Fl
         wanted: which outputs get a tangent even where it is zero; none by default.
         masked: which of the tangents have a mask; none by default.
     """
-    wanted = wanted if wanted is not None else (False,) * len(program.outputs)
+    wanted = wanted if wanted is not None else _none(program)
     masked = masked if masked is not None else (False,) * active.count(True)
     return program.derive(("jvp", active, wanted, masked), lambda: _jvp(program, active, wanted, masked))
 
 
 def jvp_along(program: Program, tangents: Sequence[Tangent | None]) -> tuple[Jvp, list[Tracer]]:
-    """Differentiate `program` along tangents that may have masks; also what the result takes for them."""
-    derived = jvp(program, tuple(t is not None for t in tangents), None, which_masked(tangents))
+    """Differentiate `program` along tangents that may have masks; also what the result takes for them.
+
+    The tangents that it returns may have masks, too.
+    """
+    active, masked = tuple(t is not None for t in tangents), which_masked(tangents)
+    derived = program.derive(("jvp along", active, masked), lambda: _jvp(program, active, _none(program), masked, True))
     return derived, handed_over(tangents, derived.masks)
 
 
-def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags) -> Jvp:
+def _none(program: Program) -> Flags:
+    return (False,) * len(program.outputs)
+
+
+def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False) -> Jvp:
     program = with_limits(program, active)
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Builder([*program.in_types, *tangent_types, *condition_types(tangent_types, masked)])
@@ -72,15 +83,18 @@ def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags) -> Jvp:
         tangents = with_conditions(inputs[len(active) :], masked)
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
         found = interpret(program, duals, _Application(), lambda const: (_tracer(builder, const), None))
-        outs = [(y, whole(t)) for y, t in found]
         outs = [
-            (y, Tracer(builder, literal(0, y.type)) if t is None and w else t)
-            for (y, t), w in zip(outs, wanted, strict=True)
+            Tracer(builder, literal(0, y.type)) if t is None and w else t
+            for (y, t), w in zip(found, wanted, strict=True)
         ]
-        out_active = tuple(t is not None for _, t in outs)
-        results = [y for y, _ in outs] + [t for _, t in outs if t is not None]
+        out_masks = which_masked(outs) if hands_out else ()
+        results = [
+            *(y for y, _ in found),
+            *(recorded(t) for t in outs if t is not None),
+            *(conditions_of(outs) if hands_out else ()),
+        ]
         derived, masks = without_unused_conditions(builder.finish(results, f"jvp({program.name})"), masked)
-        return Jvp(derived, out_active, masks)
+        return Jvp(derived, tuple(t is not None for t in outs), masks, out_masks)
 
 
 def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:

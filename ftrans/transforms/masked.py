@@ -196,7 +196,7 @@ def union_of(masked: Sequence[Masked]) -> Mask:
     return Mask(near, far)
 
 
-# A sub-program takes tangents, then the conditions of the masks of some of them.
+# A sub-program takes tangents, then the conditions of the masks of some of them; it may return the same.
 
 
 def which_masked(ts: Sequence[Tangent | None]) -> tuple[bool, ...]:
@@ -230,3 +230,8 @@ def handed_over(ts: Sequence[Tangent | None], masks: Sequence[bool]) -> list[Tra
     present = [t for t in ts if t is not None]
     masked = [t for t in present if isinstance(t, Masked)]
     return [*map(recorded, present), *(all_of(literals_of(t)) for t, m in zip(masked, masks, strict=True) if m)]
+
+
+def conditions_of(ts: Sequence[Tangent | None]) -> list[Tracer]:
+    """The condition of each tangent that has a mask."""
+    return [all_of(literals_of(t)) for t in ts if isinstance(t, Masked)]

@@ -17,7 +17,9 @@ from ..ops.shapes import StructuralPrimitive, concatenate, pad
 from .masked import (
     Tangent,
     condition_types,
+    conditions_of,
     handed_over,
+    recorded,
     which_masked,
     whole,
     with_conditions,
@@ -34,12 +36,13 @@ class Transpose(NamedTuple):
     """The transposed program, which linear inputs get a cotangent, and for which masked ones it takes a condition.
 
     Its inputs are the other inputs of the original, then a cotangent for each active output, then conditions; its
-    outputs are the cotangents of linear inputs that are not zero.
+    outputs are the cotangents of linear inputs that are not zero, then a condition for each that is in `out_masks`.
     """
 
     program: Program
     in_active: Flags
     masks: Flags = ()
+    out_masks: Flags = ()
 
 
 def transpose(
@@ -68,12 +71,20 @@ def transpose(
 def transpose_of(
     program: Program, linear: Flags, cotangents: Sequence[Tangent | None]
 ) -> tuple[Transpose, list[Tracer]]:
-    """Transpose `program`, given cotangents that may have masks; also what the result takes for them."""
-    turned = transpose(program, linear, tuple(ct is not None for ct in cotangents), None, which_masked(cotangents))
+    """Transpose `program`, given cotangents that may have masks; also what the result takes for them.
+
+    The cotangents that it returns may have masks, too.
+    """
+    active, masked = tuple(ct is not None for ct in cotangents), which_masked(cotangents)
+    wanted = (False,) * linear.count(True)
+    key = ("transpose of", linear, active, masked)
+    turned = program.derive(key, lambda: _transpose(program, linear, active, wanted, masked, True))
     return turned, handed_over(cotangents, turned.masks)
 
 
-def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags, masked: Flags) -> Transpose:
+def _transpose(
+    program: Program, linear: Flags, out_active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False
+) -> Transpose:
     other = [v for v, is_linear in zip(program.inputs, linear, strict=True) if not is_linear]
     targets = [v for v, is_linear in zip(program.inputs, linear, strict=True) if is_linear]
     ct_types = [t for t, a in zip(program.out_types, out_active, strict=True) if a]
@@ -104,12 +115,13 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
                         _check(eqn, atom, ct)
                         _accumulate(cotangents, same.get(atom, atom), ct)
         found = [
-            Tracer(builder, literal(0, v.type)) if v not in cotangents and w else whole(cotangents.get(v))
+            Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
             for v, w in zip(targets, wanted, strict=True)
         ]
-        kept = [ct for ct in found if ct is not None]
-        turned, masks = without_unused_conditions(builder.finish(kept, f"transpose({program.name})"), masked)
-        return Transpose(turned, tuple(ct is not None for ct in found), masks)
+        out_masks = which_masked(found) if hands_out else ()
+        results = [*(recorded(ct) for ct in found if ct is not None), *(conditions_of(found) if hands_out else ())]
+        turned, masks = without_unused_conditions(builder.finish(results, f"transpose({program.name})"), masked)
+        return Transpose(turned, tuple(ct is not None for ct in found), masks, out_masks)
 
 
 def _run_known(
