@@ -464,10 +464,45 @@ def with_a_copy(x: Any) -> Any:
     return np.sum((v * np.exp(np.sum(v * (x @ v), 0))) @ v.T * np.arange(9.0).reshape(3, 3))
 
 
+def left_polar_part(a: Any) -> Any:
+    """The square root of `a @ a.T`, which has a kink where a singular value is 0."""
+    u, s, _ = np.linalg.svd(a)
+    return (u * s) @ u.T
+
+
+def chosen_by_vectors(a: Any) -> Any:
+    return np.sum(np.where(np.linalg.eigh(a)[1] > 0.5, a, 0.0))
+
+
+def held_values(a: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    return np.sum((v * ft.stop_gradient(np.exp(w))) @ v.T * np.arange(9.0).reshape(3, 3))
+
+
+def of_a_stack(a: Any) -> Any:
+    """A sum over matrices of very different size; it is the small one that has no derivative."""
+    w, v = np.linalg.eigh(np.stack([1e9 * np.diag([1.0, 2.0, 3.0]) + a, a]))
+    return np.sum(w**2) * 1e-18 + np.sum(v[1, :, 0] ** 3)
+
+
+def reflected() -> Any:
+    """A matrix with vectors of equal values for which turning gives the axes, which are special."""
+    across = np.cos(np.arange(2) + 0.4)
+    turn = np.eye(2) - 2 * np.outer(across, across) / (across @ across)
+    a = np.diag([0.0, 0.0, 1.0])
+    a[:2, :2] = (turn * np.array([1e-15, 2e-15])) @ turn.T
+    return a
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("f", "a"),
     [
+        (left_polar_part, np.diag([3.0, 2.0, 0.0])),
+        (chosen_by_vectors, MATRICES["identity"]),
+        (held_values, MATRICES["identity"]),
+        (of_a_stack, MATRICES["identity"]),
+        (lambda a: np.sum(np.linalg.eigh(a)[1] ** 4), reflected()),
         (first_eigenvector, MATRICES["identity"]),
         (first_eigenvector, MATRICES["two nearly equal"]),
         (across_programs, MATRICES["identity"]),
@@ -483,6 +518,129 @@ def test_what_has_no_derivative_is_no_number(f: Any, a: Any) -> None:
     pulled = ft.grad(lambda a: np.sum(f(a) * np.ones(())))(a)
     assert np.isnan(pulled).any()
     assert np.isnan(np.sum(ft.jvp(f, (a,), (e + e.T if a.shape[0] == a.shape[1] else e,))[1]))
+
+
+def test_a_cube_of_singular_values_has_two_derivatives() -> None:
+    def f(a: Any) -> Any:
+        return np.sum(np.linalg.svdvals(a) ** 3)
+
+    a, e = np.diag([2.0, 0.0]), np.array([[0.3, 0.2], [0.2, -0.7]])
+    assert np.isfinite(along(f, e, e)(a))
+    assert np.isnan(along(f, e, e, e)(a))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("a", [np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])])
+def test_too_few_eigenvectors(a: Any) -> None:
+    def f(a: Any) -> Any:
+        return np.sum(np.linalg.eigvals(a) ** 2).real
+
+    assert np.isnan(ft.jvp(f, (a,), (np.ones((2, 2)),))[1])
+    assert np.isnan(ft.grad(f)(a)).any()
+
+
+# Functions that are hard to tell from those without a derivative
+
+
+@pytest.mark.parametrize("jitter", [1e-2, 1e-4, 1e-6])
+def test_kernels_with_small_equal_values(jitter: float) -> None:
+    x, y = RNG.standard_normal((8, 3)), RNG.standard_normal(8)
+    a, e = x @ x.T + jitter * np.eye(8), np.eye(8)
+
+    def by_eigenvectors(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return np.sum((v.T @ y) ** 2 / w) + np.sum(np.log(w))
+
+    def by_solving(a: Any) -> Any:
+        a = (a + a.T) / 2
+        return y @ np.linalg.solve(a, y) + np.linalg.slogdet(a)[1]
+
+    for derive in (ft.grad, lambda f: along(ft.grad(f), e)):
+        found, expected = derive(by_eigenvectors)(a), derive(by_solving)(a)
+        np.testing.assert_allclose(found, expected, atol=1e-13 / jitter * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("value", [1e-3, 1e-6])
+@pytest.mark.parametrize("function", ["log", "sqrt"])
+def test_small_equal_values(function: str, value: float) -> None:
+    a, (f, slope), e = turned([value, value, 1.0]), FUNCTIONS[function], symmetric()
+    expected = derivative_of(f, slope, a, e)
+    found = ft.jvp(by_scaled_columns(f), (a,), (e,))[1]
+    np.testing.assert_allclose(found, expected, atol=1e-14 / value * np.abs(expected).max())
+
+
+def test_close_to_a_pole() -> None:
+    a, e = turned([2.0, 2.0, 5.0]), symmetric()
+    expected = derivative_of(lambda x: np.log(x - 1.9999), lambda x: 1 / (x - 1.9999), a, e)
+    found = ft.jvp(by_scaled_columns(lambda x: np.log(x - 1.9999)), (a,), (e,))[1]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: np.linalg.eigh(a)[1] @ np.linalg.eigh(a)[1].T,
+        lambda a: np.linalg.det(np.linalg.eigh(a)[1]) ** 2 * np.eye(3),
+        lambda a: np.linalg.svd(a)[0] @ np.linalg.svd(a)[0].T,
+    ],
+)
+def test_constants(f: Any) -> None:
+    a, e = MATRICES["two nearly equal"], symmetric()
+    np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], np.zeros((3, 3)), atol=1e-14)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(a), np.zeros((3, 3)), atol=1e-14)
+
+
+def test_complex_singular_vectors_of_zero() -> None:
+    from ftrans.scipy.linalg import expm
+
+    def complex_rotation() -> Any:
+        return np.linalg.qr(RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3)))[0]
+
+    def by_singular_vectors(a: Any) -> Any:
+        u, s, _ = np.linalg.svd(a)
+        return (u * np.exp(s**2 / 4)) @ np.conj(u.T)
+
+    a = (complex_rotation() * [2.0, 1.0, 0.0]) @ complex_rotation()
+    e = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+    expected = ft.jvp(lambda a: expm(a @ np.conj(a.T) / 4), (a,), (e,))[1]
+    np.testing.assert_allclose(ft.jvp(by_singular_vectors, (a,), (e,))[1], expected, atol=1e-13)
+
+
+def test_values_and_vectors_of_two_calls() -> None:
+    a, e = np.eye(3), symmetric()
+
+    def f(a: Any) -> Any:
+        w, v = np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]
+        return (v * np.exp(w)) @ v.T
+
+    np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], np.e * e, atol=1e-13)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(a), np.e * e, atol=1e-13)
+
+
+def test_complex_eigenvectors_and_the_matrix_itself() -> None:
+    def f(a: Any) -> Any:
+        v = np.linalg.eig(a)[1]
+        back = np.linalg.inv(v)
+        return (v * np.exp(np.diag(back @ a @ v))) @ back
+
+    e = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+    np.testing.assert_allclose(ft.jvp(f, (np.eye(3) + 0j,), (e,))[1], np.e * e, atol=1e-13)
+
+
+@pytest.mark.parametrize("condition", [10, 100])
+def test_oblique_eigenvectors(condition: float) -> None:
+    from scipy.linalg import expm_frechet
+
+    basis = (rotation(4) * np.geomspace(1, condition, 4)) @ rotation(4)
+    a, e = (basis * np.array([1.0, 1.0, 0.5, 0.3])) @ np.linalg.inv(basis), RNG.standard_normal((4, 4))
+
+    def exponential(a: Any) -> Any:
+        w, v = np.linalg.eig(a)
+        return ((v * np.exp(w)) @ np.linalg.inv(v)).real
+
+    expected = expm_frechet(a, e)[1]
+    found = ft.jvp(exponential, (a,), (e,))[1]
+    np.testing.assert_allclose(found, expected, atol=1e-14 * condition**2 * np.abs(expected).max())
 
 
 def test_the_largest_of_equal_values() -> None:

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.interpret import inline
-from ..core.program import Program
-from ..core.trace import Builder, Tracer, building
+from ..core.interpret import inline, interpret
+from ..core.program import Eqn, Program
+from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.elementwise import (
     abs_,
@@ -39,6 +39,7 @@ from ..ops.elementwise import (
     mul,
     select,
     sin,
+    stop_gradient,
     sub,
 )
 from ..ops.elementwise.conversions import to_real
@@ -53,8 +54,12 @@ from .transpose import transpose
 Flags = tuple[bool, ...]
 
 _NUMBER = ArrayType((), np.dtype(np.float64))
-# By how much values and vectors are wrong that are slightly wrong, relative to the largest.
+# By how much values and vectors are wrong in disorder, relative to their size.
 _WRONG = 1e-3
+# Limits are the same if they differ by rounding to this power, relative to the size of what they are made of; small
+# elements are as wrong as those that are larger by rounding to the other power.
+_ACCURACY = 3 / 8
+_SMALL = 1 / 4
 
 
 def series_of(decompositions: Sequence[SpectralPrimitive], rest: Program) -> Series:
@@ -122,7 +127,7 @@ class _Part(NamedTuple):
         results: its results.
         matrices: its operand.
         shift: how far the values have moved.
-        spread: by how much more than their steps, times e, equal values have been moved apart.
+        spread: how far equal values have moved, over e.
         turns: how far the vectors have moved; None for the values.
     """
 
@@ -135,32 +140,53 @@ class _Part(NamedTuple):
 
     @property
     def values(self) -> Tracer:
+        """The values."""
         return self.results[self.of.values]
+
+    @property
+    def steps(self) -> Tracer:
+        """Steps of the size of the values, so that e has no unit."""
+        if not self.values.size:
+            return self.values
+        largest = reduce_max(abs_(self.values), axes=(self.values.ndim - 1,))
+        unit = select(eq(largest, full_like(largest, 0)), full_like(largest, 1), largest)
+        unit = broadcast(unit, shape=self.values.shape, dims=tuple(range(unit.ndim)))
+        return mul(self.of.steps(self.values), convert(unit, dtype=self.values.dtype))  # type: ignore[no-any-return]
 
     def moved(self, e: Tracer, disorder: Tracer) -> list[Tracer]:
         """The results where they have moved to."""
-        values = add(add(self.values, _times(e, self.of.steps(self.values))), self.shift)
+        values = add(add(self.values, _times(e, self.steps)), self.shift)
         moved = [values if t is None else add(x, t) for x, t in zip(self.results, self.turns, strict=True)]
-        return [add(x, _times(disorder, _a_little_of(y))) for x, y in zip(moved, self.results, strict=True)]
+        # Vectors have the length 1.
+        largest = [x if t is None else full_like(x, 1) for x, t in zip(self.results, self.turns, strict=True)]
+        return [_disordered(x, y, disorder, _WRONG) for x, y in zip(moved, largest, strict=True)]
 
     def moved_matrices(self, e: Tracer) -> Tracer:
         """The matrices, where only the values have moved, and only by e."""
-        if not self.of.moves_matrices:
-            return self.matrices
-        return add(self.matrices, self.of.matrices(self.results, _times(e, self.of.steps(self.values))))  # type: ignore[no-any-return]
+        moved = self.of.matrices(self.results, _times(e, self.steps))
+        # A real matrix with complex values cannot move with them.
+        return add(self.matrices, moved) if moved.dtype == self.matrices.dtype else self.matrices
 
     def tangents(self, e: Tracer, disorder: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
         """The tangents of the results along a change of the matrices: smooth in e, and with the factor 1/e."""
-        steps, results = self.of.steps(self.values), self.moved(e, disorder)
-        equal = [is_none(gap, self.values) for gap in self.of.gaps(self.values)]
+        steps, tolerance = self.steps, self.of.tolerance(self.results)
+        equal = [is_none(gap, tolerance) for gap in self.of.gaps(self.values)]
         apart = self.of.gaps(add(_times(e, steps), self.shift))
         usual = [
             _inverse(add(gap, moved), bitwise_not(same))
             for gap, moved, same in zip(self.of.gaps(self.values), apart, equal, strict=True)
         ]
         steep = [_inverse(gap, same) for gap, same in zip(self.of.gaps(add(steps, self.spread)), equal, strict=True)]
-        steep = [add(x, _times(disorder, mul(x, _anything(x.type)))) for x in steep]
-        return self.of.tangents(results, t, usual), self.of.tangents(results, t, steep)
+        slow, fast = (
+            [_disordered(x, x, disorder) for x in self.of.tangents(self.moved(e, disorder), t, inverses)]
+            for inverses in (usual, steep)
+        )
+        return slow, fast
+
+
+def _disordered(x: Tracer, like: Tracer, disorder: Tracer, size: float = 1) -> Tracer:
+    """`x`, or in disorder, the sum with arbitrary parts of `like`."""
+    return add(x, _times(disorder, mul(like, mul(_anything(x.type), full_like(x, size)))))  # type: ignore[no-any-return]
 
 
 def _times(e: Tracer, x: Tracer) -> Tracer:
@@ -178,7 +204,7 @@ class _Point(NamedTuple):
 
     Attributes:
         e: by how much the values are moved apart, over their steps.
-        disorder: 1 if values and vectors are slightly wrong, such that nothing cancels, else 0.
+        disorder: 0, or 1 to make values and vectors slightly wrong, and their tangents entirely.
         parts: the decompositions.
         moves: how far arrays have moved that are no results of decompositions.
         at: all arrays, where they are when nothing has moved.
@@ -223,6 +249,7 @@ class _Expansion:
 
     Attributes:
         directions: for each direction, which of the arrays that the program takes it moves.
+        uses_vectors: whether the function takes more than the values.
         program: takes 0 (or 1 for disorder), these arrays and the directions; gives what belongs to 1, 1/e, 1/e**2, ...
             at e = 0.
     """
@@ -232,6 +259,10 @@ class _Expansion:
         self._decompositions = decompositions
         self._at = list(rest.in_types)
         self._target = rest.out_types[0]
+        used = {rest.outputs[0], *(a for e in rest.eqns for a in e.operands)}
+        self.uses_vectors = any(
+            v in used for of, vs in self._results(rest.inputs) for i, v in enumerate(vs) if i != of.values
+        )
         self._moving = [any(ds) for ds in zip(*directions, strict=True)]
         self._offsets = [_NUMBER]
         for of, results in self._results(self._at):
@@ -248,11 +279,20 @@ class _Expansion:
             yield of, list(at[start : start + of.count])
             start += of.count + 1
 
+    def merged(self, at: Sequence[Tracer]) -> list[Tracer]:
+        """The arrays, where equal values are exactly so."""
+        return self._with_results(at, lambda of, results: of.merged(results))
+
     def exchanged(self, at: Sequence[Tracer]) -> list[Tracer]:
         """The arrays, where vectors of equal values are turned."""
+        return self._with_results(at, lambda of, results: of.exchanged(results))
+
+    def _with_results(
+        self, at: Sequence[Tracer], changed: Callable[[SpectralPrimitive, list[Tracer]], list[Tracer]]
+    ) -> list[Tracer]:
         arrays, start = list(at), 0
         for of, results in self._results(at):
-            arrays[start : start + of.count] = of.exchanged(results)
+            arrays[start : start + of.count] = changed(of, results)
             start += of.count + 1
         return arrays
 
@@ -312,7 +352,7 @@ class _Expansion:
         """The program that also gives its derivatives in e, up to an order."""
         from .jvp import jvp
 
-        whole = program
+        whole = _moving(program)
         for _ in range(order):
             derived = jvp(whole, (True,) + (False,) * (len(whole.inputs) - 1), (True,) * len(whole.outputs)).program
 
@@ -341,12 +381,25 @@ class _Expansion:
         return simplify(whole)
 
 
+def _moving(program: Program) -> Program:
+    """The program where nothing is held constant: matrices that move apart take everything along."""
+    builder = Builder(program.in_types)
+
+    def apply(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
+        return operands if eqn.primitive is stop_gradient else repeat(eqn, operands)
+
+    with building(builder):
+        outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
+        return builder.finish(outs, program.name)
+
+
 def _checked(expansion: _Expansion, pulled: int | None) -> Program:
     """The limit of a derivative, or what is not a number where there is none.
 
     It is computed again with other vectors, which are as right as those at hand: these may be special, like the axes.
-    To know what is small, it is also computed in disorder, where nothing cancels.
+    To know what is small, it is also computed in disorder, where terms have their size and do not cancel.
     """
+    # The program takes a number, arrays, and the directions; the checked one a cotangent in place of the pulled one.
     program, directions = expansion.program, expansion.directions
     count = len(program.inputs) - 1 - sum(map(sum, directions))
     linear = (*[False] * (count + 1), *((i == pulled) for i, d in enumerate(directions) for f in d if f))
@@ -369,38 +422,34 @@ def _checked(expansion: _Expansion, pulled: int | None) -> Program:
 
     with building(builder):
         inputs = builder.inputs()
-        at = inputs[:count]
-        first, *poles = found(at, inputs)
-        if poles:
-            others, *other_poles = found(expansion.exchanged(at), inputs)
-            usual, *usual_poles = found(at, inputs, disorder=1)
-            rounding = max(np.finfo(x.dtype).eps for x in (*at, *first) if is_inexact(x.dtype))
-            for i, y in enumerate(first):
-                scale = maximum(_largest(y), _largest(usual[i]))
-                fails = _is_large(sub(y, others[i]), scale, rounding)
-                for pole, usual_pole in zip(other_poles, usual_poles, strict=True):
-                    fails = bitwise_or(fails, _is_large(pole[i], _largest(usual_pole[i]), rounding))
-                first[i] = select(fails, full_like(y, np.nan), y)
-        return simplify(builder.finish(first, "limit"))
+        at = expansion.merged(inputs[:count])
+        limits, *poles = found(at, inputs)
+        if poles or expansion.uses_vectors:
+            other_limits, *other_poles = found(expansion.exchanged(at), inputs)
+            limit_sizes, *pole_sizes = (list(map(abs_, row)) for row in found(at, inputs, disorder=1))
+            rounding = max(np.finfo(x.dtype).eps for x in (*at, *limits) if is_inexact(x.dtype))
+            for i, y in enumerate(limits):
+                size = maximum(abs_(y), _number_or(limit_sizes[i], abs_(y)))
+                fails = _is_large(sub(y, other_limits[i]), size, size, rounding)
+                for pole, other, pole_size in zip(poles, other_poles, pole_sizes, strict=True):
+                    own_size = _number_or(pole_size[i], size)
+                    fails = bitwise_or(fails, _is_large(pole[i], own_size, size, rounding))
+                    fails = bitwise_or(fails, _is_large(other[i], own_size, size, rounding))
+                limits[i] = select(fails, full_like(y, np.nan), y)
+        return simplify(builder.finish(limits, "limit"))
 
 
-def _is_large(x: Tracer, scale: Tracer, rounding: float) -> Tracer:
-    scale = select(eq(scale, scale), scale, full_like(scale, 0))
-    limit = mul(scale, full_like(scale, math.sqrt(rounding)))
-    return gt(abs_(x), broadcast(limit, shape=x.shape, dims=()))  # type: ignore[no-any-return]
+def _is_large(x: Tracer, size: Tracer, others: Tracer, rounding: float) -> Tracer:
+    """Where elements are not only rounding, given the sizes of what they, and others beside them, were made of."""
+    if not x.size:
+        return full(x.shape, False, np.dtype(bool))
+    largest = reduce_max(maximum(size, others), axes=tuple(range(x.ndim)))
+    least = broadcast(mul(largest, full_like(largest, rounding**_SMALL)), shape=x.shape, dims=())
+    return gt(abs_(x), mul(maximum(size, least), full_like(size, rounding**_ACCURACY)))  # type: ignore[no-any-return]
 
 
-def _a_little_of(x: Tracer) -> Tracer:
-    """Numbers without any structure, small where the largest element of an array is 1."""
-    size = _largest(x)
-    size = select(eq(size, full_like(size, 0)), full_like(size, 1), size)
-    return _times(mul(size, full_like(size, _WRONG)), _anything(x.type))
-
-
-def _largest(x: Tracer) -> Tracer:
-    """The absolute value of the largest element."""
-    size = abs_(x)
-    return reduce_max(size, axes=tuple(range(x.ndim))) if x.size else full((), 0, size.dtype)
+def _number_or(x: Tracer, other: Tracer) -> Tracer:
+    return select(eq(x, x), x, other)  # type: ignore[no-any-return]
 
 
 def _anything(type: ArrayType) -> Tracer:

@@ -24,6 +24,7 @@ Flags = tuple[bool, ...]
 
 def with_limits(program: Program, active: Flags) -> Program:
     """The same program; its derivatives along the inputs flagged in `active` are right where values are equal."""
+    program = _merged(program)
     moving = {v for v, a in zip(program.inputs, active, strict=True) if a}
     spectral: list[Eqn] = []
     for eqn in program.eqns:
@@ -33,6 +34,26 @@ def with_limits(program: Program, active: Flags) -> Program:
                 spectral.append(eqn)
     bare = {eqn for eqn in spectral if not eqn.params.get("with_limits")}
     return _with_limits(program, bare, _rests(program, bare, spectral, moving)) if bare else program
+
+
+def _merged(program: Program) -> Program:
+    """The program where nothing is decomposed twice, so that all that is made of it is seen together."""
+    firsts: dict[Any, Eqn] = {}
+    same: dict[Atom, Atom] = {}
+    eqns: list[Eqn] = []
+    for eqn in program.eqns:
+        operands = tuple([same.get(a, a) for a in eqn.operands]) if same else eqn.operands
+        if isinstance(eqn.primitive, SpectralPrimitive):
+            first = firsts.setdefault((eqn.primitive, *operands, *eqn.params.items()), eqn)
+            if first is not eqn:
+                same.update(zip(eqn.outputs, first.outputs, strict=True))
+                continue
+        eqns.append(
+            eqn if operands == eqn.operands else Eqn(eqn.primitive, operands, eqn.params, eqn.outputs, eqn.line)
+        )
+    if not same:
+        return program
+    return Program(program.name, program.inputs, eqns, [same.get(a, a) for a in program.outputs])
 
 
 def _vars(eqn: Eqn) -> Iterator[Var]:
@@ -58,8 +79,8 @@ def _rests(program: Program, bare: Set[Eqn], spectral: Sequence[Eqn], moving: Se
     is followed back to the inputs of the program: a function need be smooth in these only.
     """
     operands = dict.fromkeys(v for eqn in spectral for v in _vars(eqn))
-    made = {v for eqn in bare for v in eqn.outputs}
-    ends = made | operands.keys()
+    results = {v for eqn in bare for v in eqn.outputs}
+    made = set(results)
     makers: dict[Var, Eqn] = {}
     for eqn in program.eqns:
         if not made.isdisjoint(_vars(eqn)):
@@ -69,12 +90,13 @@ def _rests(program: Program, bare: Set[Eqn], spectral: Sequence[Eqn], moving: Se
     place = {eqn: i for i, eqn in enumerate(dict.fromkeys(makers.values()))}
 
     def before(target: Var) -> list[Eqn]:
-        """The equations from the ends, or from the inputs, to a target."""
+        """The equations that make a target of inputs, results and (but if it is one itself) operands."""
         found: set[Eqn] = set()
         waiting = [target]
         while waiting:
             v = waiting.pop()
-            if v in makers and makers[v] not in found and (v is target or v not in ends):
+            is_end = v in results or (v in operands and v is not target)
+            if not is_end and v in makers and makers[v] not in found:
                 found.add(makers[v])
                 waiting.extend(_vars(makers[v]))
         return sorted(found, key=lambda e: place[e])

@@ -14,8 +14,23 @@ import numpy as np
 from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
-from ...core.types import ArrayType, is_complex
-from ..elementwise import Elementwise, abs_, add, bitwise_or, convert, cos, div, eq, le, mul, real, select, sqrt, sub
+from ...core.types import ArrayType
+from ..elementwise import (
+    Elementwise,
+    abs_,
+    add,
+    bitwise_or,
+    convert,
+    cos,
+    div,
+    eq,
+    le,
+    mul,
+    select,
+    sqrt,
+    stop_gradient,
+    sub,
+)
 from ..elementwise.family import combined
 from ..reductions import reduce_max, reduce_or, reduce_sum
 from ..shapes import broadcast, full, full_like, iota
@@ -25,7 +40,7 @@ from .family import MatrixFunction, along_columns, along_rows, entries, part, re
 _ROUNDINGS = 16
 
 
-def gaps(values: Tracer) -> Tracer:
+def differences(values: Tracer) -> Tracer:
     """At row i and column j, `values[j] - values[i]`; on the diagonal, which nothing uses, a number that is never 0."""
     gap = sub(in_rows(values), in_rows(values, along=False))
     large = math.sqrt(np.finfo(gap.dtype).max) / 2
@@ -81,33 +96,36 @@ class InverseGap(Elementwise):
 inverse_gap = InverseGap()
 
 
-def tolerance_like(values: Tracer, gap: Tracer) -> Tracer:
-    """Up to which size a gap between values counts as none."""
-    if not values.shape[-1]:
-        return full_like(gap, 0)
-    largest = reduce_max(abs_(values), axes=(values.ndim - 1,))
-    limit = mul(largest, full_like(largest, _ROUNDINGS * values.shape[-1] * np.finfo(values.dtype).eps))
-    return convert(broadcast(limit, shape=gap.shape, dims=tuple(range(limit.ndim))), dtype=gap.dtype)
-
-
-def is_none(gap: Tracer, values: Tracer) -> Tracer:
+def is_none(gap: Tracer, tolerance: Tracer) -> Tracer:
     """Where a gap counts as none."""
-    tolerance = tolerance_like(values, gap)
-    return le(abs_(gap), real(tolerance) if is_complex(gap.dtype) else tolerance)
+    return le(abs_(gap), real_if_complex(_spread(tolerance, gap)))  # type: ignore[no-any-return]
 
 
-def steps(values: Tracer) -> Tracer:
+def _spread(tolerance: Tracer, gap: Tracer) -> Tracer:
+    """The tolerance of each matrix, for each of its gaps."""
+    return convert(broadcast(tolerance, shape=gap.shape, dims=tuple(range(tolerance.ndim))), dtype=gap.dtype)  # type: ignore[no-any-return]
+
+
+def merged(values: Tracer, tolerance: Tracer) -> Tracer:
+    """The values, where those that are equal are exactly so."""
+    gap = differences(values)
+    same = select(is_none(gap, tolerance), full_like(gap, 1), part(full_like(gap, 1), eq))
+    axes = (gap.ndim - 1,)
+    return div(reduce_sum(mul(same, in_rows(values)), axes=axes), reduce_sum(same, axes=axes))  # type: ignore[no-any-return]
+
+
+def counted(values: Tracer) -> Tracer:
     """0, 1, 2, ... in place of the values."""
     return iota(shape=values.shape, axis=values.ndim - 1, dtype=values.dtype)
 
 
-def reflection(values: Tracer, like: Tracer) -> Tracer:
+def reflection(values: Tracer, tolerance: Tracer, like: Tracer) -> Tracer:
     """Reflections among vectors of equal values, in matrices like `like`: `v @ reflection` are vectors as well."""
-    gap = gaps(values)
-    others = real_if_complex(select(is_none(gap, values), full_like(gap, 1), full_like(gap, 0)))
+    gap = differences(values)
+    others = real_if_complex(select(is_none(gap, tolerance), full_like(gap, 1), full_like(gap, 0)))
     # Householder reflections at vectors of any elements, one for each set of equal values.
-    steps_here = real_if_complex(steps(values))
-    element = cos(add(steps_here, full_like(steps_here, 0.4)))
+    number = real_if_complex(counted(values))
+    element = cos(add(number, full_like(number, 0.4)))
     row, column = along_rows(element, others), along_columns(element, others)
     among = reduce_sum(mul(others, mul(column, column)), axes=(others.ndim - 1,))
     is_alone = eq(among, full_like(among, 0))
@@ -126,21 +144,33 @@ class SpectralPrimitive(MatrixFunction):
     Attributes:
         count: the number of its results.
         values: which of them holds the values.
-        moves_matrices: whether the matrices can move with the values without changing their dtype.
     """
 
     multiple_results = True
     count = 2
     values = 0
-    moves_matrices = True
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (a,), (t,) = primals, tangents
         assert t is not None
         results = self(a, **params)
-        values = results[self.values]
-        inverses = [inverse_gap(gap, tolerance_like(values, gap)) for gap in self.gaps(values)]
+        tolerance = self.tolerance(results)
+        inverses = [inverse_gap(gap, _spread(tolerance, gap)) for gap in self.gaps(results[self.values])]
         return results, self.tangents(results, t, inverses)
+
+    def tolerance(self, results: Sequence[Tracer]) -> Tracer:
+        """Up to which size a gap counts as none: a real number for each matrix."""
+        values = stop_gradient(results[self.values])
+        if not values.shape[-1]:
+            return real_if_complex(full(values.shape[:-1], 0, values.dtype))
+        largest = reduce_max(abs_(values), axes=(values.ndim - 1,))
+        return mul(largest, full_like(largest, _ROUNDINGS * values.shape[-1] * np.finfo(values.dtype).eps))  # type: ignore[no-any-return]
+
+    def merged(self, results: Sequence[Tracer]) -> list[Tracer]:
+        """The results, where gaps that are none are exactly so."""
+        found = list(results)
+        found[self.values] = merged(found[self.values], self.tolerance(results))
+        return found
 
     def gaps(self, values: Tracer) -> list[Tracer]:
         """What vectors turn inversely to; linear in the values."""
@@ -155,10 +185,10 @@ class SpectralPrimitive(MatrixFunction):
 
     def steps(self, values: Tracer) -> Tracer:
         """A direction that moves values apart, and away from 0 where that is the limit of gaps."""
-        return steps(values)
+        return counted(values)
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
-        """The matrices that have these values, and the vectors of `results`, if `moves_matrices`."""
+        """The matrices that have these values, and the vectors of `results`."""
         raise NotImplementedError
 
     def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
@@ -167,8 +197,8 @@ class SpectralPrimitive(MatrixFunction):
 
     def is_special(self, results: Sequence[Tracer]) -> Tracer:
         """Whether any gap is none."""
-        values = results[self.values]
+        tolerance = self.tolerance(results)
         found = full((), False, np.dtype(bool))
-        for gap in self.gaps(values):
-            found = bitwise_or(found, reduce_or(is_none(gap, values), axes=tuple(range(gap.ndim))))
+        for gap in self.gaps(results[self.values]):
+            found = bitwise_or(found, reduce_or(is_none(gap, tolerance), axes=tuple(range(gap.ndim))))
         return found

@@ -11,7 +11,7 @@ from ...core.primitive import Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..contractions import matmul
-from ..elementwise import add, conj, convert, mul, ne, neg, sub
+from ..elementwise import add, conj, convert, mul, ne, neg, select, sub
 from ..shapes import concatenate, full_like
 from .equations import solve, sylvester
 from .family import (
@@ -28,7 +28,7 @@ from .family import (
     sum_of_products,
     symmetric_part,
 )
-from .repeated import SpectralPrimitive, gaps, in_rows, reflection, steps
+from .repeated import SpectralPrimitive, counted, differences, in_rows, is_none, reflection
 
 
 class Svd(SpectralPrimitive):
@@ -62,16 +62,20 @@ class Svd(SpectralPrimitive):
 
         return list(jnp.linalg.svd(a, full))
 
+    def merged(self, results: Sequence[Tracer]) -> list[Tracer]:
+        u, s, vh = super().merged(results)
+        return [u, select(is_none(s, self.tolerance(results)), full_like(s, 0), s), vh]
+
     def gaps(self, values: Tracer) -> list[Tracer]:
         # Vectors turn together by differences of values, against each other by sums, and out of their space by values.
-        return [gaps(values), add(in_rows(values), in_rows(values, along=False)), values]
+        return [differences(values), add(in_rows(values), in_rows(values, along=False)), values]
 
     def tangents(self, results: Sequence[Tracer], t: Tracer, inverses: Sequence[Tracer]) -> list[Tracer]:
         return _Change(results, t).of_results(*inverses)
 
     def steps(self, values: Tracer) -> Tracer:
         # Values that are 0 move apart from 0 as well.
-        return sub(full_like(values, values.shape[-1]), steps(values))  # type: ignore[no-any-return]
+        return sub(full_like(values, values.shape[-1]), counted(values))  # type: ignore[no-any-return]
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
         u, _, vh = results
@@ -83,8 +87,12 @@ class Svd(SpectralPrimitive):
         u, s, vh = results
         k = s.shape[-1]
         left, right = columns(u, 0, k), rows(vh, 0, k)
-        turn = reflection(s, matmul(right, adjoint(right)))
+        tolerance = self.tolerance(results)
+        turn = reflection(s, tolerance, matmul(right, adjoint(right)))
         left, right = matmul(left, turn), matmul(turn, right)
+        # Both sides of values that are 0 turn on their own.
+        is_zero = in_columns(is_none(s, tolerance), left)
+        left = mul(left, sub(full_like(left, 1), mul(is_zero, full_like(left, 2))))
         left = concatenate(left, columns(u, k, u.shape[-1]), axis=u.ndim - 1) if u.shape[-1] > k else left
         right = concatenate(right, rows(vh, k, vh.shape[-2]), axis=vh.ndim - 2) if vh.shape[-2] > k else right
         return [left, s, right]

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ..contractions import matmul
-from ..elementwise import abs_, add, conj, convert, div, eq, imag, mul, ne, real, select, sqrt, sub
+from ..elementwise import abs_, add, conj, convert, div, eq, gt, imag, mul, ne, real, select, sqrt, stop_gradient, sub
 from ..host import on_host
 from ..reductions import argmax, reduce_sum
 from ..shapes import full_like, iota
@@ -21,24 +21,25 @@ from .family import (
     check_square,
     complex_type,
     diagonal,
+    each_times,
     in_columns,
     part,
     real_if_complex,
     real_type,
     symmetric_part,
 )
-from .repeated import SpectralPrimitive, gaps, reflection
+from .repeated import SpectralPrimitive, differences, reflection
 
 
 class _Eigenvectors(SpectralPrimitive):
     """Eigenvalues, and eigenvectors as columns.  Of equal eigenvalues see `limit.py`."""
 
     def gaps(self, values: Tracer) -> list[Tracer]:
-        return [gaps(values)]
+        return [differences(values)]
 
     def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         values, vectors = results
-        return [values, matmul(vectors, reflection(values, vectors))]
+        return [values, matmul(vectors, reflection(values, self.tolerance(results), vectors))]
 
 
 def _turned(vectors: Tracer, change: Tracer, inverse: Tracer) -> Tracer:
@@ -81,12 +82,11 @@ class Eig(_Eigenvectors):
     """Eigenvalues and eigenvectors (the columns) of square matrices `a`, as complex numbers.
 
     A vector has the length 1, and its largest element is real; that is what the derivative keeps to.  Where
-    there are too few eigenvectors, there is no derivative.
+    there are too few eigenvectors, or up to rounding, there is no derivative.
     """
 
     name = "eig"
     cubic = 25.0
-    moves_matrices = False
 
     def type_rule(self, a: ArrayType, *, with_limits: bool = False) -> list[ArrayType]:
         check_square(self.name, a)
@@ -110,6 +110,16 @@ class Eig(_Eigenvectors):
 
         return lax.platform_dependent(a, cpu=on_cpu, default=elsewhere)
 
+    def tolerance(self, results: Sequence[Tracer]) -> Tracer:
+        # Bauer and Fike, "Norms and exclusion theorems" (1960).
+        smallest = super().tolerance(results)
+        return mul(smallest, _condition(results[1])) if smallest.size and results[1].size else smallest  # type: ignore[no-any-return]
+
+    def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
+        _, vectors = results
+        moved = mul(vectors, in_columns(values, vectors))
+        return adjoint(solve(adjoint(vectors), adjoint(moved))) if vectors.size else vectors
+
     def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         values, vectors = super().exchanged(results)
         if not vectors.size:
@@ -125,6 +135,11 @@ class Eig(_Eigenvectors):
         if not vectors.size:
             return [full_like(x, 0) for x in results]
         change = solve(vectors, matmul(convert(t, dtype=vectors.dtype), vectors))
+        # Rounding, which the condition of the vectors enlarges twice, may be as large as all else.
+        condition = _condition(vectors)
+        is_lost = gt(condition, full_like(condition, np.finfo(condition.dtype).eps ** -0.5))
+        factor = select(is_lost, full_like(condition, np.nan), full_like(condition, 1))
+        change = each_times(convert(factor, dtype=change.dtype), change)
         turned, rows_axis = _turned(vectors, change, *inverses), vectors.ndim - 2
         # What a vector may change along itself is what keeps its length, and its largest element real.
         length = reduce_sum(_real_product(vectors, turned), axes=(rows_axis,))
@@ -135,6 +150,12 @@ class Eig(_Eigenvectors):
         )
         along = add(in_columns(length, vectors), mul(in_columns(phase, vectors), full_like(vectors, 1j)))
         return [diagonal(change), sub(turned, mul(vectors, along))]
+
+
+def _condition(vectors: Tracer) -> Tracer:
+    """The condition numbers of matrices of vectors that have the length 1, up to a factor of their size."""
+    size = abs_(solve(stop_gradient(vectors), part(full_like(vectors, 1), eq)))
+    return sqrt(reduce_sum(mul(size, size), axes=(vectors.ndim - 2, vectors.ndim - 1)))  # type: ignore[no-any-return]
 
 
 def _is_largest(vectors: Tracer) -> Tracer:
