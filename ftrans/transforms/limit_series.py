@@ -13,9 +13,9 @@ the matrix, like a single one of these vectors.  Then the derivative is not a nu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,28 +256,23 @@ class _Expansion:
 
     def __init__(self, decompositions: Sequence[SpectralPrimitive], rest: Program, directions: Sequence[Flags]) -> None:
         self.directions = directions
-        self._decompositions = decompositions
+        # The results of each decomposition are followed by its operand.
+        ends = accumulate(of.count + 1 for of in decompositions)
+        self._places = [(of, slice(end - of.count - 1, end - 1)) for of, end in zip(decompositions, ends, strict=True)]
         self._at = list(rest.in_types)
         self._target = rest.out_types[0]
         used = {rest.outputs[0], *(a for e in rest.eqns for a in e.operands)}
         self.uses_vectors = any(
-            v in used for of, vs in self._results(rest.inputs) for i, v in enumerate(vs) if i != of.values
+            v in used for of, place in self._places for v in _values_first(of, rest.inputs[place])[1:]
         )
         self._moving = [any(ds) for ds in zip(*directions, strict=True)]
         self._offsets = [_NUMBER]
-        for of, results in self._results(self._at):
-            values = results[of.values]
-            self._offsets += [values, values, *(t for i, t in enumerate(results) if i != of.values)]
+        for of, place in self._places:
+            values, *vectors = _values_first(of, self._at[place])
+            self._offsets += [values, values, *vectors]
         self._offsets += compress(self._at, self._moving)
         self._ways = [t for d in directions for t in compress(self._at, d)]
         self.program = self._at_zero(self._coefficients(rest))
-
-    def _results(self, at: Sequence[Any]) -> Iterator[tuple[SpectralPrimitive, list[Any]]]:
-        """The results of each decomposition, which are followed by its operand."""
-        start = 0
-        for of in self._decompositions:
-            yield of, list(at[start : start + of.count])
-            start += of.count + 1
 
     def merged(self, at: Sequence[Tracer]) -> list[Tracer]:
         """The arrays, where equal values are exactly so."""
@@ -290,10 +285,9 @@ class _Expansion:
     def _with_results(
         self, at: Sequence[Tracer], changed: Callable[[SpectralPrimitive, list[Tracer]], list[Tracer]]
     ) -> list[Tracer]:
-        arrays, start = list(at), 0
-        for of, results in self._results(at):
-            arrays[start : start + of.count] = changed(of, results)
-            start += of.count + 1
+        arrays = list(at)
+        for of, place in self._places:
+            arrays[place] = changed(of, arrays[place])
         return arrays
 
     def _point(self, inputs: Sequence[Tracer]) -> _Point:
@@ -302,12 +296,11 @@ class _Expansion:
         disorder = next(rest)
         at = [next(rest) for _ in self._at]
         left = iter(offsets)
-        parts, start = [], 0
-        for of, results in self._results(at):
+        parts = []
+        for of, place in self._places:
             shift, spread = next(left), next(left)
             turns = [None if i == of.values else next(left) for i in range(of.count)]
-            parts.append(_Part(of, results, at[start + of.count], shift, spread, turns))
-            start += of.count + 1
+            parts.append(_Part(of, at[place], at[place.stop], shift, spread, turns))
         moves = [next(left) if f else None for f in self._moving]
         return _Point(e, disorder, parts, moves, at, [[next(rest) if f else None for f in d] for d in self.directions])
 
@@ -333,6 +326,7 @@ class _Expansion:
 
     def _along(self, index: int, usual: Program | None, steep: Program | None) -> Program | None:
         """The change of one coefficient as usual, and of the one before it by what has the factor 1/e."""
+        from .jvp import jvp  # which puts limits into programs itself
 
         def record(point: _Point, inputs: list[Tracer]) -> list[Tracer]:
             terms: list[Tracer] = []
@@ -344,13 +338,11 @@ class _Expansion:
                         terms.append(inline(derived.program, [*inputs, *(t for t in given if t is not None)])[-1])
             return [reduce(add, terms)] if terms else []
 
-        from .jvp import jvp
-
         return self._recorded(record)
 
     def _with_derivatives(self, program: Program, order: int) -> Program:
         """The program that also gives its derivatives in e, up to an order."""
-        from .jvp import jvp
+        from .jvp import jvp  # see above
 
         whole = _moving(program)
         for _ in range(order):
@@ -379,6 +371,10 @@ class _Expansion:
             outs = [sums[order] for order in sorted(sums)] or [full(self._target.shape, 0, self._target.dtype)]
             whole = builder.finish(outs, "limit")
         return simplify(whole)
+
+
+def _values_first(of: SpectralPrimitive, results: Sequence[Any]) -> list[Any]:
+    return [results[of.values], *(x for i, x in enumerate(results) if i != of.values)]
 
 
 def _moving(program: Program) -> Program:

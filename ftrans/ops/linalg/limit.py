@@ -14,6 +14,7 @@ is differentiated, and `transforms/limit_series.py` makes the programs that comp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,7 +50,15 @@ class Series(Protocol):
 
 
 class _Operands(NamedTuple):
-    """The operands of a limit in groups, or what belongs to them."""
+    """The operands of a limit in groups, or what belongs to them.
+
+    Attributes:
+        sums: what is added to.
+        special: whether any values are equal.
+        at: what the series takes.
+        cotangent: one, if a direction is pulled, or none.
+        directions: the parts of each direction; none of the pulled one.
+    """
 
     sums: Sequence[Any]
     special: Any
@@ -59,17 +68,17 @@ class _Operands(NamedTuple):
 
     @classmethod
     def of(cls, xs: Sequence[Any], series: Series, directions: Sequence[Flags], pulled: int | None) -> _Operands:
-        rest = list(xs)
-
-        def take(count: int) -> list[Any]:
-            taken, rest[:] = rest[:count], rest[count:]
-            return taken
-
-        sums = take(1 if pulled is None else sum(directions[pulled]))
-        (special,), at, cotangent = take(1), take(len(series.types)), take(0 if pulled is None else 1)
-        return cls(sums, special, at, cotangent, [take(0 if i == pulled else sum(d)) for i, d in enumerate(directions)])
+        """The groups of what has been put in one row."""
+        rest = iter(xs)
+        sums = list(islice(rest, 1 if pulled is None else sum(directions[pulled])))
+        special = next(rest)
+        at = list(islice(rest, len(series.types)))
+        cotangent = list(islice(rest, 0 if pulled is None else 1))
+        parts = [list(islice(rest, 0 if i == pulled else sum(d))) for i, d in enumerate(directions)]
+        return cls(sums, special, at, cotangent, parts)
 
     def flat(self) -> list[Any]:
+        """All of them in one row."""
         return [*self.sums, self.special, *self.at, *self.cotangent, *(x for d in self.directions for x in d)]
 
 
@@ -148,7 +157,9 @@ class Limit(Primitive):
         for i, parts in enumerate(change.directions):
             if any(t is not None for t in parts):
                 flags, found = _present(directions[i], parts)
-                add_to_sums(here._replace(directions=_with(here.directions, i, found)), _with(directions, i, flags))
+                add_to_sums(
+                    here._replace(directions=_replaced(here.directions, i, found)), _replaced(directions, i, flags)
+                )
         if change.cotangent and change.cotangent[0] is not None:
             add_to_sums(here._replace(cotangent=change.cotangent), directions)
         moved = [None if is_result else t for t, is_result in zip(change.at, series.results, strict=True)]
@@ -176,17 +187,17 @@ class Limit(Primitive):
             flags, found = _present(directions[pulled], cotangents)
             cotangent, others, along = (
                 list(given.cotangent),
-                _with(given.directions, pulled, found),
-                _with(directions, pulled, flags),
+                _replaced(given.directions, pulled, found),
+                _replaced(directions, pulled, flags),
             )
         if pulled is not None and _is_linear(given.cotangent[0]):
             whole = given._replace(sums=_zeros(given.cotangent), cotangent=[], directions=others)
             back = back._replace(cotangent=self(*whole.flat(), series=series, directions=tuple(along), pulled=None))
         for i, parts in enumerate(given.directions):
             if any(map(_is_linear, parts)):
-                whole = given._replace(sums=_zeros(parts), cotangent=cotangent, directions=_with(others, i, []))
+                whole = given._replace(sums=_zeros(parts), cotangent=cotangent, directions=_replaced(others, i, []))
                 pulls = self(*whole.flat(), series=series, directions=tuple(along), pulled=i)
-                back = back._replace(directions=_with(back.directions, i, pulls))
+                back = back._replace(directions=_replaced(back.directions, i, pulls))
         return back.flat()
 
     def batch(
@@ -254,7 +265,7 @@ def _present(flags: Flags, parts: Sequence[Tangent]) -> tuple[Flags, list[Tracer
     return present, [x for x in parts if x is not None]
 
 
-def _with(xs: Sequence[Any], index: int, x: Any) -> Any:
+def _replaced(xs: Sequence[Any], index: int, x: Any) -> Any:
     """The items, with another one in the place of one of them."""
     return [x if i == index else y for i, y in enumerate(xs)]
 
