@@ -643,6 +643,39 @@ def test_oblique_eigenvectors(condition: float) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-14 * condition**2 * np.abs(expected).max())
 
 
+@ft.jit
+def values_alone(a: Any) -> Any:
+    return np.linalg.eigvalsh(a)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_second_derivatives_across_programs_are_no_numbers() -> None:
+    """A program sees single values there, and not that the sum of their logarithms is smooth."""
+
+    def log_det(a: Any) -> Any:
+        return np.sum(np.log(values_alone(a)))
+
+    e, a = symmetric(), np.eye(3)
+    np.testing.assert_allclose(ft.grad(log_det)(a), np.eye(3), atol=1e-13)
+    for curved in (
+        along(log_det, e, e)(a),
+        along(ft.grad(log_det), e)(a),
+        ft.grad(along(log_det, e))(a),
+        ft.grad(lambda a: np.sum(ft.grad(log_det)(a) * e))(a),
+    ):
+        assert np.isnan(curved).any()
+
+
+def test_second_derivatives_of_tensors_are_no_numbers() -> None:
+    from ftrans import autograd
+
+    a = autograd.tensor(np.eye(3), requires_grad=True)
+    (gradient,) = autograd.grad(np.sum(np.log(np.linalg.eigvalsh(a))), a, create_graph=True)
+    np.testing.assert_allclose(gradient.detach().numpy(), np.eye(3), atol=1e-13)
+    (curved,) = autograd.grad(np.sum(gradient * symmetric()), a)
+    assert np.isnan(curved.numpy()).any()
+
+
 def test_the_largest_of_equal_values() -> None:
     def f(a: Any) -> Any:
         w, v = np.linalg.eigh(a)

@@ -73,10 +73,13 @@ def series_of(decompositions: Sequence[SpectralPrimitive], rest: Program) -> Ser
     types = rest.in_types
     results = (*known, *[False] * (len(types) - len(known)))
 
-    def make(directions: tuple[Flags, ...], pulled: int | None) -> Program:
-        return _checked(_Expansion(decompositions, rest, directions), pulled)
+    def series(strict: bool, twin: _Series | None = None) -> _Series:
+        def make(directions: tuple[Flags, ...], pulled: int | None) -> Program:
+            return _checked(_Expansion(decompositions, rest, directions), pulled, strict)
 
-    return _Series(types, results, make)
+        return _Series(types, results, make, twin)
+
+    return series(False, series(True))
 
 
 class _Series:
@@ -86,17 +89,27 @@ class _Series:
         types: what it takes.
         results: which of these are results of decompositions.
         make: makes the program for a set of directions, one of which may be pulled.
+        strict: see there; itself by default.
     """
 
     def __init__(
-        self, types: Sequence[ArrayType], results: Flags, make: Callable[[tuple[Flags, ...], int | None], Program]
+        self,
+        types: Sequence[ArrayType],
+        results: Flags,
+        make: Callable[[tuple[Flags, ...], int | None], Program],
+        strict: _Series | None = None,
     ) -> None:
         self.types, self.results, self._make = types, results, make
+        self._strict = strict
         self._programs: dict[Any, Program] = {}
         self._batched: dict[Any, _Series] = {}
 
     def __repr__(self) -> str:
         return "<series>"
+
+    @property
+    def strict(self) -> _Series:
+        return self._strict or self
 
     def program(self, directions: tuple[Flags, ...], pulled: int | None) -> Program:
         found = self._programs.get((directions, pulled))
@@ -115,7 +128,8 @@ class _Series:
         found = self._batched.get((size, flags))
         if found is None:
             types = [t.with_shape((size, *t.shape)) if f else t for t, f in zip(self.types, flags, strict=True)]
-            found = self._batched[size, flags] = _Series(types, self.results, make)
+            strict = self._strict and self._strict.batched(size, flags)
+            found = self._batched[size, flags] = _Series(types, self.results, make, strict)
         return found
 
 
@@ -389,7 +403,7 @@ def _moving(program: Program) -> Program:
         return builder.finish(outs, program.name)
 
 
-def _checked(expansion: _Expansion, pulled: int | None) -> Program:
+def _checked(expansion: _Expansion, pulled: int | None, strict: bool) -> Program:
     """The limit of a derivative, or what is not a number where there is none.
 
     It is computed again with other vectors, which are as right as those at hand: these may be special, like the axes.
@@ -420,7 +434,7 @@ def _checked(expansion: _Expansion, pulled: int | None) -> Program:
         inputs = builder.inputs()
         at = expansion.merged(inputs[:count])
         limits, *poles = found(at, inputs)
-        if poles or expansion.uses_vectors:
+        if poles or expansion.uses_vectors or strict:
             other_limits, *other_poles = found(expansion.exchanged(at), inputs)
             limit_sizes, *pole_sizes = (list(map(abs_, row)) for row in found(at, inputs, disorder=1))
             rounding = max(np.finfo(x.dtype).eps for x in (*at, *limits) if is_inexact(x.dtype))

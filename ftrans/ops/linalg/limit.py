@@ -37,10 +37,15 @@ class Series(Protocol):
     Attributes:
         types: what it takes.
         results: which of these are results of decompositions, and so have no directions of their own.
+        strict: the same, where first derivatives of values alone are no numbers either if they depend on the vectors
+            of equal values.  A second derivative is made of such first ones, and it would be wrong in silence.
     """
 
     types: Sequence[ArrayType]
     results: Flags
+
+    @property
+    def strict(self) -> Series: ...
 
     def program(self, directions: tuple[Flags, ...], pulled: int | None) -> Program:
         """The limit of the derivative along directions, see `Limit`; it takes what the equation takes but the sums."""
@@ -140,11 +145,12 @@ class Limit(Primitive):
         directions: tuple[Flags, ...],
         pulled: int | None,
     ) -> tuple[Any, Any]:
-        params = {"series": series, "directions": directions, "pulled": pulled}
-        outs = self(*primals, **params)
+        outs = self(*primals, series=series.strict, directions=directions, pulled=pulled)
         here, change = (_Operands.of(xs, series, directions, pulled) for xs in (primals, tangents))
         sums = list(change.sums)
-        if not directions:
+        if directions:
+            series = series.strict
+        else:
             # From here on the limit stands for the derivatives.
             sums = [None if t is None else _unless(here.special, t) for t in sums]
 
