@@ -24,6 +24,8 @@ Flags = tuple[bool, ...]
 
 def with_limits(program: Program, active: Flags) -> Program:
     """The same program; its derivatives along the inputs flagged in `active` are right where values are equal."""
+    if not any(isinstance(eqn.primitive, SpectralPrimitive) for eqn in program.eqns):
+        return program
     program = _merged(program)
     moving = {v for v, a in zip(program.inputs, active, strict=True) if a}
     spectral: list[Eqn] = []

@@ -81,8 +81,8 @@ class Eigh(_Eigenvectors):
 class Eig(_Eigenvectors):
     """Eigenvalues and eigenvectors (the columns) of square matrices `a`, as complex numbers.
 
-    A vector has the length 1, and its largest element is real; that is what the derivative keeps to.  Where
-    there are too few eigenvectors, or up to rounding, there is no derivative.
+    A vector has the length 1, and its largest element is real; that is what the derivative keeps to.  Where there are
+    too few eigenvectors, up to rounding, there is no derivative.
     """
 
     name = "eig"
@@ -104,16 +104,14 @@ class Eig(_Eigenvectors):
             return [values, vectors]
 
         def elsewhere(a: Any) -> list[Any]:
-            return on_host(
-                _decomposed, self.output_types([ArrayType(a.shape, np.dtype(a.dtype))], {"with_limits": with_limits}), a
-            )
+            return on_host(_decomposed, self.type_rule(ArrayType(a.shape, np.dtype(a.dtype))), a)
 
         return lax.platform_dependent(a, cpu=on_cpu, default=elsewhere)
 
     def tolerance(self, results: Sequence[Tracer]) -> Tracer:
         # Bauer and Fike, "Norms and exclusion theorems" (1960).
         smallest = super().tolerance(results)
-        return mul(smallest, _condition(results[1])) if smallest.size and results[1].size else smallest  # type: ignore[no-any-return]
+        return mul(smallest, _condition(results[1])) if smallest.size else smallest  # type: ignore[no-any-return]
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
         _, vectors = results
