@@ -34,7 +34,8 @@ from ..ops.elementwise import (
     cos,
     div,
     eq,
-    gt,
+    le,
+    lt,
     maximum,
     mul,
     select,
@@ -439,10 +440,11 @@ def _checked(expansion: _Expansion, pulled: int | None, strict: bool) -> Program
             limit_sizes, *pole_sizes = (list(map(abs_, row)) for row in found(at, inputs, disorder=1))
             rounding = max(np.finfo(x.dtype).eps for x in (*at, *limits) if is_inexact(x.dtype))
             for i, y in enumerate(limits):
-                size = maximum(abs_(y), _number_or(limit_sizes[i], abs_(y)))
-                fails = _is_large(sub(y, other_limits[i]), size, size, rounding)
+                size = maximum(_finite(abs_(y)), _finite(limit_sizes[i]))
+                differs = select(eq(y, other_limits[i]), full_like(y, 0), sub(y, other_limits[i]))
+                fails = _is_large(differs, size, size, rounding)
                 for pole, other, pole_size in zip(poles, other_poles, pole_sizes, strict=True):
-                    own_size = _number_or(pole_size[i], size)
+                    own_size = _finite(pole_size[i])
                     fails = bitwise_or(fails, _is_large(pole[i], own_size, size, rounding))
                     fails = bitwise_or(fails, _is_large(other[i], own_size, size, rounding))
                 limits[i] = select(fails, full_like(y, np.nan), y)
@@ -455,11 +457,13 @@ def _is_large(x: Tracer, size: Tracer, others: Tracer, rounding: float) -> Trace
         return full(x.shape, False, np.dtype(bool))
     largest = reduce_max(maximum(size, others), axes=tuple(range(x.ndim)))
     least = broadcast(mul(largest, full_like(largest, rounding**_SMALL)), shape=x.shape, dims=())
-    return gt(abs_(x), mul(maximum(size, least), full_like(size, rounding**_ACCURACY)))  # type: ignore[no-any-return]
+    limit = mul(maximum(size, least), full_like(size, rounding**_ACCURACY))
+    # What is not a number counts as large.
+    return bitwise_not(le(abs_(x), limit))  # type: ignore[no-any-return]
 
 
-def _number_or(x: Tracer, other: Tracer) -> Tracer:
-    return select(eq(x, x), x, other)  # type: ignore[no-any-return]
+def _finite(size: Tracer) -> Tracer:
+    return select(lt(size, full_like(size, math.inf)), size, full_like(size, 0))  # type: ignore[no-any-return]
 
 
 def _anything(type: ArrayType) -> Tracer:
