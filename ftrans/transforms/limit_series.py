@@ -50,6 +50,7 @@ from ..ops.reductions import reduce_max
 from ..ops.shapes import broadcast, full, full_like, iota
 from .batch import batch
 from .simplify import simplify, without_dead_code
+from .split import split
 from .transpose import transpose
 
 Flags = tuple[bool, ...]
@@ -423,12 +424,16 @@ def _checked(expansion: _Expansion, pulled: int | None, strict: bool) -> Program
         given = [full((), disorder, np.dtype(np.float64)), *at, *inputs[count:]]
         if pulled is None:
             return [[y] for y in inline(program, given)]
+        cotangent, outputs, parts = given.pop(count + 1), len(program.outputs), linear.count(True)
+        # Equations with bodies give values and tangents at once until they are split.
+        halves = split(program, linear, (True,) * outputs)
+        residuals = inline(halves.known, given)
+        is_tangent = (*[False] * len(residuals), *[True] * parts)
         rows = []
-        cotangent = given.pop(count + 1)
-        for i in range(len(program.outputs)):
-            active = tuple(i == j for j in range(len(program.outputs)))
-            turned = transpose(program, linear, active, (True,) * linear.count(True)).program
-            rows.append(inline(turned, [*given, cotangent]))
+        for i in range(outputs):
+            active = tuple(i == j for j in range(outputs))
+            turned = transpose(halves.unknown, is_tangent, active, (True,) * parts).program
+            rows.append(inline(turned, [*residuals, cotangent]))
         return rows
 
     with building(builder):
