@@ -479,6 +479,16 @@ def held_values(a: Any) -> Any:
     return np.sum((v * ft.stop_gradient(np.exp(w))) @ v.T * np.arange(9.0).reshape(3, 3))
 
 
+def with_edited_values(edit: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that is smooth, were it not for its derivative by decree."""
+
+    def f(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return np.sum((v * edit(np.exp(w))) @ v.T * np.arange(9.0).reshape(3, 3))
+
+    return f
+
+
 def of_a_stack(a: Any) -> Any:
     """A sum over matrices of very different size; it is the small one that has no derivative."""
     w, v = np.linalg.eigh(np.stack([1e9 * np.diag([1.0, 2.0, 3.0]) + a, a]))
@@ -501,6 +511,9 @@ def reflected() -> Any:
         (left_polar_part, np.diag([3.0, 2.0, 0.0])),
         (chosen_by_vectors, MATRICES["identity"]),
         (held_values, MATRICES["identity"]),
+        (with_edited_values(lambda x: ft.scale_gradient(x, 0.5)), MATRICES["identity"]),
+        (with_edited_values(ft.reverse_gradient), MATRICES["identity"]),
+        (with_edited_values(lambda x: ft.straight_through(np.round(x), x)), MATRICES["identity"]),
         (of_a_stack, MATRICES["identity"]),
         (lambda a: np.sum(np.linalg.eigh(a)[1] ** 4), reflected()),
         (first_eigenvector, MATRICES["identity"]),
@@ -588,6 +601,31 @@ def test_constants(f: Any) -> None:
     a, e = MATRICES["two nearly equal"], symmetric()
     np.testing.assert_allclose(ft.jvp(f, (a,), (e,))[1], np.zeros((3, 3)), atol=1e-14)
     np.testing.assert_allclose(ft.grad(lambda a: np.sum(f(a) * e))(a), np.zeros((3, 3)), atol=1e-14)
+
+
+BODIES: dict[str, Callable[[Any], Any]] = {
+    "jit": ft.jit(np.exp),
+    "checkpoint": ft.checkpoint(np.exp),
+    "scan": lambda w: ft.scan(lambda c, x: (c, np.exp(x)), 0.0, w)[1],
+    "fori_loop": lambda w: ft.fori_loop(0, 1, lambda i, x: np.exp(x), w),
+    "cond": lambda w: ft.cond(True, np.exp, np.sin, w),
+    "jit and more": lambda w: np.sqrt(ft.jit(np.exp)(w) ** 2),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_equations_with_bodies_between_values_and_vectors(body: str) -> None:
+    a, e, f = np.eye(3), symmetric(), symmetric()
+
+    def loss(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return np.sum((v * BODIES[body](w)) @ v.T * e)
+
+    np.testing.assert_allclose(ft.grad(loss)(a), np.e * e, rtol=1e-12)
+    np.testing.assert_allclose(ft.jit(ft.grad(loss))(a), np.e * e, rtol=1e-12)
+    expected = np.e * (e @ f + f @ e) / 2
+    np.testing.assert_allclose(along(ft.grad(loss), f)(a), expected, rtol=1e-11)
+    np.testing.assert_allclose(ft.grad(lambda a: np.sum(ft.grad(loss)(a) * f))(a), expected, rtol=1e-11)
 
 
 def test_complex_singular_vectors_of_zero() -> None:

@@ -146,6 +146,7 @@ class Custom(Primitive):
 
     name = "custom"
     multiple_results = True
+    overrules = True
 
     def type_rule(self, *types: ArrayType, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[ArrayType]:
         if types != program.in_types:

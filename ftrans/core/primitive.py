@@ -43,6 +43,7 @@ class Primitive:
         only_moves: whether it moves, copies or makes elements without computing with them.
         choices: the operands of which it takes some elements and leaves out others.
         takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
+        overrules: whether its derivative need not be that of what it computes, which is the operand or its `program`.
     """
 
     name: str = ""
@@ -56,6 +57,7 @@ class Primitive:
     only_moves = False
     choices: tuple[int, ...] = ()
     takes_masks = False
+    overrules = False
 
     def __repr__(self) -> str:
         return self.name

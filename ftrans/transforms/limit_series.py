@@ -40,7 +40,6 @@ from ..ops.elementwise import (
     mul,
     select,
     sin,
-    stop_gradient,
     sub,
 )
 from ..ops.elementwise.conversions import to_real
@@ -394,11 +393,19 @@ def _values_first(of: SpectralPrimitive, results: Sequence[Any]) -> list[Any]:
 
 
 def _moving(program: Program) -> Program:
-    """The program where nothing is held constant: matrices that move apart take everything along."""
+    """The program where matrices that move apart take everything along, also what has another derivative by decree.
+
+    A rule of the user for a function that computes something counts as its derivative.
+    """
     builder = Builder(program.in_types)
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        return operands if eqn.primitive is stop_gradient else repeat(eqn, operands)
+        if not eqn.primitive.overrules:
+            return repeat(eqn, operands)
+        body = eqn.params.get("program")
+        if body is None:
+            return operands
+        return repeat(eqn, operands) if body.eqns else inline(body, operands)
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))

@@ -132,6 +132,7 @@ class StopGradient(Elementwise):
 
     aliases = True
     only_moves = True
+    overrules = True
 
     def __init__(self) -> None:
         super().__init__("stop_gradient", lambda x: x, lambda x: x, python="{}")
