@@ -224,6 +224,8 @@ def test_rank_is_a_constant() -> None:
         (lambda a: linalg.eigh(a, subset_by_value=(0, 1)), NotImplementedError, "subset_by_index"),
         (lambda a: np.linalg.qr(a, "raw"), NotImplementedError, "mode='reduced' or 'complete'"),
         (lambda a: np.linalg.qr(a, "some"), ValueError, "Unrecognized mode"),
+        (lambda a: np.vecdot(a, a, axes=[0]), ValueError, "no list of 1 and 1 axes"),
+        (lambda a: np.matmul(a, a, axes=[(0, 1), (0, 1)]), ValueError, "2 of the result"),
         (lambda a: np.linalg.eig(a[:2]), np.linalg.LinAlgError, "square matrices"),
         (lambda a: np.linalg.svd(a[0]), np.linalg.LinAlgError, "takes matrices"),
         (lambda a: np.linalg.pinv(a, 1e-3, rtol=1e-3), ValueError, "can't be both set"),

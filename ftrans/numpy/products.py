@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -89,7 +89,8 @@ def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
         return NotImplemented
     if axes is not None:
-        return _over_axes(np.matmul, x1, x2, axes)
+        counts = min(np.ndim(x1), 2), min(np.ndim(x2), 2)
+        return _over_axes(np.matmul, x1, x2, axes, (*counts, sum(counts) - 2))
     x, y = _operands(x1, x2)
     if not x.ndim or not y.ndim:
         raise ValueError(f"matmul takes arrays with at least one axis, not {x.type} and {y.type}{at_line(user_line())}")
@@ -100,10 +101,19 @@ def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     return _stacked_product("matmul", x, ("i", "k")[2 - min(x.ndim, 2) :], y, ("k", "j")[: min(y.ndim, 2)])
 
 
-def _over_axes(product: Callable[[Any, Any], Any], x1: Any, x2: Any, axes: Sequence[Any]) -> Any:
-    """A product over other axes than the last ones: those of both operands, and where the result has its own."""
-    *places, place = [(a,) if np.ndim(a) == 0 else tuple(a) for a in (*axes, ())[:3]]
-    x1, x2 = (np.moveaxis(x, p, (-2, -1)[2 - len(p) :]) for x, p in zip((x1, x2), places, strict=True))
+def _over_axes(product: Callable[[Any, Any], Any], x1: Any, x2: Any, axes: Any, counts: tuple[int, int, int]) -> Any:
+    """A product over other axes than the last ones; `counts` are those of both operands, and of the result."""
+    places = [(a,) if np.ndim(a) == 0 else tuple(a) for a in axes] if isinstance(axes, list | tuple) else []
+    if len(places) == 2 and not counts[2]:
+        places.append(())
+    if tuple(map(len, places)) != counts:
+        first, second, last = counts
+        raise ValueError(
+            f"axes={axes} is no list of {first} and {second} axes of the operands and {last} of the result"
+            + at_line(user_line())
+        )
+    *given, place = places
+    x1, x2 = (np.moveaxis(x, p, (-2, -1)[2 - len(p) :]) for x, p in zip((x1, x2), given, strict=True))
     return np.moveaxis(product(x1, x2), (-2, -1)[2 - len(place) :], place)
 
 
@@ -184,10 +194,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, axes: Any = None, keepdims: bool = False) -> Any:
     """The products over one axis, of which the first array's elements are conjugated."""
     if axes is not None:
-        if keepdims:
-            *axes, axis = (*axes, -1)[:3]
-            return np.expand_dims(_over_axes(np.vecdot, x1, x2, axes), axis)
-        return _over_axes(np.vecdot, x1, x2, axes)
+        if keepdims and isinstance(axes, list | tuple) and len(axes) == 3:
+            *axes, axis = axes
+        result = _over_axes(np.vecdot, x1, x2, axes, (1, 1, 0))
+        return np.expand_dims(result, axis) if keepdims else result
     x, y = _operands(x1, x2)
     if axis != -1:
         x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
@@ -200,7 +210,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, axes: Any = None, keepdims: b
 def matvec(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     """The products of matrices and vectors, over broadcast leading axes."""
     if axes is not None:
-        return _over_axes(matvec, x1, x2, axes)
+        return _over_axes(matvec, x1, x2, axes, (2, 1, 1))
     x, y = _operands(x1, x2)
     if x.ndim < 2 or not y.ndim or x.shape[-1] != y.shape[-1]:
         raise _sizes_error("matvec", x, y)
@@ -210,7 +220,7 @@ def matvec(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
 def vecmat(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     """The products of conjugated vectors and matrices, over broadcast leading axes."""
     if axes is not None:
-        return _over_axes(vecmat, x1, x2, axes)
+        return _over_axes(vecmat, x1, x2, axes, (1, 2, 1))
     x, y = _operands(x1, x2)
     if not x.ndim or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise _sizes_error("vecmat", x, y)

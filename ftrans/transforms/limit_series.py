@@ -376,14 +376,14 @@ class _Expansion:
         """What belongs to 1, 1/e, 1/e**2, ..., by the Taylor series of the coefficients in e."""
         builder = Builder([_NUMBER, *self._at, *self._ways])
         with building(builder):
-            inputs = [*(full(t.shape, 0, t.dtype) for t in self._offsets), *builder.inputs()]
+            inputs = [*(full_like(t, 0) for t in self._offsets), *builder.inputs()]
             sums: dict[int, Tracer] = {}
             for order, program in enumerate(coefficients):
                 if program is not None:
                     for power, y in enumerate(inline(self._with_derivatives(program, order), inputs)):
                         term = mul(y, full_like(y, 1 / math.factorial(power)))
                         sums[order - power] = add(sums[order - power], term) if order - power in sums else term
-            outs = [sums[order] for order in sorted(sums)] or [full(self._target.shape, 0, self._target.dtype)]
+            outs = [sums[order] for order in sorted(sums)] or [full_like(self._target, 0)]
             whole = builder.finish(outs, "limit")
         return simplify(whole)
 

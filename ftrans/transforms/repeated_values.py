@@ -26,7 +26,7 @@ def with_limits(program: Program, active: Flags) -> Program:
     """The same program; its derivatives along the inputs flagged in `active` are right where values are equal."""
     if not any(isinstance(eqn.primitive, SpectralPrimitive) for eqn in program.eqns):
         return program
-    program = _merged(program)
+    program = _decomposing_once(program)
     moving = {v for v, a in zip(program.inputs, active, strict=True) if a}
     spectral: list[Eqn] = []
     for eqn in program.eqns:
@@ -38,7 +38,7 @@ def with_limits(program: Program, active: Flags) -> Program:
     return _with_limits(program, bare, _rests(program, bare, spectral, moving)) if bare else program
 
 
-def _merged(program: Program) -> Program:
+def _decomposing_once(program: Program) -> Program:
     """The program where nothing is decomposed twice, so that all that is made of it is seen together."""
     firsts: dict[Any, Eqn] = {}
     same: dict[Atom, Atom] = {}

@@ -26,7 +26,7 @@ from ...core.trace import Builder, Tracer, building, repeat
 from ...core.types import ArrayType
 from ..elementwise import select
 from ..host import on_host
-from ..shapes import broadcast, full, full_like, with_batch_axis
+from ..shapes import broadcast, full_like, with_batch_axis
 
 Flags = tuple[bool, ...]
 
@@ -277,7 +277,7 @@ def _replaced(xs: Sequence[Any], index: int, x: Any) -> Any:
 
 
 def _zeros(types: Sequence[Tracer | ArrayType]) -> list[Tracer]:
-    return [full(t.shape, 0, t.dtype) for t in types]
+    return [full_like(t, 0) for t in types]
 
 
 def _filled(xs: Sequence[Tangent], like: Sequence[Tracer]) -> list[Tracer]:
