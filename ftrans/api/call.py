@@ -18,7 +18,7 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
-from ..transforms.simplify import simplify
+from ..transforms.simplify import condense, simplify
 from ..xla import is_jax, run_program
 from . import anomaly
 from .anomaly import Residuals
@@ -62,10 +62,10 @@ def run(
         if cls is np.ndarray or cls is np.float64:
             continue
         if cls is Tracer:
-            return inline(program, args)
+            return inline(condense(program), args)
         if cls not in _PYTHON_NUMBERS and (isinstance(x, Eager | Cell) or is_jax(x)):
             if any(y.__class__ is Tracer for y in args):
-                return inline(program, args)
+                return inline(condense(program), args)
             if any(isinstance(y, Cell) for y in args):
                 return run(program, _without_cells(args), wanted, residuals)
             eager = next((y for y in args if isinstance(y, Eager)), None)

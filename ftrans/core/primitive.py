@@ -39,6 +39,7 @@ class Primitive:
         is_new: whether its NumPy result is always an array of its own.
         overwrites: whether it has the rule `overwrite`.
         broadcasts: whether its NumPy form broadcasts operands by itself.
+        commutes: whether its two operands may change places.
         only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
         only_moves: whether it moves, copies or makes elements without computing with them.
         choices: the operands of which it takes some elements and leaves out others.
@@ -53,6 +54,7 @@ class Primitive:
     is_new = False
     overwrites = False
     broadcasts = False
+    commutes = False
     only_runs = False
     only_moves = False
     choices: tuple[int, ...] = ()

@@ -16,13 +16,13 @@ import numpy as np
 from ..core.interpret import inline
 from ..core.program import Atom, Const, Eqn, Program, Var
 from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType
+from ..core.types import ArrayType, is_complex
 from ..ops.elementwise import add, convert, eq
 from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
 from .jvp import jvp
-from .simplify import simplify
+from .simplify import condense, simplify
 from .split import split
 from .transpose import transpose
 
@@ -55,7 +55,7 @@ def linearize(program: Program, active: Flags) -> Linear:
 
 
 def _linearize(program: Program, active: Flags) -> Linear:
-    derived = jvp(program, active)
+    derived = jvp(condense(program), active)
     tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
     halves = split(derived.program, tangent_inputs)
     count = len(program.outputs)
@@ -154,6 +154,8 @@ def gradient(program: Program, active: Flags, with_value: bool) -> Program:
 
 
 def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
+    if _has_one_direction(program, active):
+        return _gradient_forward(program, active, with_value)
     parts = pullback(program, active)
     builder = Builder(program.in_types)
     with building(builder):
@@ -171,6 +173,29 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
         gradients = [next(cts) if next(has_ct) else full(t.shape, 0, t.dtype) for t in types]
         outs = results[0 if with_value else 1 : count] + gradients
         return builder.finish(outs, f"grad({program.name})")
+
+
+def _has_one_direction(program: Program, active: Flags) -> bool:
+    """Whether the gradient is one directional derivative, for which nothing has to be transposed.
+
+    Derivatives of it share what they compute, as terms of Leibniz' rule do, so that those of order n grow with a power
+    of n.  Reverse mode doubles a program each time.  Rules of the user may say something in reverse mode only.
+    """
+    types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+    return len(types) == 1 and types[0].size == 1 and not is_complex(types[0].dtype) and not any(program.subprograms())
+
+
+def _gradient_forward(program: Program, active: Flags, with_value: bool) -> Program:
+    derived = jvp(condense(program), active, wanted=(True, *(False,) * (len(program.outputs) - 1)))
+    count = len(program.outputs)
+    builder = Builder(program.in_types)
+    with building(builder):
+        inputs = builder.inputs()
+        type = program.in_types[active.index(True)]
+        outs = inline(derived.program, [*inputs, full(type.shape, 1, type.dtype)])
+        value, tangent = outs[0], outs[count]
+        gradient = reshape(convert(tangent, dtype=type.dtype), shape=type.shape)
+        return builder.finish([*([value] if with_value else []), *outs[1:count], gradient], f"grad({program.name})")
 
 
 def basis(type: ArrayType, start: int = 0, stop: int | None = None) -> Tracer:

@@ -6,16 +6,18 @@ one pass backwards drops what nothing needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.interpret import interpret
-from ..core.program import Const, Eqn, Program, Var, literal
+from ..core.primitive import Primitive
+from ..core.program import Const, Eqn, Params, Program, Var, literal
 from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
-from ..core.types import is_inexact
+from ..core.types import ArrayType, is_inexact
+from ..ops.elementwise import steep
 
 # Results of constant expressions up to this many elements are computed once and for all.
 _FOLDED_SIZE = 256
@@ -25,8 +27,13 @@ _MOST_PASSES = 8
 
 
 def simplify(program: Program) -> Program:
-    """Simplify `program`.  Its inputs, outputs and their types stay the same."""
+    """Simplify `program`, which is about to run.  Its inputs, outputs and their types stay the same."""
     return program.derive("simplify", lambda: _simplify(program))
+
+
+def condense(program: Program) -> Program:
+    """Simplify `program`, which is about to be transformed further: what only derivatives look at stays in it."""
+    return program.derive("condense", lambda: without_dead_code(_rewrite(program, is_final=False)[0]))
 
 
 def _simplify(program: Program) -> Program:
@@ -54,44 +61,57 @@ def without_dead_code(program: Program) -> Program:
     return Program(program.name, program.inputs, kept[::-1], program.outputs)
 
 
-def _rewrite(program: Program) -> tuple[Program, bool]:
+class _Sharing(Builder):
+    """A builder that writes no equation twice, neither those of the program nor what rules make of them."""
+
+    def __init__(self, types: Sequence[ArrayType]) -> None:
+        super().__init__(types)
+        self._known: dict[Any, list[Tracer]] = {}
+
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
+        return self.once(primitive, operands, params, lambda: Builder.record(self, primitive, operands, params))
+
+    def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
+        return self.once(eqn.primitive, operands, eqn.params, lambda: Builder.repeat(self, eqn, operands))
+
+    def once(
+        self, primitive: Primitive, operands: Sequence[Any], params: Params, make: Callable[[], list[Tracer]]
+    ) -> list[Tracer]:
+        """What `make` gives, or gave for the same operation on the same operands."""
+        atoms = [self.atom(x) for x in operands]
+        if primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
+            atoms.sort(key=id)
+        key = (primitive, *atoms, *params.items())
+        results = self._known.get(key)
+        if results is None:
+            results = self._known[key] = make()
+        return results
+
+
+def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     """The rewritten program, and whether another pass is worth its time."""
     is_short = len(program.eqns) <= _SHORT
-    builder = Builder(program.in_types)
-    known: dict[Any, Sequence[Tracer]] = {}
+    builder = _Sharing(program.in_types)
     changed: list[Eqn] = []
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        if eqn.primitive.multiple_results:
-            return apply_with_programs(eqn, operands)
+        return builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
+
+    def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
+        if not is_final and (eqn.primitive is steep or eqn.primitive.multiple_results):
+            return Builder.repeat(builder, eqn, operands)
         count = len(builder.eqns())
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
         if simpler is not None:
+            if eqn.primitive.multiple_results:
+                changed.append(eqn)
+                return list(simpler)
             if is_short and len(builder.eqns()) > count:
                 changed.append(eqn)
             return [simpler]
-        folded = _fold(eqn, operands)
-        if folded is not None:
-            return [Tracer(builder, folded)]
-        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.items())
-        results = known.get(key)
-        if results is None:
-            results = known[key] = builder.repeat(eqn, operands)
-        return results
-
-    def apply_with_programs(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        key = (eqn.primitive, *[x.atom for x in operands], *eqn.params.items())
-        results = known.get(key)
-        if results is None:
-            with attributed_to(eqn.line):
-                results = eqn.primitive.simplify(operands, **eqn.params)
-            if results is None:
-                results = builder.repeat(eqn, operands)
-            else:
-                changed.append(eqn)
-            known[key] = results
-        return results
+        folded = None if eqn.primitive.multiple_results else _fold(eqn, operands)
+        return Builder.repeat(builder, eqn, operands) if folded is None else [Tracer(builder, folded)]
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))

@@ -36,6 +36,7 @@ class Elementwise(Primitive):
         steep: whether a partial derivative may be infinite, where the result is not or nothing depends on it.
         square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
             the length do not.
+        commutes: see `Primitive.commutes`.
     """
 
     broadcasts = True
@@ -54,8 +55,10 @@ class Elementwise(Primitive):
         simplify: Callable[..., Tracer | None] | None = None,
         steep: bool = False,
         square: Callable[..., Sequence[Partial]] | None = None,
+        commutes: bool = False,
     ) -> None:
         self.name = name
+        self.commutes = commutes
         self._steep = steep
         self.square = square
         self._numpy = numpy
@@ -75,7 +78,7 @@ class Elementwise(Primitive):
     @property
     def is_constant(self) -> bool:
         """Whether the result has no derivative, with respect to any operand."""
-        return self._partials is None
+        return self._partials is None and type(self).jvp is Elementwise.jvp
 
     def type_rule(self, *types: ArrayType) -> ArrayType:
         first = types[0]
@@ -280,6 +283,7 @@ add = Elementwise(
     transposed=lambda ct, x, y: [lambda: ct, lambda: ct],
     python="{} + {}",
     simplify=_simplify_add,
+    commutes=True,
 )
 sub = Elementwise(
     "sub",
@@ -298,6 +302,7 @@ mul = Elementwise(
     transposed=lambda ct, x, y: [lambda: mul(ct, y), lambda: mul(x, ct)],
     python="{} * {}",
     simplify=_simplify_mul,
+    commutes=True,
 )
 
 
@@ -308,12 +313,20 @@ class Division(Elementwise):
         y = operands[1]
         return not (isinstance(y, Tracer) and splat(y))
 
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+        # One quotient for both terms: its own derivative has the same form again, so higher derivatives share it.
+        x, y = primals
+        t_x, t_y = tangents
+        z = div(x, y)
+        change = t_x if t_y is None else neg(mul(z, t_y)) if t_x is None else sub(t_x, mul(z, t_y))
+        tangent = div(change, y)
+        return z, steep(tangent) if self.is_steep(primals, params) else tangent
+
 
 div = Division(
     "div",
     np.divide,
     "div",
-    lambda z, x, y: [lambda t: div(t, y), lambda t: neg(mul(t, div(z, y)))],
     transposed=lambda ct, x, y: [lambda: div(ct, y), None],
     python="{} / {}",
     accepts=is_inexact,
