@@ -11,7 +11,7 @@ import numpy as np
 from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer, example_of
+from ..core.trace import Builder, NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype
 from ..xla import is_jax_tracer
@@ -118,6 +118,7 @@ class Body(NamedTuple):
         types: types of the carry.
         weak: which of the carry are still Python numbers.
         more: structure of what it returns besides the carry.
+        builder: the builder that wrote the program.
     """
 
     program: Program
@@ -125,6 +126,7 @@ class Body(NamedTuple):
     types: list[ArrayType]
     weak: list[bool]
     more: tree.Structure
+    builder: Builder
 
 
 Step = Callable[[Any, list[Tracer]], tuple[Any, Any]]
@@ -187,7 +189,7 @@ def _trace_step(
     starts = [NoWitness(reason, functools.partial(_start, x, t)) for x, t in zip(first.leaves, types, strict=False)]
     traced, _ = trace_flat(f, types, rebuild, [*starts, *[NoWitness(reason)] * (len(types) - count)], weak)
     returned, more = found
-    return Body(traced.program, traced.captured, [], [], more), returned
+    return Body(traced.program, traced.captured, [], [], more, traced.builder), returned
 
 
 def _start(x: Any, t: ArrayType) -> Any:

@@ -17,7 +17,7 @@ from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import NoWitness, Tracer, example_of
+from ..core.trace import Builder, NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
@@ -118,6 +118,7 @@ class _Branch(NamedTuple):
     out: Any
     structure: tree.Structure
     returned: list[Tracer]
+    builder: Builder
 
 
 def _trace_branch(what: str, f: Function, given: Leaves, dtypes: Sequence[Any] | None = None) -> _Branch:
@@ -132,7 +133,7 @@ def _trace_branch(what: str, f: Function, given: Leaves, dtypes: Sequence[Any] |
     reason = f"a branch of {what} is traced for every value that its operands may have"
     witnesses = [NoWitness(reason, functools.partial(example_of, x)) for x in given.leaves]
     traced, _ = trace_flat(f, given.types, rebuild, witnesses, [is_weak(x) for x in given.leaves])
-    return _Branch(traced.program, traced.captured, *returned)
+    return _Branch(traced.program, traced.captured, *returned, traced.builder)
 
 
 def _choose(
@@ -167,6 +168,9 @@ def _choose(
     for number, trace in enumerate(traces):
         if any(y.dtype != d for y, d in zip(trace.returned, dtypes, strict=True)):
             traces[number] = _trace_branch(what, branches[number], given, dtypes)
+    for trace in traces:
+        # The functions traced after it may have overwritten what it captured.
+        trace.builder.check_captures()
     programs = tuple(_with_all_captures(traces, number, len(given.leaves)) for number in range(len(traces)))
 
     def record(tracers: list[Tracer]) -> list[Tracer]:

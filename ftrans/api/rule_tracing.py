@@ -11,7 +11,7 @@ import numpy as np
 from ..control.subprograms import rewired, specialized
 from ..core import tree
 from ..core.program import Const, Program, literal
-from ..core.trace import NoWitness, Tracer
+from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer
 from ..transforms.split import split
@@ -31,6 +31,7 @@ class Part(NamedTuple):
 
     program: Program
     captured: list[Any]
+    builder: Builder
 
     @property
     def given(self) -> int:
@@ -129,6 +130,9 @@ class Captured:
         self.is_complete = True
         self._places: dict[Any, int] = {}
         for part in parts:
+            if part is not None:
+                # The rules traced after it may have overwritten what it captured.
+                part.builder.check_captures()
             for x in part.captured if part is not None else ():
                 if not _is_small_zero(x) and _identity(x) not in self._places:
                     self._places[_identity(x)] = len(self.values)
@@ -195,7 +199,7 @@ def trace_function(f: Function, call: Call) -> tuple[Part, Result]:
         return leaves
 
     traced, _ = trace_flat(f, call.types, rebuild, call.values, call.weak)
-    return Part(traced.program, traced.captured), found[0]
+    return Part(traced.program, traced.captured, traced.builder), found[0]
 
 
 def trace_fwd(f: Function, fwd: Function, call: Call, result: Result) -> tuple[Part, Residuals]:
@@ -209,7 +213,7 @@ def trace_fwd(f: Function, fwd: Function, call: Call, result: Result) -> tuple[P
         return [*result.checked(out, what), *found[0].tracers]
 
     traced, _ = trace_flat(fwd, call.types, rebuild, call.values, call.weak)
-    return Part(traced.program, traced.captured), found[0]
+    return Part(traced.program, traced.captured, traced.builder), found[0]
 
 
 def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals: Residuals) -> Part:
@@ -246,7 +250,7 @@ def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals:
     examples = [functools.partial(x.builder.example, x) for x in residuals.tracers]
     examples += [functools.partial(np.ones, t.shape, t.dtype) for t in types[count:]]
     traced, _ = trace_flat(bwd, types, rebuild, [NoWitness(reason, x) for x in examples], weak)
-    return Part(traced.program, traced.captured)
+    return Part(traced.program, traced.captured, traced.builder)
 
 
 def trace_jvp(f: Function, rule: Function, call: Call, result: Result) -> Part:
@@ -268,7 +272,7 @@ def trace_jvp(f: Function, rule: Function, call: Call, result: Result) -> Part:
     is_tangent = tuple(count <= i < len(types) for i in range(len(traced.program.inputs)))
     if any(split(traced.program, is_tangent).out_unknown[: len(result.types)]):
         raise TypeError(f"{what} returned a result that depends on the tangents{here()}")
-    return Part(traced.program, traced.captured)
+    return Part(traced.program, traced.captured, traced.builder)
 
 
 def _chosen(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:

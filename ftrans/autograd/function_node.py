@@ -163,7 +163,7 @@ class FunctionNode(KeepingNode):
         self._wanted = Wanted(function, flat)
         self._structure = structure
         self._types: list[ArrayType | None] = [y.array_type if isinstance(y, Tensor) else None for y in results]
-        watched: list[tuple[Memory | Watched, int]] = []
+        watched: list[tuple[Memory | Watched, int | bytes]] = []
         ctx._saved, ctx._marked = tuple([_kept(x, watched) for x in ctx._saved]), ()
         left = [x for x in tree.flatten(ctx.left())[0] if not isinstance(x, (int, *CONSTANT))]
         for x in left:
@@ -180,7 +180,7 @@ class FunctionNode(KeepingNode):
         # Where something else is left, all arguments are needed again.
         is_complete = all(id(x) in places or _has_no_derivative(x) for x in left)
         self._arguments = None if is_complete else tuple(seen)
-        self._watched_arguments: list[tuple[Memory | Watched, int]] = []
+        self._watched_arguments: list[tuple[Memory | Watched, int | bytes]] = []
         for x in self._arguments or ():
             _watch(x, self._watched_arguments)
 
@@ -282,7 +282,7 @@ class FunctionNode(KeepingNode):
             self._places = {}
 
 
-def _kept(x: Any, watched: list[tuple[Memory | Watched, int]]) -> Any:
+def _kept(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
     return x if isinstance(x, Tensor) else protected(x, watched)
 
 
@@ -291,7 +291,7 @@ def _place(x: Tensor) -> tuple[Any, int]:
     return (x, 0) if x.node is None else (x.node, x.output)
 
 
-def _watch(x: Any, watched: list[tuple[Memory | Watched, int]]) -> None:
+def _watch(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> None:
     if isinstance(x, Tensor | np.ndarray):
         memory = x.shared_memory() if isinstance(x, Tensor) else Watched(x)
         watched.append((memory, memory.look()))

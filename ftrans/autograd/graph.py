@@ -45,7 +45,7 @@ class Memory:
         self.version = 0
         self.line: Line | None = None
         self._lent: Any = None
-        self._seen = 0
+        self._seen = b""
 
     def change(self) -> None:
         """Count a change."""
@@ -85,8 +85,8 @@ class Watched:
     def __init__(self, array: Any) -> None:
         self._array = array
 
-    def look(self) -> int:
-        """A number for what the array holds."""
+    def look(self) -> bytes:
+        """What tells apart what the array holds at two times."""
         return checksum(self._array)
 
 
@@ -99,7 +99,7 @@ def may_be_written(array: Any) -> bool:
     return False
 
 
-def protected(array: Any, watched: list[tuple[Memory | Watched, int]]) -> Any:
+def protected(array: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
     """A plain array to be kept: as it is, watched, or as a copy."""
     if not isinstance(array, np.ndarray):
         return array
@@ -209,7 +209,7 @@ class KeepingNode(Node):
     __slots__ = ("kept", "watched")
 
     kept: Sequence[Any] | None
-    watched: Sequence[tuple[Memory | Watched, int]]
+    watched: Sequence[tuple[Memory | Watched, int | bytes]]
 
     def checked(self, is_watched: bool = True) -> Sequence[Any]:
         """What is kept.
@@ -262,7 +262,7 @@ class OperationNode(KeepingNode):
         line: Line | None,
         derivative: Derivative,
         kept: Sequence[Any],
-        watched: Sequence[tuple[Memory | Watched, int]],
+        watched: Sequence[tuple[Memory | Watched, int | bytes]],
     ) -> None:
         super().__init__(name, edges, line, len(derivative.out_active))
         self.derivative = derivative

@@ -167,7 +167,7 @@ def connect(
             edges.append(Edge(x, 0) if x.node is None else Edge(x.node, x.output))
         if x.__class__ is Tensor and x.is_inferred:
             raise inference_error()
-    watched: list[tuple[Memory | Watched, int]] = []
+    watched: list[tuple[Memory | Watched, int | bytes]] = []
     kept = [_kept(operands[i], watched) for i in derivative.inputs]
     for j in derivative.outputs:
         kept.append(_kept(results[j], watched))
@@ -184,7 +184,7 @@ def connect(
             x.output = index
 
 
-def _kept(x: Any, watched: list[tuple[Memory | Watched, int]]) -> Any:
+def _kept(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
     if not isinstance(x, Tensor):
         return protected(x, watched)
     if x.array.__class__ is np.ndarray:

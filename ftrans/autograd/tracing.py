@@ -37,7 +37,7 @@ class Note(NamedTuple):
     @classmethod
     def of(cls, x: Any) -> Note:
         """A note of an operand."""
-        watched: list[tuple[Memory | Watched, int]] = []
+        watched: list[tuple[Memory | Watched, int | bytes]] = []
         if not isinstance(x, Tensor):
             value = protected(x, watched)
         else:

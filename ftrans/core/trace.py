@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .captures import Captures
 from .cell import Cell
-from .checksum import checksum, is_frozen
+from .checksum import is_frozen
 from .eager import Eager
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
 
 _current: ContextVar[Builder | None] = ContextVar("builder", default=None)
 
-# A captured array up to this size is copied, so that code may overwrite it while it is being traced.  A larger one
-# is watched by a checksum instead, because copying it would cost as much as computing with it.
-_COPY_BYTES = 1 << 16
+# Captured arrays up to this size are one if they hold the same, such as those made in each step of a loop.
+_SMALL_BYTES = 1 << 16
 # A scalar at one place of a program is structure until it has been seen with more values than this.
 _MOST_SCALARS = 4
 
@@ -146,7 +146,7 @@ class Builder:
         self._captures: dict[Any, Var] = {}
         self.definitions: dict[Var, Eqn] = {}
         self._eqns: list[Eqn] = []
-        self._watched: list[tuple[Any, int, Line | None]] = []
+        self._closed_over = Captures(None if self.parent is None else self.parent._closed_over)
         self._witnesses = witnesses
         self.refused: TypeError | None = None
         self.has_one_shape = False
@@ -276,24 +276,19 @@ class Builder:
             if isinstance(x, np.generic | bool | int | float | complex):
                 const = literal(x, type)
                 return self._capture(("scalar", const), const.value, type) if self.shared else const
+            x = self._closed_over.taken(x)
             return self._capture(("array", id(x)), x, type)
-        if is_frozen(x):
-            return self._capture(("array", id(x)), x, type)
-        if x.nbytes > _COPY_BYTES:
-            if ("array", id(x)) not in self._captures:
-                self._watched.append((x, checksum(x), user_line()))
-            return self._capture(("array", id(x)), x, type)
-        return self._capture(("copy", type, x.tobytes()), x.copy(), type)
+        if x.nbytes <= _SMALL_BYTES and not is_frozen(x):
+            return self._capture(("copy", type, x.tobytes()), x.copy(), type)
+        x = self._closed_over.taken(x)
+        return self._capture(("array", id(x)), x, type)
 
-    def check_captures(self) -> None:
-        """Raise if a large captured array has been overwritten since it was captured."""
-        for array, before, line in self._watched:
-            if checksum(array) != before:
-                raise ValueError(
-                    f"an array of shape {array.shape} was used and then overwritten inside one traced function; "
-                    "the program sees it only once, so write `a = a + b` instead of `a += b`, or pass it as an argument"
-                    + at_line(line)
-                )
+    def check_captures(self, needed: Container[Var] | None = None) -> None:
+        """Raise if what is captured and was not copied has changed; where only some is `needed`, if that has."""
+        if needed is None:
+            self._closed_over.check()
+        else:
+            self._closed_over.check(x for v, x in zip(self.capture_vars, self.captured, strict=True) if v in needed)
 
     # Finishing
 
@@ -355,6 +350,7 @@ class Builder:
         if var in values and not isinstance(values[var], NoWitness):
             return _as_numpy(values[var], what, line)
         needed, slice_ = self._slice(var, values)
+        self.check_captures(needed)
         leaves = [values[v] for v in needed if v in values]
         missing = [x for x in leaves if isinstance(x, NoWitness)]
         if missing:

@@ -1,0 +1,128 @@
+"""What a program closes over, as it was when it was used.
+
+A program runs when the code that wrote it is over, and a value that it closes over may have changed by then, or from
+one use to the next.  So arrays are copied as long as the copies are not too large together; a changed one is another
+array.  What is too large, and what is more than an array, is looked at again at each use and at the end instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .cell import Cell
+from .checksum import checksum, is_frozen
+from .eager import Eager
+from .source import Line, at_line, user_line
+
+# How much of what one program closes over, with the programs inside of it, is copied.
+_COPIED_BYTES = 1 << 26
+
+_FROZEN = b"frozen"
+
+
+class _Watched(NamedTuple):
+    """A value that a program has itself: what tells whether it is still what it was, and who used it first."""
+
+    value: Any
+    state: Any
+    line: Line | None
+
+
+class _Copies:
+    """The copies of arrays, with the arrays, so that the `id` of one is not given to another one."""
+
+    __slots__ = ("latest", "nbytes")
+
+    def __init__(self) -> None:
+        self.latest: dict[int, tuple[Any, Any]] = {}
+        self.nbytes = 0
+
+
+class Captures:
+    """The arrays, tensors and cells that one program closes over.
+
+    Args:
+        outer: those of the program around it, so that both have one copy.
+    """
+
+    __slots__ = ("_copies", "_watched")
+
+    def __init__(self, outer: Captures | None) -> None:
+        self._copies = _Copies() if outer is None else outer._copies
+        self._watched: dict[int, _Watched] = {}
+
+    def taken(self, x: Any) -> Any:
+        """What stands in the program for `x` as it is now: `x` itself, or a copy that nobody writes to.
+
+        Raises:
+            ValueError: there is no copy of what it was at an earlier use, and it has changed.
+        """
+        is_array = isinstance(x, np.ndarray)
+        if not is_array and not isinstance(x, Eager | Cell):
+            return x
+        watched = self._watched.get(id(x))
+        if watched is not None:
+            _require_unchanged(watched)
+            return x
+        copies = self._copies
+        _, copy = copies.latest.get(id(x), (None, None))
+        if copy is not None and _is_same(x, copy):
+            return copy
+        if is_array and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
+            copy = x.copy(order="K")
+            copy.flags.writeable = False
+            copies.nbytes += x.nbytes
+            copies.latest[id(x)] = x, copy
+            return copy
+        self._watched[id(x)] = _Watched(x, _state(x), user_line())
+        return x
+
+    def check(self, values: Iterable[Any] | None = None) -> None:
+        """Raise if values that the program has itself are no longer what they were; all of them by default.
+
+        Raises:
+            ValueError: one has changed.
+        """
+        if not self._watched:
+            return
+        found = self._watched.values() if values is None else [self._watched.get(id(x)) for x in values]
+        for watched in found:
+            if watched is not None:
+                _require_unchanged(watched)
+
+
+def _state(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.shape, x.dtype, _FROZEN if is_frozen(x) else checksum(x)
+    held = x.concrete()
+    if not isinstance(held, np.ndarray | np.generic):
+        return id(held)
+    return held.shape, held.dtype, checksum(np.asarray(held))
+
+
+def _is_same(x: np.ndarray[Any, Any], copy: np.ndarray[Any, Any]) -> bool:
+    """Whether an array is, bit by bit, what its copy is."""
+    if x.shape != copy.shape or x.dtype != copy.dtype:
+        return False
+    mine, others = (np.ravel(a, order="K").view(np.uint8) for a in (x, copy))
+    whole = mine.size // 8 * 8
+    return np.array_equal(mine[whole:], others[whole:]) and np.array_equal(
+        mine[:whole].view(np.uint64), others[:whole].view(np.uint64)
+    )
+
+
+def _require_unchanged(watched: _Watched) -> None:
+    x = watched.value
+    if _state(x) == watched.state:
+        return
+    if isinstance(x, np.ndarray):
+        what, instead = f"an array of shape {x.shape}", "write `a = a + b` instead of `a += b`"
+    else:
+        what, instead = f"a {type(x).__name__} of shape {tuple(x.shape)}", "compute a new one instead of changing it"
+    raise ValueError(
+        f"{what} was used and then overwritten inside one traced function; the program sees it only once, so "
+        f"{instead}, or pass it as an argument" + at_line(watched.line)
+    )
