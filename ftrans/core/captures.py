@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cell import Cell
 from .checksum import checksum, is_frozen
-from .eager import Eager
 from .source import Line, at_line, user_line
 
 # How much of what one program closes over, with the programs inside of it, is copied.
@@ -60,9 +58,6 @@ class Captures:
         Raises:
             ValueError: there is no copy of what it was at an earlier use, and it has changed.
         """
-        is_array = isinstance(x, np.ndarray)
-        if not is_array and not isinstance(x, Eager | Cell):
-            return x
         watched = self._watched.get(id(x))
         if watched is not None:
             _require_unchanged(watched)
@@ -71,7 +66,7 @@ class Captures:
         _, copy = copies.latest.get(id(x), (None, None))
         if copy is not None and _is_same(x, copy):
             return copy
-        if is_array and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
+        if isinstance(x, np.ndarray) and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
             copy = x.copy(order="K")
             copy.flags.writeable = False
             copies.nbytes += x.nbytes

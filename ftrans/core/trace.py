@@ -15,6 +15,7 @@ in that way are the program's *guards*.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,7 @@ from .captures import Captures
 from .cell import Cell
 from .checksum import is_frozen
 from .eager import Eager
+from .error_modes import Reaction, current_modes, reaction_since
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
 from .straightline import warnings_at_user_line
@@ -146,11 +148,16 @@ class Builder:
         self._captures: dict[Any, Var] = {}
         self.definitions: dict[Var, Eqn] = {}
         self._eqns: list[Eqn] = []
-        self._closed_over = Captures(None if self.parent is None else self.parent._closed_over)
+        self._closed_over: Captures | None = None
         self._witnesses = witnesses
         self.refused: TypeError | None = None
         self.has_one_shape = False
         self._values: dict[Var, Any] | None = None
+        self._runs_code = witnesses is not _TRANSFORMED
+        # What is done about floating-point errors as the trace begins, and what was done when that was last compared.
+        self._modes = current_modes()
+        self._filters = warnings.filters
+        self._compared: tuple[Any, Any, Reaction | None] = (self._modes, self._filters, None)
 
     def inputs(self) -> list[Tracer]:
         """Tracers for the explicit inputs."""
@@ -177,6 +184,8 @@ class Builder:
             eqn = node.eqn  # type: ignore[assignment]
         for var in eqn.outputs:
             self.definitions[var] = eqn
+        if current_modes() is not self._modes or warnings.filters is not self._filters:
+            self._run_if_errors_matter(eqn)
         return [Tracer(self, v) for v in eqn.outputs]
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
@@ -193,6 +202,8 @@ class Builder:
         self._eqns.append(new)
         for var in new.outputs:
             self.definitions[var] = new
+        if self._runs_code and (current_modes() is not self._modes or warnings.filters is not self._filters):
+            self._run_if_errors_matter(new)
         return [Tracer(self, v) for v in new.outputs]
 
     def _add(self, key: Any, node: Node) -> Node:
@@ -276,19 +287,62 @@ class Builder:
             if isinstance(x, np.generic | bool | int | float | complex):
                 const = literal(x, type)
                 return self._capture(("scalar", const), const.value, type) if self.shared else const
-            x = self._closed_over.taken(x)
+            if isinstance(x, Eager | Cell):
+                self._captures_so_far().taken(x)
             return self._capture(("array", id(x)), x, type)
         if x.nbytes <= _SMALL_BYTES and not is_frozen(x):
             return self._capture(("copy", type, x.tobytes()), x.copy(), type)
-        x = self._closed_over.taken(x)
+        x = self._captures_so_far().taken(x)
         return self._capture(("array", id(x)), x, type)
 
     def check_captures(self, needed: Container[Var] | None = None) -> None:
         """Raise if what is captured and was not copied has changed; where only some is `needed`, if that has."""
+        if self._closed_over is None:
+            return
         if needed is None:
             self._closed_over.check()
         else:
             self._closed_over.check(x for v, x in zip(self.capture_vars, self.captured, strict=True) if v in needed)
+
+    def _captures_so_far(self) -> Captures:
+        if self._closed_over is None:
+            self._closed_over = Captures(None if self.parent is None else self.parent._captures_so_far())
+        return self._closed_over
+
+    # Floating-point errors that the code waits for
+
+    def _reaction(self) -> Reaction | None:
+        """What the code does about floating-point errors that was not done when the trace began."""
+        modes, filters = current_modes(), warnings.filters
+        if modes is not self._compared[0] or filters is not self._compared[1]:
+            self._compared = modes, filters, reaction_since(self._modes)
+        return self._compared[2]
+
+    def _run_if_errors_matter(self, eqn: Eqn) -> None:
+        """Evaluate an equation at once if the code waits for its errors, which otherwise come when the code is over."""
+        reaction = self._reaction()
+        if reaction is None or not self._runs_code:
+            return
+        line = user_line()
+        if any(b.has_one_shape for b in _chain(self)):
+            raise refuse(
+                ConcretizationError(
+                    f"{reaction.written} inside of a function that is compiled: XLA raises no floating-point errors, so "
+                    f"{reaction.handler} would never be reached"
+                    + at_line(line)
+                    + "\n  Test for what leads to the error: np.where(x == 0.0, a, b / x), with another x where it is "
+                    "not chosen; or leave this part outside of ftrans.jit."
+                )
+            )
+        what = f"{reaction.written} asks for the errors of"
+        with np.errstate(all="ignore"):
+            # The errors of what was written outside of the block do not belong to it.
+            operands = [self._value_of(a, what, line) if isinstance(a, Var) else a.array() for a in eqn.operands]
+        symbolic = any(isinstance(x, Tracer) for x in operands)
+        with recording_in(self.parent if symbolic else None):
+            results = eqn.primitive.bind_all(operands, eqn.params)
+        assert self._values is not None
+        self._values.update(zip(eqn.outputs, results, strict=True))
 
     # Finishing
 
@@ -363,7 +417,8 @@ class Builder:
                 )
             )
         symbolic = any(isinstance(x, Tracer) for x in leaves)
-        with recording_in(self.parent if symbolic else None), warnings_at_user_line():
+        modes = warnings_at_user_line() if self._reaction() is None else np.errstate(all="ignore")
+        with recording_in(self.parent if symbolic else None), modes:
             for eqn in reversed(slice_):
                 operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]
                 if not symbolic:

@@ -1,0 +1,149 @@
+"""Code that waits for floating-point errors inside of a traced function: `np.errstate`, `np.seterr`, filters of warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+from ftrans.core.trace import ConcretizationError
+
+
+def in_errstate(x: Any) -> Any:
+    try:
+        with np.errstate(divide="raise"):
+            return 1.0 / x
+    except FloatingPointError:
+        return 7.0 * x
+
+
+def by_seterr(x: Any) -> Any:
+    old = np.seterr(divide="raise", over="ignore")
+    try:
+        return 1.0 / x
+    except FloatingPointError:
+        return 7.0 * x
+    finally:
+        np.seterr(**old)
+
+
+def decorated(x: Any) -> Any:
+    try:
+        return np.errstate(divide="raise")(lambda y: 1.0 / y)(x)
+    except FloatingPointError:
+        return 7.0 * x
+
+
+def by_call(x: Any) -> Any:
+    seen: list[Any] = []
+    with np.errstate(divide="call", call=lambda *error: seen.append(error)):
+        y = 1.0 / x
+    return 7.0 * x if seen else y
+
+
+def by_warning(x: Any) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return 1.0 / x
+    except RuntimeWarning:
+        return 7.0 * x
+
+
+def by_record(x: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = 1.0 / x
+    return 7.0 * x if caught else y
+
+
+def around_an_inner_function(x: Any) -> Any:
+    try:
+        with np.errstate(divide="raise"):
+            return ft.value_and_grad(lambda y: 1.0 / y)(x)[0]
+    except FloatingPointError:
+        return 7.0 * x
+
+
+FUNCTIONS = [in_errstate, by_seterr, decorated, by_call, by_warning, by_record, around_an_inner_function]
+USES: dict[str, Callable[[Any], Any]] = {
+    "grad": ft.grad,
+    "jvp": lambda f: lambda x: ft.jvp(f, (x,), (1.0,))[1],
+    "jacobian": ft.jacobian,
+    "inside of another": lambda f: ft.grad(lambda x: ft.value_and_grad(f)(x)[0]),
+    "checkpoint": lambda f: ft.grad(ft.checkpoint(f)),
+    "inner jit": lambda f: ft.grad(ft.jit(f)),
+}
+
+
+@pytest.mark.parametrize("use", list(USES))
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_what_waits_for_an_error_gets_it(f: Any, use: str) -> None:
+    derivative = USES[use](f)
+    with warnings.catch_warnings():
+        # What only records or counts an error goes on with it, and the program has it again when it runs.
+        warnings.simplefilter("ignore")
+        assert derivative(0.0) == 7.0
+    assert derivative(2.0) == -0.25
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_compiled_code_cannot_wait_for_errors(f: Any) -> None:
+    for use in (ft.jit(f), ft.jit(ft.grad(f)), ft.jit(lambda x: x + ft.grad(f)(1.0 * x))):
+        with pytest.raises(ConcretizationError, match=r"(?s)(errstate|simplefilter).*is compiled.*np\.where.*ft.*jit"):
+            use(2.0)
+
+
+def test_where_there_is_no_one_value_to_look_at() -> None:
+    for use in (
+        lambda: ft.vmap(in_errstate)(np.ones(2)),
+        lambda: ft.scan(lambda c, _: (in_errstate(c), None), 1.0, None, length=2),
+        lambda: ft.while_loop(lambda c: c < 1.0, in_errstate, 0.5),
+    ):
+        with pytest.raises(ConcretizationError, match=r"(?s)errstate\(divide='raise'\) asks.*numpy\.where"):
+            use()
+
+
+def test_errors_from_before_the_block_do_not_belong_to_it() -> None:
+    def f(x: Any) -> Any:
+        y = 1.0 / x
+        try:
+            with np.errstate(divide="raise"):
+                z = np.exp(-y) + x
+                if y > 0.0:
+                    z = z + 1.0
+        except FloatingPointError:
+            z = 7.0 * x
+        return z
+
+    with np.errstate(all="ignore"):
+        assert ft.jvp(f, (0.0,), (0.0,))[0] == f(np.float64(0.0)) == 1.0
+
+
+def test_modes_that_only_ignore_are_for_compiled_code_too() -> None:
+    def f(x: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return 1.0 / x
+
+    with np.errstate(all="raise"):
+        assert ft.jit(f)(0.0) == np.inf
+
+
+def test_an_error_that_nobody_waits_for_is_raised_in_the_function() -> None:
+    reached = []
+
+    def f(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            y = 1.0 / x
+        reached.append(True)
+        return y
+
+    with pytest.raises(FloatingPointError, match="divide by zero"):
+        ft.grad(f)(0.0)
+    assert not reached
+    assert ft.grad(f)(2.0) == -0.25
