@@ -1,4 +1,4 @@
-"""Code that waits for floating-point errors inside of a traced function: `np.errstate`, `np.seterr`, filters of warnings."""
+"""Code in a traced function that waits for floating-point errors: `np.errstate`, `np.seterr`, filters of warnings."""
 
 from __future__ import annotations
 

@@ -62,20 +62,15 @@ class Path(NamedTuple):
     def first_miss(self, values: Sequence[Any]) -> int | None:
         """The first guard whose value differs from what was assumed."""
         for index, (guard, value) in enumerate(zip(self.guards, values, strict=True)):
-            if not _equal(value, guard.expected):
+            if not guard.holds_for(value):
                 return index
         return None
 
     def assumes_the_same(self, other: Path) -> bool:
         """Whether two paths are one, because all that they assume is equal."""
         return len(self.guards) == len(other.guards) and all(
-            mine.line is others.line and _equal(mine.expected, others.expected)
-            for mine, others in zip(self.guards, other.guards, strict=True)
+            mine.assumes_the_same(others) for mine, others in zip(self.guards, other.guards, strict=True)
         )
-
-
-def _equal(value: Any, expected: Any) -> bool:
-    return bool(np.all(np.asarray(value) == np.asarray(expected)))
 
 
 class Paths:
@@ -104,7 +99,8 @@ class Paths:
                 warnings.warn(
                     f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on "
                     f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or "
-                    f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop{at_line(line)}",
+                    f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop, and print(x) for an "
+                    f"f-string with the value in it{at_line(line)}",
                     RuntimeWarning,
                     stacklevel=4,
                 )
@@ -114,7 +110,7 @@ class Paths:
         for path in self.paths:
             if any(path is t for t in tried) or len(path.guards) <= miss:
                 continue
-            if all(_equal(path.guards[i].expected, values[i]) for i in range(miss + 1)):
+            if all(path.guards[i].holds_for(values[i]) for i in range(miss + 1)):
                 return path
         return None
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,11 +112,29 @@ class Tracer:
 
 
 class Guard(NamedTuple):
-    """A value that control flow in Python assumed: the atom, the value it had, and the line that asked."""
+    """A value that Python code assumed.
+
+    Attributes:
+        atom: what was asked for.
+        expected: the value it had.
+        line: the line that asked.
+        seen_as: what the code made of the value, where that is all that it knows of it.
+    """
 
     atom: Atom
     expected: Any
     line: Line | None
+    seen_as: Callable[[Any], Any] | None = None
+
+    def holds_for(self, value: Any) -> bool:
+        """Whether the code would have seen the same in another value."""
+        if self.seen_as is not None:
+            return bool(self.seen_as(value) == self.seen_as(self.expected))
+        return bool(np.all(np.asarray(value) == np.asarray(self.expected)))
+
+    def assumes_the_same(self, other: Guard) -> bool:
+        """Whether two guards of one place are one."""
+        return self.line is other.line and self.seen_as == other.seen_as and self.holds_for(other.expected)
 
 
 class Builder:
@@ -324,10 +343,10 @@ class Builder:
         if reaction is None or not self._runs_code:
             return
         line = user_line()
-        if any(b.has_one_shape for b in _chain(self)):
+        if self.is_compiled():
             raise refuse(
                 ConcretizationError(
-                    f"{reaction.written} inside of a function that is compiled: XLA raises no floating-point errors, so "
+                    f"{reaction.written} inside of a function that is compiled: XLA raises no such errors, so "
                     f"{reaction.handler} would never be reached"
                     + at_line(line)
                     + "\n  Test for what leads to the error: np.where(x == 0.0, a, b / x), with another x where it is "
@@ -335,9 +354,7 @@ class Builder:
                 )
             )
         what = f"{reaction.written} asks for the errors of"
-        with np.errstate(all="ignore"):
-            # The errors of what was written outside of the block do not belong to it.
-            operands = [self._value_of(a, what, line) if isinstance(a, Var) else a.array() for a in eqn.operands]
+        operands = [self._value_of(a, what, line) if isinstance(a, Var) else a.array() for a in eqn.operands]
         symbolic = any(isinstance(x, Tracer) for x in operands)
         with recording_in(self.parent if symbolic else None):
             results = eqn.primitive.bind_all(operands, eqn.params)
@@ -365,10 +382,10 @@ class Builder:
 
     # Concrete values
 
-    def concretize(self, tracer: Tracer, what: str) -> Any:
+    def concretize(self, tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None = None) -> Any:
         """The value of a tracer of this builder as a NumPy scalar or array, from the witnesses.
 
-        The result is remembered, and recorded as a guard.
+        The result is remembered, and recorded as a guard: of the value, or of what it is `seen_as`.
 
         Raises:
             ConcretizationError: the value depends on an input without a witness.
@@ -379,7 +396,7 @@ class Builder:
             return atom.array()
         value = self._value_of(atom, what, line)
         if isinstance(value, Tracer):
-            return value.builder.concretize(value, what)
+            return value.builder.concretize(value, what, seen_as)
         if self.has_one_shape and np.size(value) > 1 and what != _PRINTING:
             raise refuse(
                 ConcretizationError(
@@ -390,7 +407,7 @@ class Builder:
                     "x[mask] = number, np.sort(x) in place of np.unique(x); or leave this part outside of ftrans.jit."
                 )
             )
-        self.guards.append(Guard(atom, value, line))
+        self.guards.append(Guard(atom, value, line, seen_as))
         return value
 
     def _value_of(self, var: Var, what: str, line: Line | None) -> Any:
@@ -417,8 +434,7 @@ class Builder:
                 )
             )
         symbolic = any(isinstance(x, Tracer) for x in leaves)
-        modes = warnings_at_user_line() if self._reaction() is None else np.errstate(all="ignore")
-        with recording_in(self.parent if symbolic else None), modes:
+        with recording_in(self.parent if symbolic else None), self._modes_to_run(symbolic):
             for eqn in reversed(slice_):
                 operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]
                 if not symbolic:
@@ -427,6 +443,13 @@ class Builder:
                     results = eqn.primitive.bind_all(operands, eqn.params)
                 values.update(zip(eqn.outputs, results, strict=True))
         return values[var]
+
+    def _modes_to_run(self, symbolic: bool) -> AbstractContextManager[Any]:
+        """What becomes of the floating-point errors of equations that were written before and run now."""
+        if self._reaction() is not None:
+            # They do not belong to the block that waits for errors now.
+            return np.errstate(all="ignore")
+        return nullcontext() if symbolic else warnings_at_user_line()
 
     def _slice(self, var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
         """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
@@ -461,6 +484,10 @@ class Builder:
                 operands = [values[a] if isinstance(a, Var) else a.array() for a in eqn.operands]
                 values.update(zip(eqn.outputs, eqn.primitive.bind_all(operands, eqn.params), strict=True))
         return values[atom]
+
+    def is_compiled(self) -> bool:
+        """Whether what is being traced, or a program around it, will be compiled and run for other values."""
+        return any(b.has_one_shape for b in _chain(self))
 
     def backwards(self) -> Iterator[Eqn]:
         """The equations recorded so far, the latest first."""

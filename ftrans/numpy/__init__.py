@@ -75,8 +75,6 @@ from .aliases import (
     amax,
     amin,
     around,
-    array2string,
-    array_str,
     asanyarray,
     asin,
     asinh,
@@ -153,7 +151,6 @@ from .joining import (
 )
 from .manipulation import (
     angle,
-    array_repr,
     astype,
     atleast_1d,
     atleast_2d,
@@ -335,6 +332,7 @@ from .statistics import (
     std,
     var,
 )
+from .texts import array2string, array_repr, array_str
 from .ufuncs import (
     absolute,
     add,

@@ -2,7 +2,7 @@
 
 from .creation import asarray
 from .joining import concatenate
-from .manipulation import array_repr, may_share_memory, transpose
+from .manipulation import may_share_memory, transpose
 from .pointwise import round
 from .reductions import max, min
 from .ufuncs import (
@@ -29,8 +29,6 @@ acosh = arccosh
 amax = max
 amin = min
 around = round
-array2string = array_repr
-array_str = array_repr
 asanyarray = asarray
 asin = arcsin
 asinh = arcsinh

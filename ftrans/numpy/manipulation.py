@@ -468,12 +468,6 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     return owner(a) is owner(b)
 
 
-@implements(np.array_repr, np.array_str, np.array2string, constant=True)
-def array_repr(a: Any, *args: Any, **kwargs: Any) -> str:
-    """The array as it is printed."""
-    return repr(a)
-
-
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`x` in another dtype."""
     check_device(device)

@@ -16,6 +16,7 @@ from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
 from .selection import Selection
+from .texts import formatted, representation, text
 from .ufuncs import assign_cast
 from .views import Flat, is_scalar, view_of, with_memory
 
@@ -189,19 +190,6 @@ def _item(self: Tracer, *index: Any) -> Any:
     return element.builder.concretize(element, "a Python integer from").item()
 
 
-def _repr(self: Tracer) -> str:
-    value = self.builder.witness(self) if self.builder.is_open else None
-    if value is None:
-        return f"Traced({self.type})"
-    text = np.array2string(np.asarray(value), separator=", ", prefix=f"Traced({self.type} = ")
-    return f"Traced({self.type} = {text})"
-
-
-def _format(self: Tracer, spec: str) -> str:
-    value = self.builder.witness(self) if spec and self.builder.is_open else None
-    return repr(self) if value is None else format(value, spec)
-
-
 # Containers
 
 
@@ -349,8 +337,9 @@ def install() -> None:
         "__int__": _to_int,
         "__float__": _to_float,
         "__complex__": _to_complex,
-        "__repr__": _repr,
-        "__format__": _format,
+        "__repr__": representation,
+        "__str__": text,
+        "__format__": formatted,
         "__len__": _len,
         "__iter__": _iter,
         "__contains__": _contains,

@@ -101,11 +101,8 @@ def value_in_hand(x: Any) -> Any:
     if not has_tracer(x):
         return np.asarray(x)
     x = asarray(x)
-    here = x.builder
-    while here is not None:
-        if here.has_one_shape:
-            return None
-        here = here.parent
+    if x.builder.is_compiled():
+        return None
     refused = x.builder.refused
     try:
         return np.asarray(x.builder.concretize(x, "a check of"))
