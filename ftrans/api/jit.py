@@ -41,7 +41,9 @@ def jit(
 
     Args:
         f: the function.  Without it, a decorator is returned.
-        static_argnums: positions of arguments that are no arrays (flags, sizes, functions); they must be hashable.
+        static_argnums: positions of arguments that are no arrays (flags, sizes, functions); they must be hashable.  1,
+            1.0 and True are told apart, and 0.0 and -0.0, also within tuples, frozen sets and dataclasses.  Objects of
+            other classes are the same if their own `==` says so, and functions are if they are one object.
         static_argnames: the same by name.
         donate_argnums: positions of JAX array arguments whose memory the results may take.
 

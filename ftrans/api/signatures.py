@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.eager import Eager
+from ..core.keys import exact
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..xla import is_jax
@@ -30,6 +31,7 @@ class Signatures:
     ) -> None:
         self.function = f
         self.statics = _Statics(f, static_argnums, static_argnames)
+        self._has_other_keys: dict[Any, bool] = {}
         self.has_statics = bool(self.statics.positions or self.statics.names)
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
@@ -46,8 +48,20 @@ class Signatures:
         keys = [leaf_key(x) for x in leaves]
         if None in keys:
             raise _not_an_array(self.function, keys.index(None), leaves, args, kwargs)
-        key = (structure, bool(kwargs), static and _exactly(static), tuple(keys))
+        key = (structure, bool(kwargs), self._keys_of_dicts(structure), static and _exactly(static), tuple(keys))
         return key, leaves, (structure, static, bool(kwargs))
+
+    def _keys_of_dicts(self, structure: Any) -> Any:
+        """What tells structures apart that Python holds to be equal: the keys of their dicts, if any is no string."""
+        try:
+            has_others = self._has_other_keys.get(structure)
+        except TypeError:
+            # What cannot be hashed is told when the signature is looked up.
+            return None
+        if has_others is None:
+            found = tree.keys_of_dicts(structure)
+            has_others = self._has_other_keys[structure] = not all(isinstance(k, str) for keys in found for k in keys)
+        return has_others and exact(tree.keys_of_dicts(structure))
 
     def rebuild(self, how: Any, function: Callable[..., Any] | None = None) -> Callable[[list[Any]], Any]:
         """A function of the leaves that calls the function, or another one in its place."""
@@ -152,15 +166,7 @@ class _Statics:
 
 def _exactly(static: Any) -> Any:
     """A key for static arguments that tells apart what Python holds to be equal: 1, 1.0 and True, 0.0 and -0.0."""
-    return tuple((name, _exact(v)) for part in static for name, v in part)
-
-
-def _exact(x: Any) -> Any:
-    if isinstance(x, float | complex):
-        return type(x), repr(x)
-    if isinstance(x, tuple):
-        return type(x), tuple(map(_exact, x))
-    return type(x), x
+    return tuple((name, exact(v)) for part in static for name, v in part)
 
 
 def _unhashable_static(f: Any, static: Any) -> TypeError:

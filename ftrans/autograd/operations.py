@@ -16,6 +16,7 @@ from ..api.call import trace_flat
 from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.keys import exact
 from ..core.program import Eqn, Program
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
@@ -154,7 +155,7 @@ class Call:
                 hash(x)
             except TypeError:
                 return False
-            key.append((cls, x))
+            key.append(exact(x))
         return True
 
     def emptied(self) -> tuple[Any, ...]:

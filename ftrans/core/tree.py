@@ -83,6 +83,20 @@ def _held(cell: Any) -> Any:
     return cell.value if _of_targets.get() else cell.read()
 
 
+def keys_of_dicts(structure: Structure) -> tuple[tuple[Any, ...], ...]:
+    """For each leaf, the keys of the dicts that it is in."""
+    if structure is LEAF:
+        return ()
+    import optree
+
+    return tuple(
+        [
+            tuple([entry.entry for entry in accessor if isinstance(entry, optree.MappingEntry)])
+            for accessor in structure.accessors()
+        ]
+    )
+
+
 class Fixed:
     """A leaf that a container has beside those that are differentiated, such as an integer array of a module."""
 

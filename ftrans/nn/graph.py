@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..core.checksum import checksum
+from ..core.keys import Identity, exact_number
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
@@ -98,7 +99,7 @@ class Graph:
         if cls in _PLAIN:
             return (cls, x)
         if cls is float:
-            return (cls, repr(x))
+            return exact_number(x)
         if isinstance(x, ArrayCell):
             return self._cell(path, x)
         if isinstance(x, Module):
@@ -229,35 +230,16 @@ def _fingerprint(x: np.ndarray[Any, Any]) -> Any:
     return x.tobytes() if x.nbytes <= _SMALL_BYTES else (checksum(x), id(x))
 
 
-class _Identity:
-    """An object as a key that is equal to itself only."""
-
-    __slots__ = ("x",)
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.x is other.x
-
-    def __hash__(self) -> int:
-        return id(self.x)
-
-    def __repr__(self) -> str:
-        return repr(self.x)
-
-
 def _static(x: Any) -> Any:
     """A key for a value that is neither a cell nor a module."""
     if isinstance(x, np.dtype | type | str | int):
         return (x.__class__, x)
-    if x.__class__ is float or x.__class__ is complex:
-        return (x.__class__, repr(x))
-    if isinstance(x, np.generic) and x.dtype != object:
-        return (x.__class__, x.dtype, x.tobytes())
+    number = exact_number(x)
+    if number is not None:
+        return number
     if x.__class__ is tuple:
         return (tuple, tuple(map(_static, x)))
-    return _Identity(x)
+    return Identity(x)
 
 
 def graph_of(module: Module) -> Graph:

@@ -314,7 +314,9 @@ class Pad(Primitive):
         shape = tuple(
             n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(x.shape, before, after, interior, strict=True)
         )
-        out = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
+        # A zero with a sign has a bit that is set.
+        is_zero = not any(np.asarray(value).tobytes())
+        out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
         out[self._inside(x.shape, before, interior)] = x
         return out
 
