@@ -923,14 +923,3 @@ def test_zeros_of_complex_numbers_have_a_sign(number: complex) -> None:
     x = a.tensor(2.0, requires_grad=True)
     np.power(number, x).imag.backward()
     assert_close(value(x.grad), np.copysign(np.pi, number.imag))
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass")
-def test_subclasses_of_arrays_are_arrays() -> None:
-    matrix = np.array([[1.0, 2.0], [3.0, 4.0]])
-    x = ask(np.ones((2, 2)))
-    y = x * np.asmatrix(matrix)
-    (y[0].sum() + (a.from_numpy(np.asmatrix(matrix)) * x)[1].sum()).backward()
-    assert_close(value(x.grad), matrix)
-    with pytest.raises(TypeError, match="filled"):
-        x * np.ma.masked_array(matrix, mask=matrix > 3)

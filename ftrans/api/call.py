@@ -12,6 +12,7 @@ from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
+from ..core.lookalikes import lookalike
 from ..core.observe import current_observer, reported
 from ..core.program import Program
 from ..core.source import at_line, user_line
@@ -183,11 +184,11 @@ def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
         return asarray(x)
     except ConcretizationError:
         raise
-    except TypeError:
-        path = tree.paths(out)[index]
+    except TypeError as error:
+        advice = f"return arrays, numbers and containers of them{at_line(user_line())}"
         raise TypeError(
-            f"{name_of(f)} returned {type(x).__name__} at result{path}, which is not an array; return arrays, numbers "
-            "and containers of them" + at_line(user_line())
+            f"{name_of(f)} returned {type(x).__name__} at result{tree.paths(out)[index]}, which is not an array; "
+            + (str(error) if hasattr(x, "dtype") else advice)
         ) from None
 
 
@@ -322,12 +323,12 @@ def _path_of_target(container: Any, index: int) -> str:
 
 def type_name(x: Any) -> str:
     """How an object that is not an array is called in a message."""
-    if isinstance(x, np.ma.MaskedArray):
-        return "a masked array, which would lose its mask (pass x.filled(0.0), and write np.sum(x, where=~mask))"
+    if hasattr(x, "dtype") or hasattr(x, "to_numpy"):
+        found = lookalike(x.__class__)
+        if found is not None:
+            return f"{found.name}, which {found.why} ({found.instead})"
     if isinstance(x, np.ndarray):
         return f"an array of dtype {x.dtype}"
-    if hasattr(x, "to_numpy"):
-        return f"a {type(x).__name__} (take the numbers of it by .to_numpy())"
     return f"the {type(x).__name__} {x!r}" if isinstance(x, str | bytes) else f"of type {type(x).__name__}"
 
 

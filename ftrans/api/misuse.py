@@ -157,6 +157,9 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     # Decorators of SciPy have names of their own.
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
     instead = f"ftrans.{name}" if _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
+    if name.startswith("scipy.sparse.") and name.count(".") == 3:
+        # A method of a sparse array.
+        instead = "A.toarray() for the sparse array A, or a product by ft.custom_vjp"
     if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
         instead = name.replace("scipy", "numpy")
     advice = (

@@ -11,6 +11,7 @@ import numpy as np
 from ..core import tree
 from ..core.eager import Eager
 from ..core.keys import exact
+from ..core.lookalikes import lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..xla import is_jax
@@ -99,7 +100,7 @@ def leaf_key(x: Any) -> Any:
         kind = _kinds[cls]
     except KeyError:
         if isinstance(x, np.ndarray | np.generic):
-            kind = "numpy"
+            kind = "numpy" if lookalike(cls) is None else None
         elif isinstance(x, Eager):
             kind = "eager"
         else:

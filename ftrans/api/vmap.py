@@ -11,7 +11,7 @@ import numpy as np
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer, example_of
-from ..core.types import ArrayType, type_of
+from ..core.types import type_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
 from ..xla import is_jax
@@ -86,7 +86,7 @@ def run_batched(
     traced_leaves = [i for i, x in enumerate(leaves) if axes[i] is not None or isinstance(x, np.ndarray) or is_jax(x)]
     flags = tuple(axes[i] is not None for i in traced_leaves)
     values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
-    types = [ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in zip(values, flags, strict=True)]
+    types = [t.with_shape(t.shape[1:]) if b else t for t, b in zip(map(type_of, values), flags, strict=True)]
     reason = f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
     witnesses = [
         NoWitness(reason, functools.partial(_first, x)) if b else x for x, b in zip(values, flags, strict=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.types import type_of
 from .modes import current_mode
@@ -44,7 +45,10 @@ def _detached(data: Any) -> Any:
     data = held(data)
     if isinstance(data, Tensor):
         return data.array
-    return [_detached(x) for x in data] if isinstance(data, list | tuple) else data
+    if isinstance(data, list | tuple):
+        return [_detached(x) for x in data]
+    refuse_lookalike(data)
+    return data
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
@@ -65,7 +69,11 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
     Args:
         array: the array.
+
+    Raises:
+        TypeError: it is of a class whose arithmetic is not that of arrays, such as `numpy.matrix`.
     """
+    refuse_lookalike(array)
     found = Tensor.of(np.asarray(array))
     found.shared_memory().lend(found.array)
     return found

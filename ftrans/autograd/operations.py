@@ -17,8 +17,8 @@ from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.keys import exact
+from ..core.lookalikes import refuse_lookalike
 from ..core.program import Eqn, Program
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray
@@ -229,12 +229,8 @@ def stripped(x: Any, tensors: list[Any]) -> Any:
 
 
 def _without_class(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of a subclass, such as a matrix, as the array that programs see."""
-    if np.ma.is_masked(array):
-        raise TypeError(
-            "a masked array would lose its mask together with a tensor; fill it, say by a.filled(0), and choose by "
-            f"np.where{at_line(user_line())}"
-        )
+    """An array of a subclass as the array that programs see."""
+    refuse_lookalike(array)
     return np.asarray(array)
 
 

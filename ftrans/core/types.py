@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .lookalikes import refuse_lookalike
+from .source import at_line, user_line
+
 Shape = tuple[int, ...]
 
 _SHORT_NAMES = {
@@ -113,20 +116,18 @@ def type_of(value: Any) -> ArrayType:
     """The type of an array, a NumPy scalar or a Python number.
 
     Raises:
-        TypeError: `value` is none of these.
+        TypeError: `value` is none of these, or an array of a class whose arithmetic is not that of arrays.
     """
-    if isinstance(value, np.ndarray | np.generic):
-        if isinstance(value, np.ma.MaskedArray):
-            raise TypeError(
-                "a masked array (numpy.ma) would lose its mask; pass x.filled(0.0) and the mask as two arrays, and "
-                "write np.sum(x, where=~mask) or np.where(mask, 0.0, x)"
-            )
+    cls = value.__class__
+    if cls is np.ndarray or isinstance(value, np.ndarray | np.generic):
+        refuse_lookalike(value)
         if value.dtype.kind not in "biufc" and value.dtype.name != "bfloat16":
-            raise TypeError(f"arrays of dtype {value.dtype} have no place in a program")
+            raise TypeError(f"arrays of dtype {value.dtype} have no place in a program{at_line(user_line())}")
         return ArrayType(value.shape, value.dtype)
-    dtype = _PYTHON_SCALAR_DTYPES.get(type(value))
+    dtype = _PYTHON_SCALAR_DTYPES.get(cls)
     if dtype is not None:
         return ArrayType((), dtype)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
+        refuse_lookalike(value)
         return ArrayType(tuple(value.shape), value.dtype)
-    raise TypeError(f"{type(value).__name__} is not an array or a number")
+    raise TypeError(f"{cls.__name__} is not an array or a number{at_line(user_line())}")

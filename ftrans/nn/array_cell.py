@@ -22,6 +22,7 @@ from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, type_of
@@ -281,13 +282,12 @@ def _held(value: Any) -> Any:
         return np.array(value.concrete())
     if isinstance(value, Tracer) or is_jax(value):
         return value
+    refuse_lookalike(value)
     array = np.asarray(value)
     try:
         type_of(array)
     except TypeError as error:
-        raise TypeError(
-            f"a cell holds an array of numbers, not {type(value).__name__}: {error}{at_line(user_line())}"
-        ) from None
+        raise TypeError(f"a cell holds an array of numbers, not {type(value).__name__}: {error}") from None
     return array
 
 

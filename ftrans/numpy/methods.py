@@ -146,6 +146,13 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
     """What np.asarray and np.array make of a traced value: an array of Python objects, its elements."""
     if dtype is not None and np.dtype(dtype) != object:
         _to_float(self)
+    if sys._getframe(1).f_globals.get("__name__", "").startswith("scipy.sparse"):
+        raise refuse(
+            TypeError(
+                f"a sparse array cannot have traced elements ({self.type}); write A.toarray() for the sparse array A"
+                + at_line(user_line())
+            )
+        )
     array = np.empty(self.shape, object)
     for index in np.ndindex(self.shape):
         array[index] = getitem(self, index)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.cell import Cell
+from ..core.lookalikes import refuse_lookalike
 from ..core.program import Const, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, current_builder, leak_error
@@ -68,17 +69,15 @@ def asarray(x: Any) -> Any:
             return _stack_nested(x)
         x = np.array(x.tolist() if isinstance(x, np.ndarray) else x)
     here = builder()
-    try:
-        if isinstance(x, _NUMBERS):
-            return Tracer(here, here.scalar(x, type_of(x).dtype), weak=is_weak(x))
-        return Tracer(here, here.atom(x))
-    except TypeError as error:
-        raise TypeError(f"{error}{at_line(user_line())}") from None
+    if isinstance(x, _NUMBERS):
+        return Tracer(here, here.scalar(x, type_of(x).dtype), weak=is_weak(x))
+    return Tracer(here, here.atom(x))
 
 
 def _stack_nested(x: Any) -> Tracer:
     """One array of a nested list or object array whose innermost items may be tracers."""
     if isinstance(x, np.ndarray):
+        refuse_lookalike(x)
         items = stack(list(x.reshape(-1)))
         return reshaped(items, (*x.shape, *items.shape[1:]))
     return stack(x)
@@ -117,8 +116,10 @@ def is_number(x: Any) -> bool:
 
 
 def is_operand(x: Any) -> bool:
-    """Whether arithmetic takes `x`: other objects may know themselves what to do with a tracer."""
-    return isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, Cell, *_NUMBERS)) or hasattr(x, "__array__")
+    """Whether arithmetic takes `x`, or says why not: other objects may know themselves what to do with a tracer."""
+    if isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, Cell, *_NUMBERS)):
+        return True
+    return hasattr(x, "__array__") or hasattr(x, "toarray")
 
 
 def is_weak(x: Any) -> bool:

@@ -1,0 +1,99 @@
+"""Lookalikes: objects with a shape and a dtype whose arithmetic is not that of NumPy's arrays.
+
+A program knows arrays only.  It would multiply the elements of a `numpy.matrix`, which multiplies as matrices do, and
+forget a mask, a unit or the labels of rows.  So such objects are refused, by their class.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .source import at_line, user_line
+
+_OPERATORS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
+)  # fmt: skip
+# What a subclass of NumPy's array defines if its arithmetic is not that of arrays.
+_ARITHMETIC = (
+    "__array_ufunc__", "__array_function__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__neg__",
+    "__abs__", "__invert__", *(f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")),
+)  # fmt: skip
+
+
+class Lookalike(NamedTuple):
+    """Why objects of a class are not arrays.
+
+    Attributes:
+        name: what they are, with an article.
+        why: what about them a program cannot keep, as a verb phrase.
+        instead: what to write.
+    """
+
+    name: str
+    why: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.why}; {self.instead}"
+
+
+_MASKED = Lookalike(
+    "a masked array (numpy.ma)",
+    "would lose its mask",
+    "pass x.filled(0.0) and the mask as two arrays, and write np.sum(x, where=~mask) or np.where(mask, 0.0, x)",
+)
+_MATRIX = Lookalike(
+    "a numpy.matrix",
+    "has products of matrices for * and **, and two axes whatever the index, unlike the array of its elements",
+    "pass np.asarray(M), and write M @ x for a product; a sparse matrix gives an array by .toarray() in place of "
+    ".todense()",
+)
+
+
+@lru_cache(maxsize=1000)
+def lookalike(cls: type) -> Lookalike | None:
+    """Why objects of a class are not arrays though they have a shape and a dtype; None where they are arrays.
+
+    Subclasses of NumPy's array are arrays, unless they have arithmetic of their own.
+    """
+    if issubclass(cls, np.ndarray):
+        return _of_subclass(cls)
+    if issubclass(cls, np.generic):
+        return None
+    if hasattr(cls, "to_numpy"):
+        why = "has labels beside its numbers, which a program would lose"
+        return Lookalike(f"a {cls.__name__}", why, "take the numbers of it by .to_numpy()")
+    if hasattr(cls, "toarray"):
+        why = "is sparse, and arrays in a program are not"
+        return Lookalike(f"a {cls.__name__}", why, "pass A.toarray(), and write A @ x for a product")
+    if not hasattr(cls, "__array__"):
+        return Lookalike(
+            f"a {cls.__name__}", "has a shape and a dtype, but is no array", "pass the array of its numbers"
+        )
+    return None
+
+
+def refuse_lookalike(x: Any) -> None:
+    """Raise if `x` looks like an array and means something else, before its numbers are taken for an array.
+
+    Raises:
+        TypeError: it is a matrix, a masked array, or of another class whose arithmetic is not that of arrays.
+    """
+    if x.__class__ is not np.ndarray and hasattr(x, "dtype"):
+        found = lookalike(x.__class__)
+        if found is not None:
+            raise TypeError(f"{found}{at_line(user_line())}")
+
+
+def _of_subclass(cls: Any) -> Lookalike | None:
+    if issubclass(cls, np.ma.MaskedArray):
+        return _MASKED
+    if issubclass(cls, np.matrix):
+        return _MATRIX
+    if all(getattr(cls, name, None) is getattr(np.ndarray, name, None) for name in _ARITHMETIC):
+        return None
+    why = "has arithmetic of its own, which a program would lose"
+    return Lookalike(f"an array of the class {cls.__name__}", why, "pass np.asarray(x)")
