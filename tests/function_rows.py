@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folding import of_method
 from sampling import Source, c64, c128, directions, f32
 
 import ftrans as ft
@@ -125,12 +126,17 @@ class Row:
 
 
 def resolve(name: str, traced: bool) -> Any:
-    """The function of this full name; that of `ftrans.scipy` for traced values if it is SciPy's."""
+    """The function of this full name; that of `ftrans.scipy` for traced values if it is SciPy's.
+
+    For arrays, a method of a ufunc that combines elements is a loop.
+    """
     parts = name.split(".")
     if traced and parts[0] == "scipy":
         parts = ["ftrans", *parts]
     found: Any = importlib.import_module(parts[0])
     for place, part in enumerate(parts[1:], start=1):
+        if not traced and isinstance(found, np.ufunc):
+            return of_method(found, part) or getattr(found, part)
         if not hasattr(found, part):
             importlib.import_module(".".join(parts[: place + 1]))
         found = getattr(found, part)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..api.call import call_on_eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
@@ -91,6 +92,20 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
     return assign
 
 
+# Ufuncs whose vectorised loops forget what was combined before, in NumPy 2.4 on CPUs with AVX-512.
+_FORGETFUL = (np.power, np.arctan2)
+
+
+def _reduced_by_program(function: Callable[..., Any], inputs: Any, out: Any = (None,), **options: Any) -> Any:
+    """A reduction that runs as a program, because NumPy's own may be wrong."""
+    result = call_on_eager(function, inputs, options)
+    (target,) = out if isinstance(out, tuple) else (out,)
+    if target is None:
+        return result
+    np.copyto(target, result, casting="same_kind")
+    return target
+
+
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__`: a NumPy ufunc was called with a tensor among its operands."""
     if any(x.__class__ is Tracer for x in inputs):
@@ -99,6 +114,8 @@ def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
         return call(ufunc, inputs, kwargs, node_name(ufunc.__name__))
     name = f"{node_name(ufunc.__name__)}{method.capitalize()}"
     function = getattr(ufunc, method)
+    if ufunc in _FORGETFUL and method in ("reduce", "reduceat"):
+        return _reduced_by_program(function, inputs, **kwargs)
     if method == "at":
         return change(function, inputs[0], (PLACE, *inputs[1:]), kwargs, name)
     return call(function, inputs, kwargs, name)

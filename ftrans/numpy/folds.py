@@ -19,7 +19,7 @@ from ..core.types import ArrayType
 from ..ops import elementwise as e
 from ..ops.indexing import gather, scatter_set
 from ..ops.shapes import concatenate, slice_
-from .promotion import asarray, broadcast_to, cast, reshaped
+from .promotion import asarray, cast, reshaped
 
 # An axis of more elements than this becomes a loop.
 _MOST_EQUATIONS = 16
@@ -123,8 +123,3 @@ def _update(operation: Callable[..., Any], type: ArrayType, of_rows: tuple[Array
         x, place, *value = builder.inputs()
         new = cast(asarray(operation(gather(x, place), *value)), type.dtype)
         return builder.finish([scatter_set(x, new, place)], getattr(operation, "__name__", "update"))
-
-
-def repeated(x: Any, like: Tracer) -> Tracer:
-    """A number or an array as one of the dtype and the shape of a row."""
-    return broadcast_to(cast(asarray(x), like.dtype), like.shape[1:])  # type: ignore[no-any-return]

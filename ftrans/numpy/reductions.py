@@ -10,13 +10,13 @@ import numpy as np
 from ..core.primitive import Primitive
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
-from ..core.types import Shape, is_complex
+from ..core.types import Shape, is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.shapes import full_like
 from .dispatch import implements
 from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
-from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
+from .promotion import asarray, broadcast_to, builder, cast, is_number, operand, reshaped, same_value
 from .ufuncs import deliver
 
 NO_VALUE: Any = np._NoValue
@@ -38,31 +38,67 @@ def reduce_with_options(
     identity: Any,
     combine: np.ufunc,
 ) -> Any:
-    """A reduction with NumPy's options; `identity` stands in for elements that `where` leaves out."""
+    """A reduction with NumPy's options.
+
+    It begins with `initial`, by default with the identity of the ufunc, or with the first element where that is None.
+    """
     axes = reduced_axes(axis, x.ndim)
+    start = check_start(combine, identity if initial is NO_VALUE else initial, where, x.shape, axes)
     if where is not True and where is not NO_VALUE:
-        if identity is None:
-            if initial is NO_VALUE:
-                raise ValueError(
-                    f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one "
-                    f"has to specify 'initial'{at_line(user_line())}"
-                )
-            identity = initial
-        x = asarray(np.where(where, x, operand(identity, x.dtype, ())))
-    if initial is NO_VALUE or initial is None:
-        if identity is None and 0 in (x.shape[a] for a in axes):
-            raise ValueError(
-                f"zero-size array to reduction operation {combine.__name__} which has no identity{at_line(user_line())}"
-            )
-        y = primitive(x, axes=axes)
-    elif 0 in (x.shape[a] for a in axes):
-        rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
-        y = same_value(broadcast_to(cast(asarray(initial), x.dtype), rest))
+        neutral = start if identity is None else identity
+        if combine is np.add and is_inexact(x.dtype):
+            # Adding 0.0 would change the sign of -0.0.
+            neutral = complex(-0.0, -0.0) if is_complex(x.dtype) else -0.0
+        x = asarray(np.where(where, x, operand(neutral, x.dtype, ())))
+    rest = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+    count = math.prod(x.shape[a] for a in axes)
+    if not count:
+        y = same_value(operand(start, x.dtype, rest))
+    elif start is None and count == 1:
+        y = reshaped(same_value(x), rest)
+    elif combine is np.add and is_inexact(x.dtype):
+        y = _sum(x, axes, start)
     else:
-        y = combine(primitive(x, axes=axes), operand(initial, x.dtype, ()))
+        y = primitive(x, axes=axes)
+        y = y if start is None or initial is NO_VALUE else combine(y, operand(start, x.dtype, ()))
     if keepdims is not NO_VALUE and keepdims:
         y = reshaped(y, kept_shape(x.shape, axes))
     return deliver(y, out, combine.__name__)
+
+
+def check_start(combine: np.ufunc, start: Any, where: Any, shape: Shape, axes: Shape) -> Any:
+    """What a reduction begins with; an error where that is nothing and elements may be missing."""
+    if start is None and where is not True and where is not NO_VALUE:
+        raise ValueError(
+            f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one "
+            f"has to specify 'initial'{at_line(user_line())}"
+        )
+    if start is None and 0 in (shape[a] for a in axes):
+        raise ValueError(
+            f"zero-size array to reduction operation {combine.__name__} which has no identity{at_line(user_line())}"
+        )
+    return start
+
+
+def _sum(x: Tracer, axes: Shape, start: Any) -> Any:
+    """The sum of inexact numbers and what it starts from, with NumPy's sign where it is zero: 0.0 - 0.0 is 0.0."""
+    if start is None:
+        return sum_of_elements(x, axes)
+    if is_number(start) and start == 0 and not (np.signbit(np.real(start)) or np.signbit(np.imag(start))):
+        if math.prod(x.shape[a] for a in axes) > 1:
+            return r.reduce_sum(x, axes=axes)
+        kept = reshaped(same_value(x), tuple(n for i, n in enumerate(x.shape) if i not in axes))
+        return e.add(kept, full_like(kept, 0))
+    return np.add(operand(start, x.dtype, ()), sum_of_elements(x, axes))
+
+
+def sum_of_elements(x: Tracer, axes: Shape) -> Any:
+    """The sum that does not begin with 0.0, so that it is -0.0 where all elements are."""
+    if is_complex(x.dtype):
+        return e.complex_(sum_of_elements(e.real(x), axes), sum_of_elements(e.imag(x), axes))
+    total = r.reduce_sum(x, axes=axes)
+    is_negative = e.bitwise_and(r.reduce_and(e.signbit(x), axes=axes), e.eq(total, full_like(total, 0)))
+    return e.select(is_negative, e.neg(r.reduce_sum(e.neg(x), axes=axes)), total)
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -85,7 +121,8 @@ def sum(
     """The sum of elements along axes."""
     x = asarray(a)
     type = x.atom.type
-    if axis is None and type.dtype.kind == "f" and keepdims is where is initial is NO_VALUE and dtype is out is None:
+    plain = keepdims is where is initial is NO_VALUE and dtype is out is None
+    if plain and axis is None and type.dtype.kind == "f" and type.size > 1:
         return (current_builder() or builder(x)).record(r.reduce_sum, (x,), {"axes": tuple(range(type.ndim))})[0]
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     if x.dtype.kind == "b":

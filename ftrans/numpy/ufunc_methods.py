@@ -14,13 +14,21 @@ from ..core.trace import ConcretizationError, Tracer
 from ..core.types import Shape, is_inexact
 from ..ops import elementwise as e
 from ..ops import reductions as r
-from ..ops.shapes import full, full_like
+from ..ops.shapes import concatenate, full, full_like
 from .dispatch import TABLE
-from .folds import accumulated, fold, folded_in_pairs, prefixes, repeated, written_in_turn
+from .folds import accumulated, fold, folded_in_pairs, prefixes, written_in_turn
 from .indexing import add_at, getitem, setitem
 from .manipulation import normal_axis, reduced_axes
-from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, same_value
-from .reductions import NO_VALUE, accumulator, kept_shape, reduce_with_options, truth
+from .promotion import asarray, broadcast_to, cast, has_tracer, operand, reshaped
+from .reductions import (
+    NO_VALUE,
+    accumulator,
+    check_start,
+    kept_shape,
+    reduce_with_options,
+    sum_of_elements,
+    truth,
+)
 from .ufuncs import deliver, not_assignable, resolved_dtypes
 from .views import Flat, view_of, with_memory
 
@@ -47,6 +55,8 @@ def _operand(ufunc: np.ufunc, array: Any, dtype: Any) -> Tracer:
     """The array in the dtype in which a ufunc combines its elements, and gives results."""
     x = asarray(array)
     if ufunc in _LOGICAL:
+        if dtype is not None and np.dtype(dtype) != np.bool_:
+            raise TypeError(f"{ufunc.__name__} gives booleans, not {np.dtype(dtype)}{at_line(user_line())}")
         return truth(x)
     if dtype is None:
         dtype = accumulator(x.dtype) if ufunc in (np.add, np.multiply) else resolved_dtypes(ufunc, (x, x))[-1]
@@ -87,32 +97,16 @@ def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
     return e.select(r.reduce_and(missing, axes=axes), full_like(found, math.nan), found)
 
 
-def _in_pairs(x: Tracer, axes: Shape, ufunc: np.ufunc) -> Tracer:
-    """The elements along axes combined in any order."""
-    rest = tuple(i for i in range(x.ndim) if i not in axes)
-    moved = asarray(np.transpose(x, (*axes, *rest)))
-    rows = reshaped(moved, (math.prod(x.shape[a] for a in axes), *(x.shape[i] for i in rest)))
-    if not rows.shape[0]:
-        return full(rows.shape[1:], ufunc.identity, x.dtype)
-    return folded_in_pairs(ufunc, rows)
-
-
-# How to combine elements along axes, and what to combine with for elements that `where` leaves out.
-_REDUCTIONS: dict[np.ufunc, tuple[Callable[..., Any], Any]] = {
-    np.maximum: (r.reduce_max, None),
-    np.minimum: (r.reduce_min, None),
-    np.fmax: (functools.partial(_nan_free_extremum, is_largest=True), None),
-    np.fmin: (functools.partial(_nan_free_extremum, is_largest=False), None),
-    np.logaddexp: (functools.partial(_log_sum_exp, is_natural=True), -math.inf),
-    np.logaddexp2: (functools.partial(_log_sum_exp, is_natural=False), -math.inf),
-    np.logical_and: (r.reduce_and, True),
-    np.logical_or: (r.reduce_or, False),
-    np.logical_xor: (functools.partial(_in_pairs, ufunc=np.logical_xor), False),
-    np.hypot: (functools.partial(_in_pairs, ufunc=np.hypot), 0),
-    np.gcd: (functools.partial(_in_pairs, ufunc=np.gcd), 0),
-    np.bitwise_and: (functools.partial(_in_pairs, ufunc=np.bitwise_and), -1),
-    np.bitwise_or: (functools.partial(_in_pairs, ufunc=np.bitwise_or), 0),
-    np.bitwise_xor: (functools.partial(_in_pairs, ufunc=np.bitwise_xor), 0),
+# How to combine elements along axes at once.
+_REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
+    np.maximum: r.reduce_max,
+    np.minimum: r.reduce_min,
+    np.fmax: functools.partial(_nan_free_extremum, is_largest=True),
+    np.fmin: functools.partial(_nan_free_extremum, is_largest=False),
+    np.logaddexp: functools.partial(_log_sum_exp, is_natural=True),
+    np.logaddexp2: functools.partial(_log_sum_exp, is_natural=False),
+    np.logical_and: r.reduce_and,
+    np.logical_or: r.reduce_or,
 }
 
 
@@ -135,56 +129,64 @@ def reduce(
     if ufunc in (np.add, np.multiply):
         reduction = TABLE[np.sum if ufunc is np.add else np.prod]
         return reduction(x, axis, dtype, out, keepdims, initial, where)
+    x = _operand(ufunc, x, dtype)
     if ufunc in (np.bitwise_and, np.bitwise_or) and x.dtype.kind == "b":
         ufunc = np.logical_and if ufunc is np.bitwise_and else np.logical_or
-    x = _operand(ufunc, x, dtype)
     if ufunc in _REDUCTIONS:
-        combine, identity = _REDUCTIONS[ufunc]
-        if identity == -1:
-            identity = np.array(-1).astype(x.dtype)[()]
-        return reduce_with_options(x, combine, axis, out, keepdims, initial, where, identity, ufunc)
-    return deliver(_reduced_in_order(ufunc, x, axis, keepdims, initial, where), out, ufunc.__name__)
+        return reduce_with_options(x, _REDUCTIONS[ufunc], axis, out, keepdims, initial, where, ufunc.identity, ufunc)
+    return deliver(_folded(ufunc, x, axis, keepdims, initial, where), out, ufunc.__name__)
 
 
-def _reduced_in_order(ufunc: np.ufunc, x: Tracer, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """The elements along one axis combined from the first to the last."""
+def _folded(ufunc: np.ufunc, x: Tracer, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """The elements along axes combined two at a time: from the first to the last, unless any order will do."""
     axes = reduced_axes(axis, x.ndim)
-    if len(axes) > 1:
+    if len(axes) > 1 and ufunc not in _REORDERABLE:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
             + at_line(user_line())
         )
-    if not axes:
-        return same_value(x)
-    rows = asarray(np.moveaxis(x, axes[0], 0))  # type: ignore[type-var]
-    if initial is NO_VALUE:
-        initial = ufunc.identity
-    if initial is None and (where is not True or not rows.shape[0]):
-        raise ValueError(
-            f"reduction operation '{ufunc.__name__}' does not have an identity, so a where mask, or an axis without "
-            f"elements, needs initial={at_line(user_line())}"
-        )
-    first = None if initial is None else repeated(initial, rows)
-    mask = None
-    if where is not True:
-        mask = asarray(np.moveaxis(broadcast_to(truth(where), x.shape), axes[0], 0))
+    # That of integers, -1, stands for all bits.
+    identity = None if ufunc.identity is None else np.array(ufunc.identity).astype(x.dtype)[()]
+    start = check_start(ufunc, identity if initial is NO_VALUE else initial, where, x.shape, axes)
+    rows = _as_rows(x, axes)
+    first = None if start is None else operand(start, x.dtype, rows.shape[1:])
+    mask = chosen = None if where is True else _as_rows(broadcast_to(truth(where), x.shape), axes)
+    if mask is not None and identity is not None:
+        rows, mask = e.select(mask, rows, full_like(rows, identity)), None
     if ufunc is np.subtract:
         y = _difference(rows, first, mask)
     elif ufunc in _GROUPABLE and mask is None and rows.shape[0]:
         y = folded_in_pairs(ufunc, rows)
-        y = y if first is None else asarray(ufunc(first, y))
+        if first is not None and (rows.shape[0] == 1 or initial is not NO_VALUE):
+            y = asarray(ufunc(first, y))
+            # A number of the user's meets no identity: hypot(-3, 0) is 3.
+            y = y if chosen is None else e.select(r.reduce_or(chosen, axes=(0,)), y, first)
     else:
         y = fold(ufunc, rows, first, mask)
     return reshaped(y, kept_shape(x.shape, axes)) if keepdims else y
 
 
-def _difference(rows: Tracer, first: Tracer | None, mask: Tracer | None) -> Tracer:
-    """The first row less the sum of the others."""
+def _as_rows(x: Tracer, axes: Shape) -> Tracer:
+    """The elements along axes as rows, along a first axis."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    moved = asarray(np.transpose(x, (*axes, *rest)))
+    return reshaped(moved, (math.prod(x.shape[a] for a in axes), *(x.shape[i] for i in rest)))  # type: ignore[no-any-return]
+
+
+def _difference(rows: Tracer, first: Tracer | None, mask: Tracer | None) -> Any:
+    """The first row less the others, as a sum."""
     if mask is not None:
         rows = e.select(mask, rows, full_like(rows, 0))
-    if first is not None:
-        return e.sub(first, r.reduce_sum(rows, axes=(0,)))
-    return e.sub(asarray(rows[0]), r.reduce_sum(asarray(rows[1:]), axes=(0,)))  # type: ignore[index]
+    if first is None:
+        return sum_of_elements(_negated(rows), (0,))
+    others = e.neg(rows)
+    return sum_of_elements(concatenate(reshaped(first, (1, *first.shape)), others, axis=0), (0,))
+
+
+def _negated(rows: Tracer) -> Tracer:
+    """Rows to be added, of those to be subtracted from the first."""
+    first, others = asarray(rows[:1]), asarray(rows[1:])  # type: ignore[index]
+    return concatenate(first, e.neg(others), axis=0)  # type: ignore[no-any-return]
 
 
 # Accumulations
@@ -206,9 +208,7 @@ def _nan_free_extrema(rows: Tracer, is_largest: bool) -> Tracer:
 
 
 def _differences(rows: Tracer) -> Tracer:
-    signs = [np.ones(min(1, rows.shape[0])), -np.ones(max(0, rows.shape[0] - 1))]
-    column = np.concatenate(signs).astype(rows.dtype).reshape((-1,) + (1,) * (rows.ndim - 1))
-    return r.cumsum(asarray(rows * column), axis=0, reverse=False)  # type: ignore[operator]
+    return r.cumsum(_negated(rows), axis=0, reverse=False)  # type: ignore[no-any-return]
 
 
 def _log_sums_of_powers(rows: Tracer) -> Tracer:
@@ -294,7 +294,7 @@ def _segments_reduced(ufunc: np.ufunc, rows: Tracer, starts: Any) -> Any:
     for length in np.unique(lengths):
         chosen = np.flatnonzero(lengths == length)
         group = getitem(rows, starts[chosen][:, None] + np.arange(length))
-        parts.append(group[:, 0] if length == 1 else ufunc.reduce(group, 1, dtype=rows.dtype))
+        parts.append(ufunc.reduce(group, 1, dtype=rows.dtype, initial=None))
         places.append(chosen)
     if not parts:
         return getitem(rows, slice(0))
