@@ -19,7 +19,18 @@ from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
 from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne, select
 from .reductions import reduce_and
-from .shapes import broadcast, full, full_like, iota, reshape, splat, transpose, with_batch_axis
+from .shapes import (
+    adds_nothing,
+    broadcast,
+    full,
+    full_like,
+    iota,
+    reshape,
+    same_number,
+    splat,
+    transpose,
+    with_batch_axis,
+)
 from .slices import add_slice, padded_part
 
 
@@ -240,7 +251,7 @@ class ScatterAdd(Scatter):
 
     def simplify(self, operands: Sequence[Tracer], *, axis: int) -> Tracer | None:
         x, updates, *_ = operands
-        return x if updates.size == 0 or splat(updates) == 0 else None
+        return x if updates.size == 0 or adds_nothing(updates, x) else None
 
 
 class ScatterSet(Scatter):
@@ -308,8 +319,7 @@ class ScatterSet(Scatter):
 
     def simplify(self, operands: Sequence[Tracer], *, axis: int, unique: bool) -> Tracer | None:
         x, updates, *_ = operands
-        value = splat(x)
-        return x if updates.size == 0 or (value is not None and splat(updates) == value) else None
+        return x if updates.size == 0 or same_number(x, updates) else None
 
 
 def _winners(indices: Sequence[Tracer], sizes: Shape) -> Tracer:

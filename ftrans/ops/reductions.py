@@ -139,7 +139,8 @@ class ReduceSum(Reduction):
 
     def _of_repeated(self, value: Any, count: int) -> Any:
         if value == 0:
-            return value
+            # A sum begins with 0.0, so that one of -0.0 is 0.0.
+            return value.dtype.type(0)
         # Integers may wrap around and floats overflow: that is left to the evaluators.
         with np.errstate(all="ignore"):
             total = value.dtype.type(value.item() * count) if is_inexact(value.dtype) else None
@@ -176,7 +177,7 @@ class ReduceProd(Reduction):
         return reshape(t, shape=out.shape)
 
     def _of_repeated(self, value: Any, count: int) -> Any:
-        return value if value == 0 or value == 1 else None
+        return value if value == 1 or (value == 0 and not np.signbit(value.real)) else None
 
 
 class ReduceExtremum(Reduction):
@@ -439,7 +440,7 @@ class CumSum(Cumulative):
     """Cumulative sum of `x` along `axis`, from the end if `reverse`."""
 
     def __init__(self) -> None:
-        super().__init__("cumsum", np.add, "add", 0)
+        super().__init__("cumsum", np.add, "add", -0.0)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         return cumsum(t, axis=axis, reverse=reverse)

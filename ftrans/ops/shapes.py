@@ -32,6 +32,22 @@ def splat(x: Tracer) -> Any:
     return atom.value if isinstance(atom, Const) and atom.is_splat else None
 
 
+def same_number(x: Tracer, y: Tracer) -> bool:
+    """Whether two tracers are filled with one number, bit by bit: 0.0 is not -0.0."""
+    a, b = splat(x), splat(y)
+    return a is not None and b is not None and a.tobytes() == b.tobytes()  # type: ignore[no-any-return]
+
+
+def adds_nothing(y: Tracer, x: Tracer) -> bool:
+    """Whether `x + y` is `x` for certain: adding 0.0 turns -0.0 into 0.0, adding -0.0 changes nothing."""
+    number, start = splat(y), splat(x)
+    if number is None or number != 0:
+        return False
+    if number.dtype.kind in "biu" or (number.dtype.kind == "f" and np.signbit(number)):
+        return True
+    return start is not None and (start + number).tobytes() == start.tobytes()  # type: ignore[no-any-return]
+
+
 def with_batch_axis(size: int, x: Tracer, is_batched: bool) -> Tracer:
     """`x` with a leading axis of `size`, repeated along it if it has none yet."""
     if is_batched:
@@ -374,10 +390,10 @@ class Pad(Primitive):
         x, value = operands
         if not any(before) and not any(after) and not any(interior):
             return x
-        number = splat(value)
-        if number is not None and splat(x) == number:
-            return full_like(self.type_rule(x.type, value.type, before=before, after=after, interior=interior), number)
-        return None
+        if not same_number(x, value):
+            return None
+        result = self.type_rule(x.type, value.type, before=before, after=after, interior=interior)
+        return full_like(result, splat(value))
 
 
 class Concatenate(Primitive):

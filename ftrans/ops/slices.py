@@ -16,7 +16,7 @@ from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
 from .elementwise import add
-from .shapes import full_like, pad, slice_, splat, with_batch_axis
+from .shapes import adds_nothing, full_like, pad, same_number, slice_, splat, with_batch_axis
 
 # How many assignments a read looks through for the one that wrote the elements.
 _MOST_WRITES = 32
@@ -102,8 +102,7 @@ class SetSlice(SliceUpdate):
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         x, updates = operands
-        value = splat(x)
-        if updates.size == 0 or (value is not None and splat(updates) == value):
+        if updates.size == 0 or same_number(x, updates):
             return x
         return updates if updates.shape == x.shape else None
 
@@ -145,7 +144,7 @@ class AddSlice(SliceUpdate):
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         x, updates = operands
-        if updates.size == 0 or (splat(updates) == 0 and splat(x) == 0):
+        if updates.size == 0 or adds_nothing(updates, x):
             return x
         return add(x, updates) if updates.shape == x.shape else None
 

@@ -232,6 +232,9 @@ def _simplify_neg(x: Tracer) -> Tracer | None:
 
 
 def _simplify_mul(x: Tracer, y: Tracer) -> Tracer | None:
+    if is_complex(x.dtype):
+        # The product with 1 + 0j, or with its opposite, adds zeros, which decide on which side of a cut a number is.
+        return None
     for a, b in ((x, y), (y, x)):
         value = splat(a)
         if value is not None and value == 1:
@@ -275,10 +278,44 @@ def _either(of_numbers: str, of_booleans: str) -> Callable[..., Any]:
     return call
 
 
+# XLA takes `x + 0.0` for `x`, which it is not where `x` is -0.0.
+
+
+def _is_positive_zero(x: Any) -> bool:
+    """Whether this is a number of the program, and no array, that is 0.0 or 0.0 + 0.0j."""
+    if not isinstance(x, np.generic) or not is_inexact(x.dtype) or x != 0:
+        return False
+    return not (np.signbit(x.real) or np.signbit(x.imag))
+
+
+def without_negative_zeros(x: Any) -> Any:
+    """A JAX array with 0.0 for -0.0."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    if is_complex(x.dtype):
+        return lax.complex(without_negative_zeros(x.real), without_negative_zeros(x.imag))
+    return jnp.where(x == 0, np.zeros((), x.dtype), x)
+
+
+def _add_on_xla(x: Any, y: Any) -> Any:
+    if _is_positive_zero(y):
+        return without_negative_zeros(x)
+    return without_negative_zeros(y) if _is_positive_zero(x) else _add_numbers(x, y)
+
+
+def _sub_on_xla(x: Any, y: Any) -> Any:
+    from jax import lax
+
+    is_sum = isinstance(y, np.number) and is_inexact(y.dtype) and _is_positive_zero(np.negative(y))
+    return without_negative_zeros(x) if is_sum else lax.sub(x, y)
+
+
+_add_numbers = _either("add", "bitwise_or")
 add = Elementwise(
     "add",
     np.add,
-    _either("add", "bitwise_or"),
+    _add_on_xla,
     lambda z, x, y: [lambda t: t, lambda t: t],
     transposed=lambda ct, x, y: [lambda: ct, lambda: ct],
     python="{} + {}",
@@ -288,7 +325,7 @@ add = Elementwise(
 sub = Elementwise(
     "sub",
     np.subtract,
-    "sub",
+    _sub_on_xla,
     lambda z, x, y: [lambda t: t, lambda t: neg(t)],
     transposed=lambda ct, x, y: [lambda: ct, lambda: neg(ct)],
     python="{} - {}",
@@ -330,7 +367,7 @@ div = Division(
     transposed=lambda ct, x, y: [lambda: div(ct, y), None],
     python="{} / {}",
     accepts=is_inexact,
-    simplify=lambda x, y: x if splat(y) == 1 else None,
+    simplify=lambda x, y: x if splat(y) == 1 and not is_complex(x.dtype) else None,
 )
 neg = Elementwise(
     "neg",

@@ -29,6 +29,7 @@ from .family import (
     steep,
     sub,
     unary,
+    without_negative_zeros,
 )
 from .logic import eq, gt, isinf, select, signbit
 
@@ -368,15 +369,24 @@ abs_ = Elementwise(
 
 
 def _integer_division(name: str) -> Callable[..., Any]:
-    """A division of `jax.numpy` whose result is 0 where an integer is divided by 0, as it is in NumPy."""
+    """A division of `jax.numpy` whose result is 0 where an integer is divided by 0, as it is in NumPy.
+
+    Zeros have the signs of NumPy: a remainder that of the divisor, a quotient its own.
+    """
 
     def call(x: Any, y: Any) -> Any:
         import jax.numpy as jnp
 
         if not is_integer(x.dtype):
             quotient = getattr(jnp, name)(x, y)
+            zero = np.zeros((), x.dtype)
+            if name == "fmod":
+                return quotient
+            if name == "remainder":
+                return jnp.where(quotient == 0, jnp.copysign(zero, y), quotient)
+            quotient = jnp.where(quotient == 0, jnp.copysign(zero, x / y), quotient)
             # Older versions of JAX give NaN for a floor division by zero, where NumPy gives infinity.
-            return jnp.where(y == 0, x / y, quotient) if name == "floor_divide" else quotient
+            return jnp.where(y == 0, x / y, quotient)
         is_zero = y == 0
         return jnp.where(is_zero, 0, getattr(jnp, name)(x, jnp.where(is_zero, 1, y))).astype(x.dtype)
 
@@ -411,7 +421,13 @@ def _sign_partials(y: Tracer, x: Tracer) -> list[Partial]:
     return [along]
 
 
-sign = Elementwise("sign", np.sign, "sign", _sign_partials)
+def _sign_on_xla(x: Any) -> Any:
+    from jax import lax
+
+    return without_negative_zeros(lax.sign(x)) if is_real(x.dtype) else lax.sign(x)
+
+
+sign = Elementwise("sign", np.sign, _sign_on_xla, _sign_partials)
 floor = piecewise_constant("floor", np.floor, "floor", accepts=is_real)
 ceil = piecewise_constant("ceil", np.ceil, "ceil", accepts=is_real)
 trunc = piecewise_constant("trunc", np.trunc, of_jnp("trunc"), accepts=is_real)
