@@ -16,7 +16,7 @@ from ..ops import reductions as r
 from ..ops.shapes import full_like
 from .dispatch import implements
 from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
-from .promotion import asarray, broadcast_to, builder, cast, is_number, operand, reshaped, same_value
+from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
 from .ufuncs import deliver
 
 NO_VALUE: Any = np._NoValue
@@ -84,7 +84,7 @@ def _sum(x: Tracer, axes: Shape, start: Any) -> Any:
     """The sum of inexact numbers and what it starts from, with NumPy's sign where it is zero: 0.0 - 0.0 is 0.0."""
     if start is None:
         return sum_of_elements(x, axes)
-    if is_number(start) and start == 0 and not (np.signbit(np.real(start)) or np.signbit(np.imag(start))):
+    if start.__class__ in (int, float) and start == 0 and math.copysign(1.0, start) > 0:
         if math.prod(x.shape[a] for a in axes) > 1:
             return r.reduce_sum(x, axes=axes)
         kept = reshaped(same_value(x), tuple(n for i, n in enumerate(x.shape) if i not in axes))
@@ -121,9 +121,11 @@ def sum(
     """The sum of elements along axes."""
     x = asarray(a)
     type = x.atom.type
-    plain = keepdims is where is initial is NO_VALUE and dtype is out is None
-    if plain and axis is None and type.dtype.kind == "f" and type.size > 1:
-        return (current_builder() or builder(x)).record(r.reduce_sum, (x,), {"axes": tuple(range(type.ndim))})[0]
+    if type.dtype.kind == "f" and keepdims is where is initial is NO_VALUE and dtype is out is None:
+        # The usual call.
+        axes = tuple(range(type.ndim)) if axis is None else reduced_axes(axis, type.ndim)
+        if type.size > 1 and (axis is None or math.prod([type.shape[a] for a in axes]) > 1):
+            return (current_builder() or builder(x)).record(r.reduce_sum, (x,), {"axes": axes})[0]
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     if x.dtype.kind == "b":
         return reduce_with_options(x, r.reduce_or, axis, out, keepdims, initial, where, False, np.logical_or)
