@@ -106,6 +106,8 @@ WAYS_IN: dict[str, Callable[[Any], Any]] = {
     "tensor": a.tensor,
     "tensors": lambda m: a.tensor([m, m]),
     "tensor of memory": a.from_numpy,
+    "tensor of the same": a.as_tensor,
+    "gradient": lambda m: (2 * a.tensor(np.ones((2, 2)), requires_grad=True)).backward(m),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.lookalikes import refuse_lookalike
 from ..core.program import Program
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer
@@ -355,10 +356,14 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     Args:
         data: a tensor, which is returned as it is where its dtype fits; an array, a number, or nested lists.
         dtype: dtype of the tensor; that of the data by default.
+
+    Raises:
+        TypeError: the data are of a class whose arithmetic is not that of arrays, such as `numpy.matrix`.
     """
     data = held(data)
     if isinstance(data, Tensor):
         return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined,no-any-return]
+    refuse_lookalike(data)
     array = np.asarray(data, dtype)
     found = Tensor.of(array)
     if array is data:
