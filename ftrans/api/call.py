@@ -14,6 +14,7 @@ from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
 from ..core.lookalikes import lookalike
 from ..core.observe import current_observer, reported
+from ..core.printer import printable
 from ..core.program import Program
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
@@ -211,7 +212,7 @@ def name_of(f: Callable[..., Any]) -> str:
     owner = getattr(f, "__self__", None)
     # Of a class method, such as `apply` of a Function, the class says most.
     name = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
-    return "lambda" if name == "<lambda>" else str(name)
+    return "lambda" if name == "<lambda>" else printable(str(name))
 
 
 def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: str) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -87,7 +88,7 @@ class Signatures:
 
     def unhashable(self, how: Any) -> TypeError:
         """The error for a call whose signature cannot be looked up."""
-        return _unhashable_static(self.function, how[1])
+        return _unhashable(self.function, how[1])
 
 
 _kinds: dict[type, str | None] = {float: "number", int: "number", bool: "number", complex: "number"}
@@ -170,8 +171,8 @@ def _exactly(static: Any) -> Any:
     return tuple((name, exact(v)) for part in static for name, v in part)
 
 
-def _unhashable_static(f: Any, static: Any) -> TypeError:
-    for _, value in (*static[0], *static[1]):
+def _unhashable(f: Any, static: Any) -> TypeError:
+    for _, value in itertools.chain(*(static or ())):
         try:
             hash(value)
         except TypeError:

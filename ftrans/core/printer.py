@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,20 @@ class Names:
         return self[atom] if isinstance(atom, Var) else format_const(atom)
 
 
+def identifier(name: str) -> str:
+    """A name that can be defined in Python's source, as close as possible to one that may be any text."""
+    # Python reads names in this normal form.
+    text = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name))
+    return text if text.isidentifier() and not keyword.iskeyword(text) else f"program_{text}"
+
+
+def printable(name: str) -> str:
+    """A name on one line, with escapes such as `\\n` for characters that cannot be seen or written to a file."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
 def format_const(const: Const) -> str:
     """A constant as it is printed: a number, or values of a small array, or its type."""
     value = const.value
@@ -65,8 +80,8 @@ def format_param(value: Any) -> str:
     if isinstance(value, np.dtype):
         return str(value.name)
     if callable(value):
-        return getattr(value, "__name__", type(value).__name__)
-    return str(value)
+        return printable(str(getattr(value, "__name__", type(value).__name__)))
+    return printable(str(value))
 
 
 def format_eqn(eqn: Eqn, names: Names | None = None) -> str:

@@ -7,7 +7,6 @@ equation.  While an observer looks on, the same expressions run in another form 
 
 from __future__ import annotations
 
-import keyword
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ import numpy as np
 from .interpret import executable
 from .observe import current_observer
 from .overwriting import find_overwriting
-from .printer import Names
+from .printer import Names, identifier
 from .program import Atom, Const, Eqn, Program, Var
 from .source import Line, user_line
 
@@ -118,7 +117,7 @@ class StraightLine:
                 text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
             seen.add(atom)
             returned.append(text)
-        self.name = _identifier(program.name)
+        self.name = identifier(program.name)
         while self.name in self.namespace:
             self.name += "_"
         lines = [f"def {self.name}({', '.join(arguments)}):"]
@@ -184,7 +183,7 @@ class StraightLine:
         return repr(value) if _is_written_as_text(value) else self._bind_name("p", value)
 
     def _bind_name(self, stem: str, value: Any) -> str:
-        name = _identifier(stem) + "_"
+        name = identifier(stem) + "_"
         while name in self.namespace and self.namespace[name] != value:
             name += "_"
         self.namespace[name] = value
@@ -196,11 +195,6 @@ def _is_written_as_text(value: Any) -> bool:
     if value.__class__ is tuple:
         return all(v.__class__ in (int, bool) for v in value)
     return value is None or value.__class__ in (int, bool, str)
-
-
-def _identifier(name: str) -> str:
-    text = "".join(c if c.isalnum() else "_" for c in name)
-    return text if text.isidentifier() and not keyword.iskeyword(text) else f"program_{text}"
 
 
 def source(program: Program) -> str:

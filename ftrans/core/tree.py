@@ -6,15 +6,18 @@ namespace are containers; all else is a leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import dataclass_nodes
 from .cell import Cell
+from .dataclass_nodes import is_dataclass
+from .source import at_line, user_line
 from .trace import Tracer
-from .types import type_of
+from .types import is_inexact, type_of
 
 if TYPE_CHECKING:
     import optree
@@ -42,40 +45,46 @@ class _Leaf:
 LEAF: Any = _Leaf()
 
 
-def _register_dataclass(cls: Any) -> None:
-    import optree
-
-    names = list(cls.__dataclass_fields__)
-
-    def flatten(x: Any) -> tuple[list[Any], None, list[str]]:
-        return [getattr(x, name) for name in names], None, names
-
-    def unflatten(_: Any, children: Iterable[Any]) -> Any:
-        x: Any = object.__new__(cls)
-        for name, child in zip(names, children, strict=True):
-            object.__setattr__(x, name, child)
-        return x
-
-    optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE)
-
-
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a nested container, in a fixed order, and its structure."""
     if tree.__class__ in _LEAVES:
         return [tree], LEAF
     import optree
 
-    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    try:
+        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    except RecursionError:
+        raise RecursionError(
+            f"a container of type {type(tree).__name__} holds itself, or is nested too deeply to be taken apart"
+            + at_line(user_line())
+        ) from None
     for cls in {x.__class__ for x in leaves}:
         if cls not in _plain_leaves:
             if issubclass(cls, Cell):
                 leaves = [_held(x) if isinstance(x, cls) else x for x in leaves]
                 continue
-            if hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "dtype"):
-                _register_dataclass(cls)
+            if is_dataclass(cls):
+                dataclass_nodes.register(cls, NAMESPACE, _beside_fields)
                 return flatten(tree)
             _plain_leaves.add(cls)
     return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)
+
+
+def _beside_fields(x: Any) -> Any:
+    """What stands for an attribute of a dataclass that is no field: as it is, but integers are not differentiated."""
+    if not _of_targets.get():
+        return x
+    import optree
+
+    return optree.tree_map(lambda leaf: leaf if _is_differentiable(leaf) else Fixed(leaf), x, namespace=NAMESPACE)
+
+
+def _is_differentiable(leaf: Any) -> bool:
+    try:
+        return is_inexact(type_of(leaf).dtype)
+    except TypeError:
+        # An error is raised where it is known which argument it is.
+        return True
 
 
 def _held(cell: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..core.printer import printable
 from ..core.source import at_line, user_line
 from . import report
 from .events import COMPILED, EQUATION, Place
@@ -33,9 +34,9 @@ class Frame:
     """A box of the flame graph: its label, its colour, the time in itself, and the boxes above it."""
 
     def __init__(self, label: str, color: str, short: str = "") -> None:
-        self.label = label
+        self.label = printable(label)
         self.color = color
-        self.short = short
+        self.short = printable(short)
         self.time = 0.0
         self.inner: dict[str, Frame] = {}
 
@@ -152,7 +153,7 @@ def bars(path: str | os.PathLike[str], rows: Sequence[Row], group_by: str) -> No
     places = range(len(rows))
     axes.barh(places, [r.total_time / scale for r in rows], color=_CALLED, height=0.78, label="with what it called")
     axes.barh(places, [r.self_time / scale for r in rows], color=_SELF, height=0.78, label="self")
-    labels = [report.shortened(row.name, 60) for row in rows]
+    labels = [report.shortened(printable(row.name), 60) for row in rows]
     axes.set_yticks(list(places), labels, family=_FONT, fontsize=9, parse_math=False)
     for i, row in enumerate(rows):
         value = f" {report.seconds(row.self_time)}"

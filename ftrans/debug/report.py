@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.printer import printable
 from ..core.source import Line, at_line, user_line
 
 NO_SCOPE = "(no scope)"
@@ -109,7 +110,7 @@ def line_label(line: Line | None) -> str:
 
 def text_table(head: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[str]) -> str:
     """Rows under a head line, numbers aligned right, and notes below."""
-    cells = [[shortened(r.name, _LONGEST_NAME), *(write(r) for _, write in columns)] for r in rows]
+    cells = [[shortened(printable(r.name), _LONGEST_NAME), *(write(r) for _, write in columns)] for r in rows]
     titles = [head, *(title for title, _ in columns)]
     widths = [max(len(row[i]) for row in [titles, *cells]) for i in range(len(titles))]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
@@ -128,7 +129,7 @@ def html_table(head: str, columns: Sequence[Column], rows: Sequence[Row], notes:
     right = ' style="text-align: right"'
     titles = f'<th style="text-align: left">{head}</th>' + "".join(f"<th{right}>{t}</th>" for t, _ in columns)
     body = "".join(
-        f'<tr><td style="text-align: left"><code>{html.escape(r.name)}</code></td>'
+        f'<tr><td style="text-align: left"><code>{html.escape(printable(r.name))}</code></td>'
         + "".join(f"<td{right}>{html.escape(write(r))}</td>" for _, write in columns)
         + "</tr>"
         for r in rows

@@ -6,8 +6,10 @@ so that its size is known before it is drawn.
 
 from __future__ import annotations
 
+import html
+import re
+import warnings
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +20,8 @@ FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 ADVANCE = 0.602
 # More pixels than this on a side, and viewers give up.
 _MOST_PIXELS = 20_000
+# What XML has no way to write, such as control characters.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Span(NamedTuple):
@@ -119,6 +123,15 @@ def text_width(text: str, size: float) -> float:
 # SVG
 
 
+def _escaped(text: str) -> str:
+    return html.escape(_drawable(text))
+
+
+def _drawable(text: str) -> str:
+    """The text, with a sign in the place of each character that no picture can have."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def to_svg(picture: Picture) -> str:
     """The picture as SVG."""
     width, height = f"{picture.width:.0f}", f"{picture.height:.0f}"
@@ -142,7 +155,7 @@ def _svg(shape: Shape) -> str:
     if shape.is_double:
         parts.append(_svg_outline(shape, 3.0, "none"))
     parts += map(_svg_text, shape.texts)
-    tooltip = f"<title>{escape(shape.tooltip)}</title>" if shape.tooltip else ""
+    tooltip = f"<title>{_escaped(shape.tooltip)}</title>" if shape.tooltip else ""
     return f'<g class="{shape.role}">{tooltip}{"".join(parts)}</g>'
 
 
@@ -167,7 +180,7 @@ def _svg_curve(curve: Curve) -> str:
 
 def _svg_text(text: Text) -> str:
     spans = "".join(
-        f'<tspan fill="{s.color}"' + (' font-weight="bold"' if s.bold else "") + f">{escape(s.text)}</tspan>"
+        f'<tspan fill="{s.color}"' + (' font-weight="bold"' if s.bold else "") + f">{_escaped(s.text)}</tspan>"
         for s in text.spans
         if s.text
     )
@@ -207,7 +220,9 @@ def save_with_matplotlib(picture: Picture, path: Path, scale: float) -> None:
     for shape in picture.shapes:
         _paint(axes, shape)
     # Letters where they belong, not moved to whole pixels.
-    with rc_context({"text.hinting": "none", "pdf.fonttype": 42}):
+    with rc_context({"text.hinting": "none", "pdf.fonttype": 42}), warnings.catch_warnings():
+        # The user's code may hold characters that the font has no glyph for.
+        warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         figure.savefig(path, dpi=72 * scale)
 
 
@@ -221,7 +236,7 @@ def _paint(axes: Any, shape: Shape) -> None:
             axes.text(
                 x,
                 shape.y,
-                span.text,
+                _drawable(span.text),
                 size=shape.size,
                 color=span.color,
                 va="baseline",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import copy
-import dataclasses
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..core.dataclass_nodes import attributes_of, is_dataclass
 from ..core.trace import current_builder
 from ..numpy.promotion import asarray, has_tracer
 from .array_cell import ArrayCell
@@ -35,7 +35,7 @@ def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
     if isinstance(x, _NAMESPACES):
         return vars(x).items()
     if _is_dataclass(cls):
-        return [(name, getattr(x, name)) for name in cls.__dataclass_fields__ if hasattr(x, name)]
+        return attributes_of(x).items()
     return None
 
 
@@ -90,5 +90,5 @@ def settled(x: Any) -> Any:
 
 
 def _is_dataclass(cls: Any) -> bool:
-    # What has a dtype is an array, and what has cells is a module.
-    return dataclasses.is_dataclass(cls) and not hasattr(cls, "dtype") and not hasattr(cls, "named_cells")
+    # What has cells is a module.
+    return is_dataclass(cls) and not hasattr(cls, "named_cells")

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.printer import printable
 from ...core.source import at_line, user_line
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _draw_panel(axes: Any, history: History, name: str) -> None:
     if history.best is not None and history.monitor.removeprefix("val_") == name:
         at = history.best["epoch"], history.best[history.monitor]
         axes.plot(*at, "*", color="#2f2f2f", markersize=11, label=f"best: {at[1]:.4g}", zorder=5)
-    axes.set_title(name, loc="left", fontsize=11)
+    axes.set_title(printable(name), loc="left", fontsize=11, parse_math=False)
     axes.set_xlabel("epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(alpha=0.25)
