@@ -79,6 +79,17 @@ for name in UFUNCS:
         case(f"{name}.reduce of none", lambda x, f=loop: f.reduce(x[:0]), array)
 case("less.reduce", np.less.reduce, MASK)
 case("less.reduce", np.less.reduce, X)
+for name in ("add", "maximum", "logaddexp", "subtract"):
+    for axis in (None, (0,), (1,), (0, 1), -1, 7):
+        ufunc = getattr(np, name)
+        case(f"{name}.accumulate axis={axis}", lambda x, f=ufunc, a=axis: f.accumulate(x[0], axis=a), X)
+        case(f"{name}.accumulate axis={axis}", lambda x, f=ufunc, a=axis: f.accumulate(x, axis=a), X)
+        case(f"{name}.reduceat axis={axis}", lambda x, f=ufunc, a=axis: f.reduceat(x[0], [0, 2], axis=a), X)
+for bias in (None, False, True, 0, 1):
+    case(f"cov bias={bias}", lambda x, b=bias: np.cov(x, bias=b), X)
+case("var mean=None", lambda x: (np.var(x, mean=None), np.std(x, 1, mean=None)), X)
+for rcond in (None, -1, 0, 1e-6, 0.5, 1, 2):
+    case(f"lstsq rcond={rcond}", lambda x, r=rcond: np.linalg.lstsq(x.T, x[0], rcond=r)[0], X)
 
 
 def at(ufunc: np.ufunc, index: Any) -> Call:

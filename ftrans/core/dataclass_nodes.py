@@ -58,7 +58,7 @@ class _Attributes:
 
 def _states(x: Any) -> Iterable[dict[str, Any]]:
     """The attributes in the dictionary of an object and in its slots."""
-    state: Any = object.__getstate__(x)  # type: ignore[attr-defined]
+    state: Any = object.__getstate__(x)
     return [s for s in (state if isinstance(state, tuple) else (state,)) if s]
 
 
@@ -128,9 +128,10 @@ def register(cls: Any, namespace: str, child: Callable[[Any], Any]) -> None:
         structure = Structure(names, {k: v for k, v in others.items() if k not in children})
         return list(children.values()), structure, names
 
-    optree.register_pytree_node(
-        cls, flatten, lambda structure, children: structure.put_together(cls, children), namespace=namespace
-    )
+    def unflatten(structure: Any, children: Iterable[Any]) -> Any:
+        return structure.put_together(cls, children)
+
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=namespace)
 
 
 def _has_numbers(x: Any, namespace: str) -> bool:

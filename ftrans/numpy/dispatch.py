@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from types import FrameType
@@ -56,6 +57,7 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
             setattr(call, method, _public_ufunc(function, method, implementation))
+        call.__signature__ = signature_of(function)  # type: ignore[attr-defined]
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
@@ -65,6 +67,25 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
+
+
+def signature_of(ufunc: np.ufunc) -> inspect.Signature:
+    """The parameters of a ufunc, which older versions of NumPy do not tell."""
+    operands = ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
+    options: dict[str, Any] = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
+    if ufunc.signature is None:
+        options = {"where": True} | options
+    else:
+        options = {"axes": np._NoValue, "axis": np._NoValue, "keepdims": False} | options
+    out = None if ufunc.nout == 1 else (None,) * ufunc.nout
+    parameter = inspect.Parameter
+    return inspect.Signature(
+        [
+            *(parameter(name, parameter.POSITIONAL_ONLY) for name in operands),
+            parameter("out", parameter.POSITIONAL_OR_KEYWORD, default=out),
+            *(parameter(name, parameter.KEYWORD_ONLY, default=value) for name, value in options.items()),
+        ]
+    )
 
 
 def refused(function: Callable[..., Any], name: str, why: str) -> Callable[..., Any]:

@@ -34,7 +34,10 @@ def axis_error(axis: int, ndim: int) -> Exception:
 
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front."""
-    axis = operator.index(axis)
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"an axis is an integer, not {axis!r}{at_line(user_line())}") from None
     if not -ndim <= axis < ndim:
         raise axis_error(axis, ndim)
     return axis % ndim

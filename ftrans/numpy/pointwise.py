@@ -35,15 +35,24 @@ from .selection import known_mask
 from .ufuncs import deliver
 
 
-@implements(np.where)
-def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE, /) -> Any:
+def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE) -> Any:
     """`x` where the condition holds, else `y`; with the condition alone, where it holds, which asks for its value."""
+    # NumPy's own function takes no names.
     if x is NO_VALUE and y is NO_VALUE:
-        return np.nonzero(condition)
+        return _where(condition)
     if x is NO_VALUE or y is NO_VALUE:
         raise ValueError(f"either both or neither of x and y should be given{at_line(user_line())}")
+    return _where(condition, x, y)
+
+
+@implements(np.where)
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return np.nonzero(condition)
+    if len(choices) != 2:
+        raise ValueError(f"either both or neither of x and y should be given{at_line(user_line())}")
     mask = truth(condition)
-    choices = [v if is_number(v) else asarray(v) for v in (x, y)]
+    choices = tuple([v if is_number(v) else asarray(v) for v in choices])
     dtype = result_dtype(*choices)
     shape = broadcast_shapes("where", mask, *choices)
     z = e.select(broadcast_to(mask, shape), operand(choices[0], dtype, shape), operand(choices[1], dtype, shape))

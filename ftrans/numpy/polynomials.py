@@ -232,8 +232,8 @@ def _on_objects(function: Any) -> None:
     """Enter a function whose own code runs on arrays of traced numbers."""
 
     @implements(function)
-    def call(*args: Any) -> Any:
-        return asarray(function.__wrapped__(*map(as_objects, args)))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return asarray(function.__wrapped__(*map(as_objects, args), **{k: as_objects(x) for k, x in kwargs.items()}))
 
 
 # The functions of `numpy.polynomial` run on traced values as they are; NumPy asks for a traced form of these two only.

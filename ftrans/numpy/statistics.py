@@ -80,7 +80,7 @@ def var(
     """The variance of elements along axes: their mean squared distance from the mean."""
     x = asarray(a)
     inner, outer = _mean_dtypes(x, dtype)
-    apart: Any = x - (np.mean(x, axis, inner, keepdims=True, where=where) if mean is NO_VALUE else mean)
+    apart: Any = x - (np.mean(x, axis, inner, keepdims=True, where=where) if mean is NO_VALUE or mean is None else mean)
     if dtype is None:
         inner, outer = real_dtype(inner), real_dtype(outer)
     squares = np.real(apart * np.conj(apart)) if is_complex(apart.dtype) else np.square(apart)
@@ -332,7 +332,7 @@ def cov(
     is_line = [rows[0].ndim == 1, *(x.ndim < 2 or x.shape[0] == 1 for x in rows[1:])]
     tables = [np.atleast_2d(cast(x, dtype)) for x in rows]
     x: Any = np.concatenate([v if rowvar or line else v.T for v, line in zip(tables, is_line, strict=True)], 0)
-    ddof = (0 if bias else 1) if ddof is None else ddof
+    ddof = int(bias == 0) if ddof is None else ddof
     weights = [
         _observation_weights(w, x.shape[1], what) for w, what in ((fweights, "fweights"), (aweights, "aweights"))
     ]

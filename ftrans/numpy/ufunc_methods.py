@@ -239,7 +239,7 @@ def accumulate(
     x = _operand(ufunc, array, dtype)
     if not x.ndim:
         raise TypeError(f"cannot accumulate on a scalar{at_line(user_line())}")
-    axis = normal_axis(axis, x.ndim)
+    axis = _one_axis(axis, x.ndim, "accumulate")
     rows = asarray(np.moveaxis(x, axis, 0))  # type: ignore[type-var]
     if ufunc in _ACCUMULATIONS:
         # Booleans are extrema of small integers.
@@ -248,6 +248,15 @@ def accumulate(
     else:
         y = prefixes(ufunc, rows) if ufunc in _GROUPABLE else accumulated(ufunc, rows)
     return deliver(np.moveaxis(y, 0, axis), out, ufunc.__name__)
+
+
+def _one_axis(axis: Any, ndim: int, method: str) -> int:
+    """The axis of a method that takes one only, which NumPy lets be a tuple too, and None where there is no other."""
+    given = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [normal_axis(a, ndim) for a in given]
+    if len(axes) != 1:
+        raise ValueError(f"{method} takes one axis, not axis={axis} of {ndim}{at_line(user_line())}")
+    return axes[0]
 
 
 def _known(indices: Any, what: str) -> Any:
@@ -275,7 +284,7 @@ def reduceat(
     if out.__class__ is tuple:
         (out,) = out
     x = _operand(ufunc, array, dtype)
-    axis = normal_axis(axis, x.ndim)
+    axis = _one_axis(axis, x.ndim, "reduceat")
     rows = asarray(np.moveaxis(x, axis, 0))  # type: ignore[type-var]
     starts = _known(indices, "the slices reduced at")
     for i in starts:

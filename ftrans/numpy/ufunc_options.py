@@ -20,6 +20,7 @@ _HARMLESS = {np.arccosh: 2, np.arcsin: 0, np.arccos: 0, np.arctanh: 0, np.log1p:
 def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: Sequence[Any], options: Any) -> Any:
     """A ufunc called with `out`, `where`, `dtype` or other options."""
     out, where, dtype = options.pop("out", None), options.pop("where", True), options.pop("dtype", None)
+    is_cast = dtype is not None or "casting" in options
     casting = options.pop("casting", "same_kind")
     plain = (("order", "K"), ("order", "C"), ("subok", True), ("subok", False))
     unknown = {k: v for k, v in options.items() if (k, v) not in plain}
@@ -28,8 +29,8 @@ def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: S
         if name in taken:
             continue
         raise TypeError(f"{ufunc.__name__} on traced values does not take {name}={value!r}{at_line(user_line())}")
-    if dtype is not None:
-        xs = _cast_for(ufunc, xs, np.dtype(dtype), casting)
+    if is_cast:
+        xs = _cast_for(ufunc, xs, None if dtype is None else np.dtype(dtype), casting)
     outs = out if out.__class__ is tuple else (out,) * (1 if out is None else ufunc.nout)
     if len(outs) > ufunc.nout:
         raise TypeError(
@@ -55,15 +56,17 @@ def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: S
     return deliver(results, outs[0], ufunc.__name__, casting)
 
 
-def _cast_for(ufunc: np.ufunc, xs: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
-    """Operands in the dtypes of the loop that computes a result of `dtype`."""
+def _cast_for(ufunc: np.ufunc, xs: Sequence[Any], dtype: np.dtype[Any] | None, casting: Any) -> list[Tracer]:
+    """Operands in the dtypes of the loop that computes a result of `dtype`, or of that which NumPy takes by default."""
     operands = [asarray(x) for x in xs]
     try:
         dtypes = ufunc.resolve_dtypes(
             (*dtypes_or_types([kind_of(x) for x in operands]), *(None,) * ufunc.nout),
             signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout),
-            casting=casting,
+            # The two differ in byte orders only, and NumPy crashes on "equiv" with a number of Python.
+            casting="no" if casting == "equiv" else casting,
         )
-    except TypeError as error:
-        raise TypeError(f"{error}{at_line(user_line())}") from None
+    except (TypeError, ValueError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{error}{at_line(user_line())}") from None
     return [cast(x, d) for x, d in zip(operands, dtypes[: ufunc.nin], strict=True)]

@@ -146,7 +146,8 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """A function of an array and an axis, applied for one axis after the other; axes that it drops come back."""
     x = asarray(a)
     for axis in axes if np.ndim(axes) else (axes,):
-        axis = normal_axis(axis, x.ndim)
+        # NumPy lets the function say what it thinks of an axis that is not there.
+        axis = axis + x.ndim if axis < 0 else axis
         y = asarray(func(x, axis))
         y = y if y.ndim == x.ndim else np.expand_dims(y, axis)
         if y.ndim != x.ndim:

@@ -107,17 +107,17 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
             f"lstsq takes a matrix and right-hand sides of as many rows, not {a.type} and {b.type}"
             f"{at_line(user_line())}"
         )
-    eps = np.finfo(a.dtype).eps
     if rcond is None:
-        rcond = max(a.shape) * eps
-    elif np.ndim(rcond) == 0 and not isinstance(rcond, Tracer) and rcond < 0:
-        rcond = eps
+        rcond = max(a.shape) * np.finfo(a.dtype).eps
     x, residuals, rank, values = least_squares(a, b, rcond)
     return (x[:, 0] if is_vector else x), residuals, rank.astype(np.int32), values
 
 
 def least_squares(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     """What `lstsq` gives, for matrices with the same leading axes."""
+    if np.ndim(rcond) == 0 and not isinstance(rcond, Tracer) and not 0 < rcond < 1:
+        # As LAPACK does.
+        rcond = np.finfo(a.dtype).eps
     x = np.matmul(ops.pinv(a, cutoff_of(a, rcond), symmetric=False), b)
     values = np.linalg.svdvals(a)
     rank = np.sum(values > values[..., :1] * rcond, -1)
