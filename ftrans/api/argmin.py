@@ -19,7 +19,7 @@ from ..ops.elementwise import add, mul
 from ..ops.reductions import reduce_sum
 from ..ops.shapes import concatenate, full, reshape, slice_
 from ..transforms.differentiate import gradient
-from .call import name_of, record_or_run, trace_flat
+from .call import check_function, name_of, record_or_run, trace_flat
 from .implicit import linear_choice, real_vector, recorded, tolerances
 from .vectors import Captured, Vector, check_limits
 
@@ -101,6 +101,9 @@ def argmin(
         >>> ft.value_and_grad(x)(1.0)
         (np.float64(0.31492305784540603), np.float64(0.5934447116232969))
     """
+    check_function(f, "argmin")
+    if constraints is not None:
+        check_function(constraints, "argmin", "constraints")
     check_limits("argmin", tol=tol, atol=atol, maxiter=maxiter)
     unknown = real_vector(x0, "argmin")
     dtype = unknown.type.dtype

@@ -11,7 +11,7 @@ from ..core.source import at_line, user_line
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape
-from .call import name_of, type_name
+from .call import check_function, name_of, type_name
 
 Leaves = list[Any]
 Combine = Callable[[Leaves, Leaves], Leaves]
@@ -45,8 +45,12 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         >>> ft.associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
         array([ 1.,  2.,  6., 24.])
     """
+    check_function(fn, "associative_scan", "fn")
     leaves, structure = tree.flatten(elems)
-    axis = operator.index(axis)
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis of associative_scan must be an integer, not {axis!r}{at_line(user_line())}") from None
     axes = [_normalized(axis, x, elems, i) for i, x in enumerate(leaves)]
     sizes = [x.shape[a] for x, a in zip(leaves, axes, strict=True)]
     if len(set(sizes)) > 1:

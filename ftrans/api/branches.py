@@ -23,7 +23,7 @@ from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
 from ..ops.shapes import full_like
 from .bodies import Function, Leaves, integer_of, known_value, scalar_of, tracers_of
-from .call import record_or_run, trace_flat
+from .call import check_function, record_or_run, trace_flat, type_name
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
@@ -54,6 +54,8 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
         >>> ft.grad(f)(-1.5)
         np.float64(-3.0)
     """
+    check_function(true_fn, "cond", "true_fn")
+    check_function(false_fn, "cond", "false_fn")
     pred = scalar_of(pred, "pred", "cond")
     known = known_value(pred)
     if known is not None:
@@ -88,9 +90,12 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         >>> ft.vmap(f, in_axes=(0, None))(np.array([2, 9, -1]), 3.0)
         array([9.        , 9.        , 0.14112001])
     """
-    branches = list(branches)
+    if not isinstance(branches, list | tuple):
+        raise TypeError(f"branches of switch is a list of functions, not {type_name(branches)}{at_line(user_line())}")
     if not branches:
         raise ValueError(f"switch needs at least one branch{at_line(user_line())}")
+    for place, branch in enumerate(branches):
+        check_function(branch, "switch", f"branches[{place}]")
     index = integer_of(index, "index", "switch")
     last = len(branches) - 1
     known = known_value(index)

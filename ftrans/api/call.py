@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -221,17 +222,95 @@ def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: st
     return wrapped
 
 
+def check_function(f: Any, what: str, name: str = "f") -> None:
+    """Raise unless what was given for a function can be called.
+
+    Args:
+        f: what was given.
+        what: the name of the transformation or loop that it was given to.
+        name: the name of the parameter.
+    """
+    if callable(f):
+        return
+    advice = ""
+    if isinstance(f, np.ndarray | np.generic | Tracer | Eager | int | float | complex):
+        advice = ": if that is what a function returned, give the function itself, f in place of f(x)"
+    raise TypeError(f"{what} takes a function, but {name} is {type_name(f)}{advice}{at_line(user_line())}")
+
+
+def as_tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
+    """Arguments that are given as a tuple or list.
+
+    Raises:
+        TypeError: they are something else, such as the one argument itself.
+    """
+    if isinstance(values, tuple | list):
+        return tuple(values)
+    raise TypeError(
+        f"{name} of {what} must be a tuple with an entry for each argument of the function, but it is "
+        f"{type_name(values)}; for one argument write (x,){at_line(user_line())}"
+    )
+
+
+def as_argnums(argnums: Any, what: str, name: str = "argnums") -> int | tuple[int, ...]:
+    """Positions of arguments, as Python's integers.
+
+    Raises:
+        TypeError: they are something else, such as names.
+    """
+    if argnums.__class__ is int:
+        return argnums  # type: ignore[no-any-return]
+    try:
+        is_several = isinstance(argnums, list | tuple | range | set | frozenset) or np.ndim(argnums) == 1
+        return tuple([_position(number) for number in argnums]) if is_several else _position(argnums)
+    except TypeError:
+        raise TypeError(
+            f"{name} of {what} is the position of an argument, counted from 0, or a tuple of positions, not {argnums!r}"
+            + at_line(user_line())
+        ) from None
+
+
+def as_names(names: Any, what: str, name: str) -> tuple[str, ...]:
+    """Names of arguments.
+
+    Raises:
+        TypeError: they are something else, such as positions.
+    """
+    found = (
+        (names,)
+        if isinstance(names, str)
+        else tuple(names)
+        if isinstance(names, list | tuple | set | frozenset)
+        else (names,)
+    )
+    if not all(isinstance(x, str) for x in found):
+        raise TypeError(
+            f"{name} of {what} is the name of an argument, or a tuple of names, not {names!r}{at_line(user_line())}"
+        )
+    return found
+
+
+def _position(number: Any) -> int:
+    if isinstance(number, bool | np.bool):
+        raise TypeError
+    return operator.index(number)
+
+
 def normalize_argnums(argnums: int | Sequence[int], count: int, f: Callable[..., Any]) -> tuple[int, ...]:
     """Positions of arguments, counted from the front, checked against the number of positional arguments."""
-    wanted = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    positions = []
-    for number in wanted:
+    argnums = as_argnums(argnums, name_of(f))
+    positions: list[int] = []
+    for number in (argnums,) if isinstance(argnums, int) else argnums:
         if not -count <= number < count:
             raise TypeError(
                 f"argnums={argnums} asks for argument {number}, but {name_of(f)} was called with {count} positional "
                 f"argument{'s' if count != 1 else ''}{at_line(user_line())}"
             )
         positions.append(number % count)
+    if len(set(positions)) < len(positions):
+        raise TypeError(
+            f"argnums={argnums} names an argument of {name_of(f)} twice, whose derivative is one{at_line(user_line())}"
+        )
     return tuple(positions)
 
 
@@ -253,7 +332,7 @@ def select_arguments(
     Raises:
         TypeError: a leaf is not an array of floating-point numbers.
     """
-    if argnums == 0 and len(args) > 0:
+    if argnums.__class__ is int and argnums == 0 and len(args) > 0:
         positions: tuple[int, ...] = (0,)
         chosen = args[0]
     else:

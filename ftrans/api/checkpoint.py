@@ -20,7 +20,7 @@ from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..transforms.differentiate import pullback, slim
 from ..transforms.recompute import POLICIES, Budget, Named, Policy
 from ..xla import is_jax
-from .call import call_on_eager, has_active, name_of, normalize_argnums, trace_flat, type_name
+from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
 
 Function = Callable[..., Any]
 GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[str, Any]], bool]
@@ -70,6 +70,7 @@ def checkpoint(
     """
     if f is None:
         return functools.partial(checkpoint, policy=policy, memory_budget=memory_budget)
+    check_function(f, "checkpoint")
     function, chosen = f, as_policy(policy, memory_budget)
 
     @functools.wraps(function)
@@ -203,6 +204,8 @@ def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callab
         >>> [(r.name or r.primitive, r.shape) for r in kept], kept.total
         ([('x', (4, 3)), ('sub', (4, 2))], 160)
     """
+
+    check_function(f, "residuals")
 
     def residuals_of_f(*args: Any, **kwargs: Any) -> Residuals:
         leaves, structure = tree.flatten((args, kwargs))

@@ -20,7 +20,10 @@ from .anomaly import residuals_of
 from .call import (
     Arguments,
     Traced,
+    as_argnums,
+    as_tuple,
     call_on_eager,
+    check_function,
     has_active,
     name_of,
     named,
@@ -74,6 +77,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
         >>> ft.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0, 3.0]))
         array([2., 4., 6.])
     """
+
+    check_function(f, "grad")
+    argnums = as_argnums(argnums, "grad")
 
     @functools.wraps(f)
     def grad_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -143,6 +149,9 @@ def value_and_grad(
         >>> ft.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
         (np.float64(5.0), array([2., 4.]))
     """
+
+    check_function(f, "value_and_grad")
+    argnums = as_argnums(argnums, "value_and_grad")
 
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -226,9 +235,10 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         >>> ft.jvp(np.sin, (0.0,), (2.0,))
         (np.float64(0.0), np.float64(2.0))
     """
-    primals = tuple(primals)
+    check_function(f, "jvp")
+    primals, tangents = as_tuple(primals, "jvp", "primals"), as_tuple(tangents, "jvp", "tangents")
     chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
-    given = _checked_like(tuple(tangents), chosen.structure, chosen.types, "tangents", "the primals")
+    given = _checked_like(tangents, chosen.structure, chosen.types, "tangents", "the primals")
     program, out_active = _pushforward(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured, *given])
     count = traced.structure.num_leaves
@@ -279,6 +289,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         >>> vjp_fn(1.0)
         (np.float64(3.0), np.float64(2.0))
     """
+    check_function(f, "vjp")
     chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
     parts = _kept_short(d.pullback(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
@@ -330,6 +341,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
         >>> push(3.0)
         np.float64(3.0)
     """
+    check_function(f, "linearize")
     chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linearize", False)
     parts = _kept_short(d.linearize(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
@@ -366,6 +378,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
         >>> ft.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
         (np.float64(6.0),)
     """
+    check_function(f, "linear_transpose")
     chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
     program = traced.program
     parts = d.pullback(program, active_inputs(chosen, traced))

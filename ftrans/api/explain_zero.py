@@ -18,7 +18,7 @@ from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import stop_gradient
 from ..transforms.differentiate import pullback
-from .call import Traced, name_of, run, select_arguments, trace_flat
+from .call import Traced, as_argnums, check_function, name_of, run, select_arguments, trace_flat
 
 Function = Callable[..., Any]
 
@@ -107,6 +107,9 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
         >>> [(zero.path, len(zero.cuts)) for zero in report]
         [('scale', 1), ('shift', 0)]
     """
+
+    check_function(f, "explain_zero")
+    argnums = None if argnums is None else as_argnums(argnums, "explain_zero")
 
     @functools.wraps(f)
     def explain(*args: Any, **kwargs: Any) -> ZeroGradients:

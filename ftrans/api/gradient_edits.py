@@ -12,7 +12,8 @@ import numpy as np
 from ..control.host_call import watch
 from ..core import tree
 from ..core.source import at_line, user_line
-from ..core.types import is_complex, is_inexact, type_of
+from ..core.types import ArrayType, is_complex, is_inexact, type_of
+from .call import check_function, type_name
 from .custom_rules import CustomRule, custom_jvp
 
 
@@ -39,7 +40,7 @@ def straight_through(value: Any, through: Any) -> Any:
 
 
 def _replaced(value: Any, through: Any) -> Any:
-    of_value, of_through = type_of(value), type_of(through)
+    of_value, of_through = _type(value, "straight_through"), _type(through, "straight_through")
     if of_value.shape != of_through.shape:
         raise ValueError(
             f"straight_through takes two arrays of one shape, not {of_value} and {of_through}{at_line(user_line())}"
@@ -47,6 +48,15 @@ def _replaced(value: Any, through: Any) -> Any:
     if not is_inexact(of_value.dtype):
         value = np.asarray(value).astype(of_through.dtype)[()] if _is_plain(value) else value.astype(of_through.dtype)
     return _with_tangent_of(value, through)
+
+
+def _type(x: Any, what: str) -> ArrayType:
+    try:
+        return type_of(x)
+    except TypeError:
+        raise TypeError(
+            f"{what} takes arrays, numbers and containers of them, not {type_name(x)}{at_line(user_line())}"
+        ) from None
 
 
 def _is_plain(x: Any) -> bool:
@@ -94,7 +104,7 @@ def scale_gradient(x: Any, factor: Any) -> Any:
 
 
 def _fitting(factor: Any, x: Any) -> Any:
-    shape, wanted = np.shape(factor), np.shape(x)
+    shape, wanted = _type(factor, "scale_gradient").shape, _type(x, "scale_gradient").shape
     if len(shape) > len(wanted) or any(
         n not in (1, m) for n, m in zip(reversed(shape), reversed(wanted), strict=False)
     ):
@@ -134,6 +144,7 @@ def reverse_gradient(x: Any, factor: Any = 1.0) -> Any:
         >>> ft.grad(lambda x: ft.reverse_gradient(x) ** 2)(3.0)
         np.float64(-6.0)
     """
+    _type(factor, "reverse_gradient")
     return scale_gradient(x, -factor)
 
 
@@ -227,8 +238,11 @@ def grad_hook(x: Any, fn: Callable[[Any], Any] | None = None, *, see: Callable[[
     """
     if fn is None and see is None:
         raise TypeError(f"grad_hook needs fn, which replaces the cotangent, or see{at_line(user_line())}")
+    for name, function in (("fn", fn), ("see", see)):
+        if function is not None:
+            check_function(function, "grad_hook", name)
 
-    @functools.wraps(fn or see)  # type: ignore[arg-type]
+    @functools.wraps(see if fn is None else fn)  # type: ignore[arg-type]
     def hook(cotangent: Any) -> Any:
         if see is not None:
             leaves, structure = tree.flatten(cotangent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.elementwise import stop_gradient, sub
-from .call import name_of, record_or_run, trace_flat
+from .call import check_function, name_of, record_or_run, trace_flat
 from .linear_solve import ITERATIVE, default_tolerance, linear_method
 from .vectors import Captured, SolverInfo, Vector, check_limits
 
@@ -84,6 +85,7 @@ def root(
         >>> ft.value_and_grad(x)(2.0)
         (np.float64(0.4533976515164037), np.float64(-0.1732702315504082))
     """
+    check_function(f, "root")
     check_limits("root", tol=tol, atol=atol, maxiter=maxiter)
     function = f if not args else lambda x: f(x, *args)
     unknown = real_vector(x0, "root")
@@ -146,6 +148,9 @@ def fixed_point(
         >>> ft.value_and_grad(x)(1.0)
         (np.float64(0.7390851332151607), np.float64(-0.29747434150983226))
     """
+    check_function(f, "fixed_point")
+    if not isinstance(damping, Real):
+        raise TypeError(f"damping of fixed_point must be a number, not {damping!r}{at_line(user_line())}")
     check_limits("fixed_point", tol=tol, atol=atol, maxiter=maxiter, acceleration=acceleration)
     unknown = real_vector(x0, "fixed_point")
 
@@ -156,7 +161,7 @@ def fixed_point(
     residual = _difference(of_step)
     linear = linear_choice(linear_solver, unknown.type, "gmres", False, "fixed_point")
     limits = tolerances(unknown, tol, atol)
-    search = Search("fixed_point", "iteration", *limits, maxiter, float(damping), int(acceleration), linear=linear)
+    search = Search("fixed_point", "iteration", *limits, maxiter, float(damping), int(acceleration or 0), linear=linear)
     return _solved(unknown, residual, None, search, info)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.types import is_complex
 from ..transforms import differentiate as d
-from .call import name_of, named, run
+from .call import as_argnums, as_tuple, check_function, name_of, named, run
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at
 
 
@@ -90,10 +91,12 @@ def value_and_jacobian(
         >>> ft.value_and_jacobian(lambda x: 2 * x)(np.array([1.0]))
         (array([2.]), array([[2.]]))
     """
+    check_function(f, "jacobian")
+    argnums = as_argnums(argnums, "jacobian")
     if mode not in ("auto", "forward", "reverse"):
-        raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}')
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError(f"chunk_size must be a positive number or None, not {chunk_size}")
+        raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}{at_line(user_line())}')
+    if chunk_size is not None and not (isinstance(chunk_size, Integral) and chunk_size > 0):
+        raise ValueError(f"chunk_size must be a positive integer or None, not {chunk_size!r}{at_line(user_line())}")
 
     @functools.wraps(f)
     def value_and_jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -207,6 +210,8 @@ def hessian(
         array([[4., 2.],
                [2., 0.]])
     """
+    check_function(f, "hessian")
+    argnums = as_argnums(argnums, "hessian")
     gradient = grad(f, argnums, has_aux, holomorphic)
     return jacobian(gradient, argnums, "forward", chunk_size, has_aux, holomorphic)
 
@@ -230,6 +235,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         >>> ft.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
         array([6., 0.])
     """
-    primals = tuple(primals)
+    check_function(f, "hvp")
+    primals, tangents = as_tuple(primals, "hvp", "primals"), as_tuple(tangents, "hvp", "tangents")
     argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(f, argnums), primals, tangents)[1]

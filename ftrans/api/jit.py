@@ -19,7 +19,7 @@ from ..core.types import type_of
 from ..transforms.simplify import simplify
 from ..xla import Compiled, is_jax_tracer, to_numpy
 from . import anomaly
-from .call import name_of, named, trace_flat, type_name
+from .call import as_argnums, check_function, name_of, named, trace_flat, type_name
 from .paths import Path, Paths, bind, collector_paused, native, new_path, run_paths
 from .progress import close_bars, open_bars
 from .signatures import Signatures
@@ -63,9 +63,12 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
         )
+    check_function(f, "jit")
     function = f
+    static_argnums = as_argnums(static_argnums, "jit", "static_argnums")
     signatures = Signatures(function, static_argnums, static_argnames)
-    donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    donate_argnums = as_argnums(donate_argnums, "jit", "donate_argnums")
+    donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
     cache: dict[Any, Paths] = {}
 
     def compile_for(leaves: list[Any], how: Any, args: tuple[Any, ...]) -> Path:
@@ -178,6 +181,8 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
           c: f64[] = add(b, 1.0) ...
           return c
     """
+
+    check_function(f, "trace")
 
     @functools.wraps(f)
     def trace_of_f(*args: Any, **kwargs: Any) -> Program:

@@ -164,13 +164,14 @@ def default_tolerance(type: ArrayType) -> float:
 
 def _checked_matrix(a: Any, b: Any) -> tuple[Any, Any]:
     """A matrix and the right-hand side for it, as arrays of one floating-point dtype."""
-    a, b = (np.asarray(x) if isinstance(x, list | tuple | float | int) else x for x in (a, b))
+    given = type(a).__name__, type(b).__name__
     try:
+        a, b = (np.asarray(x) if isinstance(x, list | tuple | float | int) else x for x in (a, b))
         of_a, of_b = type_of(a), type_of(b)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(
             "linear_solve takes a matrix and an array, or a function that multiplies by the matrix and any container; "
-            f"it was given {type(a).__name__} and {type(b).__name__}{at_line(user_line())}"
+            f"it was given {given[0]} and {given[1]}{at_line(user_line())}"
         ) from None
     if of_a.ndim != 2 or of_a.shape[0] != of_a.shape[1] or of_b.ndim not in (1, 2) or of_b.shape[0] != of_a.shape[0]:
         raise ValueError(

@@ -27,7 +27,7 @@ from ..ops.elementwise import add
 from ..ops.shapes import full, full_like, iota
 from ..transforms.recompute import Policy
 from .bodies import Body, Function, Leaves, described, integer_of, is_array, known_value, trace_body
-from .call import name_of, record_or_run, trace_flat
+from .call import check_function, name_of, record_or_run, trace_flat
 from .checkpoint import GivenPolicy, as_policy
 from .progress import Bar, bar_of
 
@@ -88,11 +88,10 @@ def scan(
         (np.float64(6.0), array([0., 2., 9.]))
     """
     elements = Leaves.of(xs, "xs", "scan")
-    length = _length(elements, length)
-    unroll = operator.index(unroll)
-    if unroll < 1:
-        raise ValueError(f"unroll of scan must be at least 1, not {unroll}{at_line(user_line())}")
+    length = _length(elements, _count_of(length, "length", "scan", 0))
+    unroll = _count_of(unroll, "unroll", "scan", 1) or 1
 
+    check_function(f, "scan")
     how = _checkpointing(checkpoint, length)
 
     def step(carry: Any, values: list[Tracer]) -> tuple[Any, Any]:
@@ -133,6 +132,7 @@ def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | st
         >>> ft.map(lambda row: np.sum(row**2), np.array([[1.0, 2.0], [3.0, 4.0]]))
         array([ 5., 25.])
     """
+    check_function(f, "map")
     return scan(lambda _, x: (None, f(x)), None, xs, checkpoint=checkpoint, progress=progress)[1]
 
 
@@ -193,6 +193,8 @@ def while_loop(
     """
     max_steps = _count_of(max_steps, "max_steps", "while_loop", 0)
     checkpoints = _count_of(checkpoints, "checkpoints", "while_loop", 1)
+    check_function(cond_fun, "while_loop", "cond_fun")
+    check_function(body_fun, "while_loop", "body_fun")
     first = Leaves.of(init, "init", "while_loop")
     body = trace_body("while_loop", body_fun, lambda carry, _: (body_fun(carry), None), first)
 
@@ -270,6 +272,7 @@ def fori_loop(
     lower, upper = (integer_of(x, name, "fori_loop") for x, name in ((lower, "lower"), (upper, "upper")))
     max_steps = _count_of(max_steps, "max_steps", "fori_loop", 0)
     checkpoints = _count_of(checkpoints, "checkpoints", "fori_loop", 1)
+    check_function(body, "fori_loop", "body")
     start, stop = known_value(lower), known_value(upper)
     if start is None or stop is None or checkpoints is not None:
         onwards = lambda pair: (pair[0] + 1, body(*pair))  # noqa: E731

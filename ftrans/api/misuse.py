@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import struct
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from .. import numpy as namespace
-from ..core.source import at_line, line_of_error, of_package
-from ..core.trace import Builder, ConcretizationError
+from ..core.source import at_line, line_of_error, of_package, user_line
+from ..core.trace import Builder, ConcretizationError, Tracer
 from ..numpy.promotion import has_tracer
 
 _OF_OBJECT_ARRAYS = (
@@ -33,7 +35,48 @@ _INSTEAD = {
     **dict.fromkeys(("scipy.interpolate.interp1d", "scipy.interpolate.interp1d.__call__"), "numpy.interp"),
 }
 # How errors begin behind which NumPy hides that a tracer refused to tell its value.
-_OF_NUMPY = ("only integers, slices", "Error setting single item")
+_OF_NUMPY = ("only integers, slices", "Error setting single item", "required argument is not")
+
+# How they call its class.
+_NAMES_OF_TRACER = ("'Tracer'", "not Tracer", "from Tracer", "of type Tracer", f"{Tracer.__module__}.Tracer")
+_OF_JAX = (
+    "functions of JAX take arrays of JAX, and know nothing of a traced value of ftrans. Write the function of numpy "
+    "(np.sin in place of jnp.sin), or one of ftrans.scipy; ftrans.jit compiles it by XLA"
+)
+# What errors of Python and of other libraries say that were given a traced value, and what is said in their place.
+_INSTEAD_OF = {
+    "unhashable type": (
+        "a traced value cannot be a key of a dictionary, an element of a set or an argument of a cached function: it "
+        "stands for a number, which may be another one next time. For an integer write table[int(n)], which looks at "
+        "its value; in a table that is an array, ftrans.numpy.take(table, n)"
+    ),
+    "bytes-like": (
+        "a traced value has no bytes: it stands for a value of the program that is being traced. Return it from the "
+        "traced function, and take the bytes of the result"
+    ),
+    "JSON": (
+        "a traced value cannot be written as JSON: it has no number before the program runs. Return it from the traced "
+        "function, and write the result; or watch it by ftrans.tap"
+    ),
+    "JAX": _OF_JAX,
+    "Tensor": (
+        "functions of another library take its own tensors, and know nothing of a traced value of ftrans. Write the "
+        "function of numpy (np.sin in place of torch.sin), or one of ftrans.scipy or ftrans.nn.functional"
+    ),
+    "numerator": (
+        "the modules statistics and fractions take numbers of Python, from which no derivative comes back. Write the "
+        "function of numpy: np.mean, np.std, np.median"
+    ),
+    "Decimal": "a traced value cannot become a Decimal, which has no derivative; compute with it as it is",
+    "not callable": "a traced value is an array, and no function: is a `*` missing, or are [] meant by ()",
+    "operand": (
+        "a traced value, the 'Tracer' below, meets something that is neither an array nor a number; a None "
+        "is often the result of a function without `return`"
+    ),
+    "between instances": (
+        "a traced value, the 'Tracer' below, is compared with something that is neither an array nor a number"
+    ),
+}
 
 # Functions of functions, whose results may be traced where no argument is.
 _OF_FUNCTIONS = ("piecewise", "apply_along_axis")
@@ -51,23 +94,57 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
     refused = builder.refused
     call = _call_of_scipy(error, refused is not None)
     if call is not None:
-        return TypeError(f"{call}{at_line(line_of_error(error))}")
+        return TypeError(f"{call}{_where(error)}")
     was_refused = refused is not None and (error is refused or error.__cause__ is refused)
-    if was_refused or _met_object_array(error):
+    # NumPy permutes the array of Python objects that it has made of a traced value.
+    if was_refused or _met_object_array(error) or str(error) == "array is read-only":
         call = _call_of_random(error) or _call_of_numpy(error)
         if call is not None:
-            return TypeError(f"{call}{at_line(line_of_error(error))}")
-    if isinstance(error, IndexError | ValueError | SystemError):
+            return TypeError(f"{call}{_where(error)}")
+    met = _met_tracer(error, was_refused)
+    if met is not None:
+        return TypeError(f"{met}{_where(error)}")
+    if isinstance(error, IndexError | ValueError | SystemError | struct.error):
         # Compiled code asked a tracer for a value, and hid our answer behind an error of its own.
         is_hidden = refused is not None and (was_refused or str(error).startswith(_OF_NUMPY))
-        return refused if is_hidden else None
-    if isinstance(error, AttributeError | TypeError) and error is not refused and _met_object_array(error):
+        if is_hidden:
+            return refused
+    # None among the arguments is another mistake, and NumPy's error names it.
+    is_of_list = isinstance(error, AttributeError | TypeError) and "NoneType" not in str(error)
+    if is_of_list and error is not refused and _met_object_array(error):
         return TypeError(
             "NumPy cannot do this with an array of Python objects, which is what np.array makes of a list that holds "
             "traced values; write ftrans.numpy.array([...]) or np.stack([...]) for an array that is traced"
-            + at_line(line_of_error(error))
+            + _where(error)
         )
+    _add_line(error)
     return None
+
+
+def _where(error: Exception) -> str:
+    """The user's line that an error comes from, or that called what failed, as the end of a message."""
+    return at_line(line_of_error(error) or user_line())
+
+
+def _met_tracer(error: Exception, was_refused: bool) -> str | None:
+    """What is wrong where Python, or a library that does not know traced values, was given one."""
+    if was_refused:
+        return _OF_JAX if _frames_within("jax", error, below=("ftrans", "numpy")) else None
+    said = str(error)
+    if not isinstance(error, TypeError) or not any(name in said for name in _NAMES_OF_TRACER):
+        return None
+    found = next((instead for text, instead in _INSTEAD_OF.items() if text in said), None)
+    return f"{found} ({said.splitlines()[0].rstrip('.')})" if found is not None else None
+
+
+def _add_line(error: Exception) -> None:
+    """Note the user's line on an error of this package or NumPy that does not name one."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if not frames or _package(frames[-1]) is None or "\n  at " in str(error):
+        return
+    note = _where(error).strip("\n")
+    if not any("  at " in n for n in getattr(error, "__notes__", ())):
+        error.add_note(note)
 
 
 def _met_object_array(error: Exception) -> bool:
@@ -111,7 +188,7 @@ def _call_of_random(error: Exception) -> str | None:
     return (
         "numpy.random draws numbers whose distribution plain numbers describe, and a derivative does not pass through "
         "it. Draw from the standard distribution and move what was drawn, as in "
-        "mean + deviation * rng.standard_normal(shape)"
+        "mean + deviation * rng.standard_normal(shape). For a random order write x[rng.permutation(len(x))]"
     )
 
 

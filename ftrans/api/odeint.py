@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,10 +27,11 @@ from ..numpy.promotion import asarray, cast
 from ..transforms.differentiate import pullback
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify
-from .call import name_of, run, trace_flat, type_name
+from .call import check_function, name_of, run, trace_flat, type_name
 from .derivatives import stop_gradient
 from .loops import scan
 from .runge_kutta import Field, Leaves, Options, State, advance, first_state, like
+from .vectors import check_limits
 from .vmap import vmap
 
 
@@ -106,10 +108,12 @@ def odeint(
         >>> ft.value_and_grad(decay)(2.0)[1].round(6)
         np.float64(-0.135335)
     """
+    check_function(f, "odeint")
     if adjoint not in ("discrete", "continuous"):
         raise ValueError(f'adjoint of odeint must be "discrete" or "continuous", not {adjoint!r}{at_line(user_line())}')
-    if not (rtol > 0 and atol >= 0):
-        raise ValueError(f"odeint needs rtol > 0 and atol >= 0, not {rtol} and {atol}{at_line(user_line())}")
+    if not (isinstance(rtol, Real) and isinstance(atol, Real) and rtol > 0 and atol >= 0):
+        raise ValueError(f"odeint needs rtol > 0 and atol >= 0, not {rtol!r} and {atol!r}{at_line(user_line())}")
+    check_limits("odeint", max_steps=max_steps, checkpoints=checkpoints)
     options = Options(float(rtol), float(atol), max_steps, checkpoints)
     given = (y0, t, args)
     leaves, structure = tree.flatten(given)

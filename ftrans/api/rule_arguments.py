@@ -14,7 +14,7 @@ from ..core import tree
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from .call import has_active, name_of
+from .call import as_argnums, as_names, has_active, name_of
 from .rule_checks import here
 
 Function = Callable[..., Any]
@@ -48,8 +48,9 @@ class Parameters:
         self._takes_more = self._signature is None or any(p.kind is p.VAR_POSITIONAL for p in parameters)
         self._is_plain = len(self._names) == len(parameters) and self._signature is not None
         keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        argnums = as_argnums(argnums, name_of(f), "nondiff_argnums")
         positions = [self._position(n) for n in ([argnums] if isinstance(argnums, int) else argnums)]
-        for name in [argnames] if isinstance(argnames, str) else argnames:
+        for name in as_names(argnames, name_of(f), "nondiff_argnames"):
             if name in self._names:
                 positions.append(self._names.index(name))
             elif name not in keywords:

@@ -16,7 +16,7 @@ from ..core.lookalikes import lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..xla import is_jax
-from .call import name_of, type_name
+from .call import as_names, name_of, type_name
 
 
 class Signatures:
@@ -131,7 +131,7 @@ class _Statics:
 
     def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
-        self.names = {argnames} if isinstance(argnames, str) else set(argnames)
+        self.names = set(as_names(argnames, "jit", "static_argnames"))
         if not self.positions and not self.names:
             return
         import inspect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..core.types import type_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
 from ..xla import is_jax
-from .call import name_of, named, run, trace_flat, type_name
+from .call import check_function, name_of, named, run, trace_flat, type_name
 
 Axes = Any
 
@@ -46,6 +47,8 @@ def vmap(
         array([3., 3., 3., 3.])
     """
 
+    check_function(f, "vmap")
+
     @functools.wraps(f)
     def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
         return run_batched(f, in_axes, args, kwargs, axis_size).placed(out_axes)
@@ -70,7 +73,12 @@ class Batched(NamedTuple):
 
     def placed(self, out_axes: Axes) -> Any:
         """The result, with the mapped axis where it is wanted."""
-        wanted = _spread(out_axes, tree.unflatten(self.structure, self.outs))
+        try:
+            wanted = _spread(out_axes, tree.unflatten(self.structure, self.outs), "out_axes")
+        except ValueError as error:
+            raise ValueError(
+                f"vmap out_axes {out_axes} does not fit the containers of the result: {error}{at_line(user_line())}"
+            ) from None
         placed = [place(y, b, axis, self.size) for y, b, axis in zip(self.outs, self.is_batched, wanted, strict=True)]
         return tree.unflatten(self.structure, placed)
 
@@ -111,10 +119,17 @@ def _first(batch: Any) -> Any:
     return None if values is None or not len(values) else values[0]
 
 
-def _spread(axes: Any, container: Any) -> list[int | None]:
+def _spread(axes: Any, container: Any, name: str) -> list[int | None]:
     """One axis for each leaf.  None is an axis, but in a container it is no leaf."""
     leaves = tree.broadcast_prefix(container, container)
-    return [axis for axis, x in zip(tree.broadcast_prefix(axes, container), leaves, strict=True) if x is not None]
+    found = [axis for axis, x in zip(tree.broadcast_prefix(axes, container), leaves, strict=True) if x is not None]
+    for axis in found:
+        if axis is not None and not isinstance(axis, Integral):
+            raise TypeError(
+                f"{name} of vmap is the number of an axis, None, or a container of these like the arguments, but it "
+                f"holds {axis!r}{at_line(user_line())}"
+            )
+    return found
 
 
 def axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int | None]:
@@ -127,7 +142,7 @@ def axes_of_leaves(f: Any, in_axes: Axes, args: tuple[Any, ...], kwargs: dict[st
             + at_line(user_line())
         )
     try:
-        axes = _spread(in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), args)
+        axes = _spread(in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), args, "in_axes")
     except ValueError as error:
         raise ValueError(
             f"vmap in_axes {in_axes} does not fit the containers of the arguments of {name_of(f)}: {error}"
@@ -140,6 +155,8 @@ def common_size(
     f: Any, args: Any, kwargs: Any, leaves: Sequence[Any], axes: list[int | None], axis_size: int | None
 ) -> int:
     """The size of the mapped axis; normalises `axes` in place."""
+    if not isinstance(axis_size, Integral | None):
+        raise TypeError(f"axis_size of vmap must be an integer, not {type_name(axis_size)}{at_line(user_line())}")
     sizes: dict[int, int] = {}
     for index, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is None:
@@ -186,4 +203,8 @@ def place(y: Any, is_batched: bool, axis: int | None, size: int) -> Any:
         shape = getattr(y, "shape", ())
         y = broadcast_to(y, (size, *shape))
         y = y if isinstance(y, Tracer) or not hasattr(y, "flags") else y.copy()
+    if not -y.ndim <= axis < y.ndim:
+        raise ValueError(
+            f"vmap cannot put the mapped axis at {axis} of a result with {y.ndim} axes{at_line(user_line())}"
+        )
     return moveaxis(y, 0, axis) if axis else y

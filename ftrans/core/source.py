@@ -1,7 +1,7 @@
 """Where an equation comes from: the user's line of code that asked for it, and the named scope that ran it.
 
-The line is found by walking up the stack past this package, NumPy and SciPy.  Equations that a transformation
-derives inherit the line of the equation they come from, through `attributed_to`, and with it the scope.
+The line is found by walking up the stack past this package, NumPy, SciPy, JAX and the standard library.  Equations that
+a transformation derives inherit the line of the equation they come from, through `attributed_to`, and so its scope.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
-# The packages whose lines are not the user's; SciPy, which may not be imported, lies beside NumPy.
+# The packages whose lines are not the user's; SciPy and JAX, which may not be imported, lie beside NumPy.
 _PACKAGES = {
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep: "ftrans",
     _NUMPY + os.sep: "numpy",
     os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep: "scipy",
+    os.path.join(os.path.dirname(_NUMPY), "jax") + os.sep: "jax",
 }
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+# Where other packages lie, perhaps within the folder of the standard library.
+_INSTALLED = ("site-packages", "dist-packages")
 _is_internal: dict[str, bool] = {}
 # The opcode of the cells behind an instruction in which Python keeps what it has learned of its operands.
 _CACHE = 0
@@ -140,7 +144,10 @@ _callers_wanted: ContextVar[bool] = ContextVar("callers wanted", default=False)
 def of_package(filename: str) -> str | None:
     """Which of the packages between the user and a program a file belongs to, or None if it is the user's."""
     path = os.path.abspath(filename)
-    return next((name for folder, name in _PACKAGES.items() if path.startswith(folder)), None)
+    found = next((name for folder, name in _PACKAGES.items() if path.startswith(folder)), None)
+    if found is None and path.startswith(_STANDARD_LIBRARY) and not any(name in path for name in _INSTALLED):
+        return "python"
+    return found
 
 
 def _internal(filename: str) -> bool:

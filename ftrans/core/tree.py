@@ -214,7 +214,9 @@ def map_leaves(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     for other in others:
         more, other_structure = flatten(other)
         if other_structure != structure:
-            raise ValueError(f"two nested containers differ in structure: {structure} and {other_structure}")
+            raise ValueError(
+                f"two nested containers differ in structure: {structure} and {other_structure}{at_line(user_line())}"
+            )
         columns.append(more)
     return unflatten(structure, [f(*row) for row in zip(*columns, strict=True)])
 

@@ -206,6 +206,12 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
     implementation = TABLE.get(function)
     if implementation is None:
         module = getattr(function, "__module__", "numpy") or "numpy"
+        if module == "numpy" and function.__name__ in sys.modules[__package__].__all__:
+            # Functions that make arrays meet a traced value as `like=` only.
+            raise MissingRule(
+                f"numpy.{function.__name__} with like= cannot make a traced array; write ftrans.numpy."
+                f"{function.__name__}, whose arrays take traced values in a traced function{at_line(user_line())}"
+            )
         raise missing(f"{module}.{function.__name__}")
     if function is np.prod:
         _check_polynomial(sys._getframe(1))

@@ -12,6 +12,7 @@ import numpy as np
 from ..core.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, refuse
 from .array_api import array_namespace, device, no_memory, to_device
+from .attributes import MissingAttribute
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
 from .promotion import asarray, cast, same_value
@@ -95,6 +96,12 @@ def _to_bool(self: Tracer) -> bool:
 
 
 def _to_index(self: Tracer) -> int:
+    if self.dtype.kind not in "biu" and not self.ndim:
+        error = TypeError(
+            f"a traced value of type {self.type} is no integer, so it cannot be an index or a length; write int(x), or "
+            f"x.astype(int) to stay traced{at_line(user_line())}"
+        )
+        raise refuse(error)
     if self.dtype.kind not in "iu" or self.ndim:
         instead = "compress(mask, table, axis=0)" if self.dtype.kind == "b" else "take(table, i, axis=0)"
         error = TypeError(
@@ -162,12 +169,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def _missing_attribute(self: Tracer, name: str) -> Any:
-    if hasattr(np.ndarray, name) and not name.startswith("_"):
-        raise AttributeError(
-            f"numpy.ndarray.{name} has no meaning for a traced value, which has no memory of its own, or no rule in "
-            f"ftrans{at_line(user_line())}"
-        )
-    raise AttributeError(f"a traced value ({self.type}) has no attribute {name!r}")
+    raise MissingAttribute(self, name)
 
 
 def _set_shape(self: Tracer, shape: Any) -> None:
@@ -179,8 +181,26 @@ def _set_shape(self: Tracer, shape: Any) -> None:
 
 def _round(self: Tracer, ndigits: int | None = None) -> Any:
     """Rounded to a number of digits, or to an integer if none is given."""
-    rounded = TABLE[np.round](self, ndigits or 0)
-    return rounded if ndigits is not None else cast(rounded, np.dtype(np.int64))
+    return _whole(np.round)(self) if ndigits is None else TABLE[np.round](self, ndigits)
+
+
+def _whole(function: Callable[..., Any]) -> Callable[[Tracer], Tracer]:
+    """What makes an integer of a number, for the functions of `math` and `round`; its derivative is zero."""
+
+    def method(self: Tracer) -> Tracer:
+        whole = cast(TABLE[function](self), np.dtype(np.int64))
+        # NumPy makes a number of Python, which takes the dtype of an array that it meets.
+        whole.weak = not self.ndim
+        return whole
+
+    return method
+
+
+def _no_pickle(self: Tracer, protocol: Any) -> Any:
+    raise TypeError(
+        f"a traced value ({self.type}) cannot be pickled, or sent to another process: it stands for a value of the "
+        "program that is being traced. Return it from the traced function, and pickle the result" + at_line(user_line())
+    )
 
 
 def _item(self: Tracer, *index: Any) -> Any:
@@ -357,6 +377,10 @@ def install() -> None:
         "__divmod__": TABLE[np.divmod],
         "__rdivmod__": _reflected(TABLE[np.divmod]),
         "__round__": _round,
+        "__floor__": _whole(np.floor),
+        "__ceil__": _whole(np.ceil),
+        "__trunc__": _whole(np.trunc),
+        "__reduce_ex__": _no_pickle,
         "__copy__": same_value,
         "__deepcopy__": lambda self, memo: same_value(self),
         "astype": _astype,

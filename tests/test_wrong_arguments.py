@@ -1,0 +1,143 @@
+"""Wrong arguments to the public functions: no error of the inside reaches the user, and each names the user's line."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def square(x: Any) -> Any:
+    return np.sum(x**2)
+
+
+# A good call of each function.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "argmin": (lambda x, a: np.sum((x - a) ** 2), X, X),
+    "associative_scan": (np.add, X),
+    "checkpoint": (square,),
+    "clip_gradient": (X, -1.0, 1.0),
+    "cond": (True, np.sin, np.cos, X),
+    "custom_jvp": (square,),
+    "custom_vjp": (square,),
+    "explain_zero": (square,),
+    "fixed_point": (lambda x, a: np.cos(x) * a, 1.0, 1.0),
+    "fori_loop": (0, 3, lambda i, c: c * 2.0, 1.0),
+    "grad": (square,),
+    "grad_hook": (X, lambda g: g),
+    "hessian": (square,),
+    "hvp": (square, (X,), (X,)),
+    "jacfwd": (np.sin,),
+    "jacobian": (np.sin,),
+    "jacrev": (np.sin,),
+    "jit": (square,),
+    "jvp": (np.sin, (X,), (X,)),
+    "linear_solve": (np.eye(3), X),
+    "linear_transpose": (lambda x: 2 * x, X),
+    "linearize": (np.sin, X),
+    "map": (np.sin, X),
+    "odeint": (lambda y, t: -y, 1.0, X),
+    "residuals": (square,),
+    "reverse_gradient": (X,),
+    "root": (lambda x: x**2 - 2, 1.0),
+    "scale_gradient": (X, 2.0),
+    "scan": (lambda c, x: (c, x), 1.0, X),
+    "stop_gradient": (X,),
+    "straight_through": (X, X),
+    "switch": (0, [np.sin, np.cos], X),
+    "tap": ("a", X),
+    "trace": (square,),
+    "value_and_grad": (square,),
+    "value_and_jacobian": (np.sin,),
+    "vjp": (np.sin, X),
+    "vmap": (np.sin,),
+    "while_loop": (lambda c: c < 3, lambda c: c + 1, 0.0, 5),
+}
+# What is called with X when it has been made.
+MAKERS = {
+    "grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "value_and_jacobian", "hessian", "jit", "trace", "vmap",
+    "checkpoint", "residuals", "explain_zero", "custom_jvp", "custom_vjp",
+}  # fmt: skip
+# They call a function of the user directly where nothing is traced, so that NumPy's own errors come through.
+DIRECT = {"associative_scan", "checkpoint", "cond", "custom_jvp", "custom_vjp", "switch"}
+
+WRONG: dict[str, Any] = {
+    "None": None,
+    "text": "x",
+    "texts": ["a", "b"],
+    "function": np.sin,
+    "function of two": lambda a, b: a,
+    "function of none": lambda: 1.0,
+    "function that returns nothing": lambda *args: None,
+    "function that returns text": lambda *args: "text",
+    "function that returns a list": lambda *args: list(args),
+    "array": X,
+    "matrix": np.ones((2, 3)),
+    "integers": np.array([1, 2]),
+    "no elements": np.zeros(0),
+    "array of text": np.array(["a"]),
+    "array of objects": np.array([None, 1], object),
+    "ragged list": [[1, 2], [3]],
+    "no argument": (),
+    "dict": {"a": "b"},
+    "object": object(),
+    "class": float,
+    "NaN": float("nan"),
+    "negative": -1,
+    "complex": 1j,
+    "set": {1.0},
+    "module": np,
+    "pair": (X, X),
+}
+INTERNAL = (AssertionError, KeyError, NameError, RecursionError, UnboundLocalError, NotImplementedError)
+
+
+def wrong_calls(name: str) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Calls with one argument replaced, with one too few or too many, and with a wrong option."""
+    args = CALLS[name]
+    for place in range(len(args)):
+        for what, wrong in WRONG.items():
+            yield f"{place}: {what}", (*args[:place], wrong, *args[place + 1 :]), {}
+    yield "one too few", args[:-1], {}
+    yield "too many", (*args, X, X, X), {}
+    parameters = inspect.signature(getattr(ft, name)).parameters.values()
+    for option in [p.name for p in parameters if p.default is not p.empty]:
+        for what in ("None", "text", "texts", "function", "NaN", "negative", "dict", "object"):
+            try:
+                inspect.signature(getattr(ft, name)).bind(*args, **{option: WRONG[what]})
+            except TypeError:
+                continue
+            if option != "progress":
+                yield f"{option}: {what}", args, {option: WRONG[what]}
+
+
+def test_every_public_function_is_called() -> None:
+    functions = {name for name in ft.__all__ if inspect.isfunction(vars(ft).get(name))}
+    assert functions == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_internal_error(name: str) -> None:
+    for what, args, options in wrong_calls(name):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = getattr(ft, name)(*args, **options)
+                if name in MAKERS:
+                    result(X)
+                continue
+            except Exception as error:
+                found = error
+        assert not isinstance(found, INTERNAL), (what, found)
+        is_named = "test_wrong_arguments.py" in "".join([str(found), *getattr(found, "__notes__", ())])
+        is_here = traceback.extract_tb(found.__traceback__)[-1].filename == __file__
+        assert is_named or is_here or name in DIRECT, (what, found)
