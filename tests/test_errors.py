@@ -165,6 +165,10 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("torch", lambda: ft.grad(sin_of_torch)(1.0), TypeError, ["its own tensors", r"np\.sin in place of torch\.sin"]),
     ("shuffled", lambda: ft.grad(lambda x: np.random.default_rng(0).permutation(x)[0])(X), TypeError,
      [r"x\[rng\.permutation\(len\(x\)\)\]"]),
+    ("shuffled rows", lambda: ft.trace(lambda x: np.random.default_rng(0).shuffle(x.copy()))(np.eye(4)), TypeError,
+     [r"x = x\[rng\.permutation\(len\(x\)\)\]"]),
+    ("shuffled rows, once more", lambda: ft.trace(lambda x: np.random.shuffle(x.copy()))(np.eye(4)), TypeError,
+     [r"x = x\[rng\.permutation\(len\(x\)\)\]"]),
     ("like", lambda: ft.grad(lambda x: np.zeros(3, like=x)[0])(X), MissingRule, ["like=", r"ftrans\.numpy\.zeros"]),
     ("wrong arity", lambda: ft.grad(lambda x, y: x)(1.0), TypeError, ["missing 1 required positional argument"]),
     # Inputs that are not arrays
@@ -211,6 +215,7 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "phrases"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.filterwarnings("ignore:you are shuffling")
 def test_message(call: Any, error: type[Exception], phrases: list[str]) -> None:
     with pytest.raises(error) as caught:
         call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opcode
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -48,6 +49,9 @@ _UFUNC_METHODS = (
     "fmod", "rint", "floor", "ceil", "trunc", "fabs", "sign", "degrees", "radians", "deg2rad", "rad2deg", "logical_not",
     "conjugate", "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
 )  # fmt: skip
+
+# The instruction of `x[i] = v` in Python code.
+_STORE = opcode.opmap["STORE_SUBSCR"]
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,6 +240,18 @@ def _contains(self: Tracer, value: Any) -> bool:
     return bool(np.any(self == value))
 
 
+def _setitem(self: Tracer, index: Any, value: Any) -> None:
+    if value.__class__ is Tracer and value.memory is not None and value.ndim:
+        frame = sys._getframe(1)
+        if frame.f_code.co_code[frame.f_lasti] != _STORE:
+            raise TypeError(
+                "compiled code assigns one part of a traced array to another, which is a view that the next assignment "
+                "may change; for rng.shuffle(x) write x = x[rng.permutation(len(x))], else x[i] = x[j].copy()"
+                + at_line(user_line())
+            )
+    setitem(self, index, value)
+
+
 def _tolist(self: Tracer) -> Any:
     """The elements as nested lists of 0-d values."""
     return [_tolist(x) for x in _iter(self)] if self.ndim else same_value(self)
@@ -371,7 +387,7 @@ def install() -> None:
         "__iter__": _iter,
         "__contains__": _contains,
         "__getitem__": getitem,
-        "__setitem__": setitem,
+        "__setitem__": _setitem,
         "__dlpack__": no_memory,
         "__dlpack_device__": no_memory,
         "__divmod__": TABLE[np.divmod],
