@@ -26,6 +26,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.special
 import scipy.stats
+from matplotlib.figure import Figure
 
 import ftrans as ft
 from ftrans.core.primitive import MissingRule
@@ -162,6 +163,8 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("jnp.asarray", lambda: ft.grad(lambda x: jnp.asarray(x))(1.0), TypeError, ["functions of JAX"]),
     ("jnp.array", lambda: ft.grad(lambda x: jnp.array([x[0], x[1]]))(X), TypeError, ["functions of JAX"]),
     ("jax.jit", lambda: ft.grad(lambda x: jax.jit(jnp.sin)(x))(1.0), TypeError, ["functions of JAX"]),
+    ("matplotlib", lambda: ft.grad(lambda x: (Figure().subplots().plot(x), np.sum(x))[1])(X), TypeError,
+     ["matplotlib draws numbers", "Return it", "tap"]),
     ("torch", lambda: ft.grad(sin_of_torch)(1.0), TypeError, ["its own tensors", r"np\.sin in place of torch\.sin"]),
     ("shuffled", lambda: ft.grad(lambda x: np.random.default_rng(0).permutation(x)[0])(X), TypeError,
      [r"x\[rng\.permutation\(len\(x\)\)\]"]),

@@ -43,6 +43,13 @@ _OF_JAX = (
     "functions of JAX take arrays of JAX, and know nothing of a traced value of ftrans. Write the function of numpy "
     "(np.sin in place of jnp.sin), or one of ftrans.scipy; ftrans.jit compiles it by XLA"
 )
+_OF_PACKAGES = {
+    "jax": _OF_JAX,
+    "matplotlib": (
+        "matplotlib draws numbers, and a traced value has none before the program runs. Return it from the traced "
+        "function and draw the result, or watch it by ftrans.tap"
+    ),
+}
 # What errors of Python and of other libraries say that were given a traced value, and what is said in their place.
 _INSTEAD_OF = {
     "unhashable type": (
@@ -129,7 +136,8 @@ def _where(error: Exception) -> str:
 def _met_tracer(error: Exception, was_refused: bool) -> str | None:
     """What is wrong where Python, or a library that does not know traced values, was given one."""
     if was_refused:
-        return _OF_JAX if _frames_within("jax", error, below=("ftrans", "numpy")) else None
+        below = ("ftrans", "numpy", "python")
+        return next((text for name, text in _OF_PACKAGES.items() if _frames_within(name, error, below)), None)
     said = str(error)
     if not isinstance(error, TypeError) or not any(name in said for name in _NAMES_OF_TRACER):
         return None

@@ -1,7 +1,8 @@
 """Where an equation comes from: the user's line of code that asked for it, and the named scope that ran it.
 
-The line is found by walking up the stack past this package, NumPy, SciPy, JAX and the standard library.  Equations that
-a transformation derives inherit the line of the equation they come from, through `attributed_to`, and so its scope.
+The line is found by walking up the stack past this package, NumPy, SciPy and their like, and the standard library.
+Equations that a transformation derives inherit the line of the equation they come from, through `attributed_to`, and
+with it the scope.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
-# The packages whose lines are not the user's; SciPy and JAX, which may not be imported, lie beside NumPy.
+# The packages whose lines are not the user's; the last ones, which may not be imported, lie beside NumPy.
 _PACKAGES = {
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep: "ftrans",
     _NUMPY + os.sep: "numpy",
-    os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep: "scipy",
-    os.path.join(os.path.dirname(_NUMPY), "jax") + os.sep: "jax",
+    **{os.path.join(os.path.dirname(_NUMPY), name) + os.sep: name for name in ("scipy", "jax", "matplotlib")},
 }
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 # Where other packages lie, perhaps within the folder of the standard library.
