@@ -6,6 +6,7 @@ through `numpy` as well as through the namespace `ftrans.numpy`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -572,3 +573,21 @@ def test_correlate_of_a_shorter_with_a_longer_vector() -> None:
     for mode in ("full", "same", "valid"):
         (found,) = ftrans.trace(lambda x, mode=mode: np.correlate(x, y, mode))(x)(x)
         np.testing.assert_allclose(found, np.correlate(x, y, mode))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [round, math.floor, math.ceil, math.trunc])
+def test_integers_of_python(whole: Callable[[Any], int], dtype: Any) -> None:
+    """They are integers, select elements, keep the dtype of what they meet, and have no derivative."""
+    table = np.arange(10.0, dtype=dtype)
+
+    def f(x: Any, number: Any) -> Any:
+        return (x - whole(number)) ** 2 + table[whole(number)] * x
+
+    for number in (2.5, 3.25, 0.75, 1.0):
+        x = dtype(number)
+        expected = f(x, number)
+        for found in (ftrans.trace(lambda x: f(x, x))(x)(x)[0], ftrans.jit(lambda x: f(x, x))(x)):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(ftrans.grad(lambda x: f(x, x))(x), 2 * (number - whole(number)) + whole(number))
