@@ -25,7 +25,7 @@ from ..core.eager import Eager
 from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
-from ..core.types import ArrayType, type_of
+from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
 from .operands import Operand
@@ -136,9 +136,13 @@ class ArrayCell(Operand):
         elif value.__class__ is not Tracer:
             value = _held(value)
         old = self.array
-        self.array = value
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
+            self._check_held(value)
             epoch.bump()
+        self.array = value
+
+    def _check_held(self, value: Any) -> None:
+        """Raise if the cell cannot hold an array of this type."""
 
     def settle(self) -> None:
         """Hold the array of a tensor that forward code has put in, and not its graph."""
@@ -175,7 +179,16 @@ class ArrayCell(Operand):
         return array
 
     def to(self, dtype: Any) -> ArrayCell:
-        """Convert what it holds to another dtype, in place."""
+        """Convert what it holds to another dtype, in place.
+
+        Raises:
+            TypeError: it holds complex numbers, and the dtype is for real ones.
+        """
+        if is_complex(self.dtype) and not is_complex(np.dtype(dtype)):
+            raise TypeError(
+                f"{self.path} is {self.type}, whose imaginary parts {np.dtype(dtype)} cannot hold; assign .value.real "
+                f"if that is meant{at_line(user_line())}"
+            )
         self.value = self.value.astype(dtype)
         return self
 

@@ -102,6 +102,13 @@ class Parameter(ArrayCell):
     def _is_trained(self) -> bool:
         return self._requires_grad
 
+    def _check_held(self, value: Any) -> None:
+        if self._requires_grad and not is_inexact(value.dtype):
+            raise TypeError(
+                f"{self.path} requires a gradient, and cannot hold {type_of(value)}, which has none; convert it by "
+                f".astype({self.dtype}){at_line(user_line())}"
+            )
+
     def _shared(self) -> Tensor:
         return self.tensor().detach()
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.cell import Cell
 from ..core.source import at_line, user_line
-from ..core.types import is_inexact
+from ..core.types import is_complex, is_inexact
 from ..xla import put_on_device
 from . import epoch
 from .array_cell import ArrayCell
@@ -209,6 +209,9 @@ class Contents:
         Args:
             device: a JAX device, or the name of a platform such as "cpu" or "gpu".
             dtype: dtype of the floating-point cells; may be given as the only argument.
+
+        Raises:
+            TypeError: a cell holds complex numbers, and the dtype is for real ones.
         """
         if device is not None and dtype is None and _is_dtype(device):
             device, dtype = None, device
@@ -219,17 +222,23 @@ class Contents:
                 cell.array = put_on_device(cell.value, device)
         return self
 
+    def _with_real(self, dtype: Any) -> Self:
+        for _, cell in self.named_cells():
+            if is_inexact(cell.dtype) and not is_complex(cell.dtype):
+                cell.to(dtype)
+        return self
+
     def float(self) -> Self:
-        """Convert floating-point parameters and buffers to float32."""
-        return self.to(dtype=np.float32)
+        """Convert real floating-point parameters and buffers to float32."""
+        return self._with_real(np.float32)
 
     def half(self) -> Self:
-        """Convert floating-point parameters and buffers to float16."""
-        return self.to(dtype=np.float16)
+        """Convert real floating-point parameters and buffers to float16."""
+        return self._with_real(np.float16)
 
     def bfloat16(self) -> Self:
-        """Convert floating-point parameters and buffers to bfloat16."""
-        return self.to(dtype="bfloat16")
+        """Convert real floating-point parameters and buffers to bfloat16."""
+        return self._with_real("bfloat16")
 
     def cpu(self) -> Self:
         """Put all cells on the CPU."""
@@ -240,8 +249,8 @@ class Contents:
         return self.to("cuda")
 
     def double(self) -> Self:
-        """Convert floating-point parameters and buffers to float64."""
-        return self.to(dtype=np.float64)
+        """Convert real floating-point parameters and buffers to float64."""
+        return self._with_real(np.float64)
 
     def zero_grad(self) -> None:
         """Forget the gradients that `backward` has left in the parameters."""
@@ -274,8 +283,9 @@ class Contents:
             The lists `missing_keys` and `unexpected_keys`.
 
         Raises:
-            ValueError: paths are missing or unexpected, or shapes differ; the message lists all of them.  Nothing has
-                been changed then.
+            ValueError: paths are missing or unexpected, shapes differ, values do not fit the dtype (imaginary parts,
+                fractions in integers), or paths of one array have different values; the message lists all of it.
+                Nothing has been changed then.
         """
         from .state import load_state_dict
 

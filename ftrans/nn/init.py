@@ -140,12 +140,17 @@ def trunc_normal_(
 def constant_(tensor: Place, val: float) -> Place:
     """Fill with one number.
 
+    Raises:
+        TypeError: the dtype of the place has no such number: it is complex, or a fraction among integers.
+
     Example:
         >>> from ftrans import nn
         >>> nn.init.constant_(nn.Parameter(np.empty(2)), 0.5).value
         array([0.5, 0.5])
     """
     shape, dtype = _checked(tensor, "constant_", any_dtype=True)
+    if np.asarray(val).dtype.kind != dtype.kind and np.array(val).real.astype(dtype) != val:
+        raise TypeError(f"constant_ cannot fill an array of {dtype} with {val!r}{at_line(user_line())}")
     return _filled(tensor, np.full(shape, val, dtype))
 
 

@@ -140,7 +140,15 @@ class ChangedInPlace(Cell):
         return self._change(np.clip(self.read(), _given(min), _given(max)), "clamp_")
 
     def copy_(self, value: Any) -> Self:
-        """Overwrite with an array that broadcasts to the shape."""
+        """Overwrite with an array that broadcasts to the shape, converted to the dtype.
+
+        Raises:
+            ValueError: it does not broadcast to the shape.
+            TypeError: it is complex, and what the cell holds is not.
+        """
+        return self._overwrite(value, "copy_")
+
+    def _overwrite(self, value: Any, name: str) -> Self:
         given = _given(value)
         if tuple(np.shape(given)) != tuple(self.shape):
             try:
@@ -150,17 +158,21 @@ class ChangedInPlace(Cell):
                     f"{self.path} is {type_of(self)}, which an array of shape {tuple(np.shape(given))} does not fit"
                     + at_line(user_line())
                 ) from None
-        # torch converts whatever it is given.
         given = given if hasattr(given, "dtype") else np.asarray(given)
-        return self._change(given.astype(self.dtype) if given.dtype != self.dtype else +given, "copy_")
+        if given.dtype.kind == "c" and self.dtype.kind != "c":
+            raise TypeError(
+                f"{name} of {self.path}, which is {type_of(self)}, was given complex numbers, whose imaginary parts "
+                f"would be lost; take .real of them if that is meant{at_line(user_line())}"
+            )
+        return self._change(given.astype(self.dtype) if given.dtype != self.dtype else +given, name)
 
     def fill_(self, value: Any) -> Self:
         """Overwrite all elements with one number."""
-        return self.copy_(value)
+        return self._overwrite(value, "fill_")
 
     def zero_(self) -> Self:
         """Overwrite with zeros."""
-        return self.copy_(np.zeros((), self.dtype))
+        return self._overwrite(np.zeros((), self.dtype), "zero_")
 
 
 def _given(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -13,7 +13,8 @@ from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..xla import is_jax
+from ..core.types import is_inexact
+from ..xla import is_jax, is_jax_tracer
 from .array_cell import ArrayCell, deleted_error
 from .cells import RngState
 from .contents import REMEMBERED, LoadResult, all_paths, is_saved
@@ -39,10 +40,11 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
     unexpected = [path for path in state_dict if path not in cells]
     arrays = {path: as_numpy(x) for path, x in state_dict.items() if path in cells}
-    wrong = [
-        f"{path}: the module has {cells[path].type}, given was an array of shape {x.shape}"
-        for path, x in arrays.items()
-        if tuple(x.shape) != cells[path].shape
+    wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
+    wrong += [
+        f"{first} and {path} are one array of the module, and were given different values"
+        for first, path in _tied({path: cells[path] for path in arrays})
+        if not np.array_equal(arrays[first], arrays[path], equal_nan=arrays[path].dtype.kind in "fc")
     ]
     problems = [
         *([f"missing: {', '.join(missing)}"] if strict and missing else []),
@@ -59,6 +61,33 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     for path, x in arrays.items():
         cells[path].value = np.array(x, cells[path].dtype)
     return LoadResult(missing, unexpected)
+
+
+def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
+    """Why the array of a state cannot be put into a cell, or None if it can.
+
+    Floating-point numbers may be rounded, as from float64 to float32.  What has no place in the dtype of the cell is
+    refused: imaginary parts, fractions in integers, numbers that overflow.
+    """
+    if tuple(x.shape) != cell.shape:
+        return f"the module has {cell.type}, given was an array of shape {x.shape}"
+    if x.dtype == cell.dtype:
+        return None
+    if x.dtype.kind == "c" and cell.dtype.kind != "c":
+        return f"the module has {cell.type}, given were complex numbers; take .real of them if that is meant"
+    with np.errstate(all="ignore"):
+        held = x.astype(cell.dtype)
+        is_kept = np.isfinite(held) == np.isfinite(x) if is_inexact(cell.dtype) else held == x
+    return None if np.all(is_kept) else f"the module has {cell.type}, in which values of the given {x.dtype} do not fit"
+
+
+def _tied(cells: Mapping[str, ArrayCell]) -> Iterator[tuple[str, str]]:
+    """Pairs of paths that lead to one cell."""
+    firsts: dict[int, str] = {}
+    for path, cell in cells.items():
+        first = firsts.setdefault(id(cell), path)
+        if first != path:
+            yield first, path
 
 
 def as_numpy(x: Any) -> np.ndarray[Any, Any]:
@@ -102,7 +131,8 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
 
     Args:
         model: the module.
-        state: arrays by path, for all cells or some of them; `state_of(model)` gives all.
+        state: arrays by path, for all cells or some of them; `state_of(model)` gives all.  A cell that several paths
+            lead to, such as a tied weight, may be given by any of them, and by several if that is the same array.
         args: arguments of the module.
         kwargs: its keyword arguments.
 
@@ -112,7 +142,7 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
 
     Raises:
         KeyError: a path in `state` does not exist.
-        ValueError: an array does not have the shape of its cell.
+        ValueError: an array does not have the shape of its cell, or two paths of one cell have different arrays.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -122,7 +152,36 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
         >>> ft.grad(lambda s: nn.functional_call(model, s, np.array([3.0, 4.0]))[0].sum())(state)["weight"]
         array([[3., 4.]])
     """
-    return call_with_state(graph_of(model), model, state, args, kwargs)
+    graph = graph_of(model)
+    names = _names_in(graph, model, state)
+    out, new = call_with_state(graph, model, {names[path]: x for path, x in state.items()}, args, kwargs)
+    given = {path: new[name] for path, name in names.items()}
+    return out, given | {name: x for name, x in new.items() if name not in names.values()}
+
+
+def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str, str]:
+    """For the paths of a state, those that the graph has for the same cells."""
+    if all([graph.place(path) is not None for path in state]):
+        return {path: path for path in state}
+    cells = {path: cell for path, cell in all_paths(model) if path in state}
+    for first, path in _tied(cells):
+        if not _is_same(state[first], state[path]):
+            raise ValueError(
+                f"{first} and {path} are one cell of the module, and were given different arrays; give one of them"
+                + at_line(user_line())
+            )
+    paths = {id(cell): path for path, cell in zip(graph.paths, graph.cells, strict=True)}
+    return {path: paths[id(cells[path])] if path in cells else path for path in state}
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two values are one, as far as that can be known without looking at traced ones."""
+    if x is y:
+        return True
+    if isinstance(x, Tracer) or isinstance(y, Tracer) or is_jax_tracer(x) or is_jax_tracer(y):
+        return False
+    x, y = as_numpy(x), as_numpy(y)
+    return np.array_equal(x, y, equal_nan=x.dtype.kind in "fc" and y.dtype.kind in "fc")
 
 
 def call_with_state(
