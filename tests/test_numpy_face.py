@@ -331,7 +331,8 @@ REDUCING_METHODS = [
 METHODS = [
     *(f"A.{f}({x})" for f in REDUCING_METHODS for x in ("", "axis=0")), "A.sum(1, keepdims=True)", "A.std(ddof=1)",
     "A.argsort(0)", "A.clip(-1, 1)", "A.round(2)", "A.conj()", "C.conj()", "C.conjugate()", "A.dot(V)",
-    "A.take([1, 2])", "A.repeat(2, 1)", "A.diagonal()", "A.trace()", "A.swapaxes(0, 1)", "X.squeeze()", "A.nonzero()",
+    "A.take([1, 2])", "A.repeat(2, axis=1)", "A.diagonal()", "A.trace()", "A.swapaxes(0, 1)", "X.squeeze()",
+    "A.nonzero()",
     "L.searchsorted(S)", "A.ravel('F')", "A.flatten()", "A.copy()", "A.tolist()", "I.item(3)", "I[0, 0].item()",
     "M[1, 1].item()", "K.choose([V, -V, V])", "A.compress([True, False], 0)", "A.max(1)", "A.T.mT", "int(I[0, 0])",
     "int(S * 10)", "bool(M[0, 0])", "range(K[0])", "[0, 1, 2][K[0]]", "float(3) * S", "A.argpartition(1)[:, 1]",

@@ -25,6 +25,7 @@ from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
 from .recording import apply
 from .tensor import Tensor
+from .torch_methods import NAMES, as_in_torch, to
 
 _METHODS = (
     "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
@@ -52,8 +53,6 @@ UFUNC_METHODS = {
     "bmm": np.matmul, "neg": np.negative, "abs": np.absolute, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "mv": np.matmul,
 }  # fmt: skip
-# Other names of arguments.
-_RENAMED = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -170,8 +169,6 @@ def _method(name: str) -> Callable[..., Any]:
     function, node = _Method(name), node_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {_RENAMED.get(k, k): v for k, v in kwargs.items()}
         return call(function, (self, *args), kwargs, node)
 
     method.__doc__ = f"`numpy.ndarray.{name}`."
@@ -313,18 +310,6 @@ def _backward(
 # Names known from elsewhere
 
 
-def _norm(self: Tensor, p: Any = None, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
-    """`numpy.linalg.norm`; by default the root of the sum of squares of all elements."""
-    kwargs = {"ord": p, "axis": dim, "keepdims": keepdim} | kwargs
-    whole = self.reshape(-1) if kwargs["axis"] is None and kwargs["ord"] is None else self  # type: ignore[attr-defined]
-    return np.linalg.norm(whole, **kwargs)
-
-
-def _to(self: Tensor, dtype: Any) -> Any:
-    """The tensor in another dtype, or itself where it has this dtype."""
-    return self if np.dtype(dtype) == self.dtype else self.astype(dtype)  # type: ignore[attr-defined]
-
-
 def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Any:
     """`numpy.clip`."""
     return np.clip(self, min, max)
@@ -359,13 +344,8 @@ def _copied(self: Tensor, source: Any) -> Tensor:
     return self
 
 
-def _view(self: Tensor, *shape: Any) -> Any:
-    """The same elements in another shape."""
-    return self.reshape(*shape)  # type: ignore[attr-defined]
-
-
 def _astype(dtype: Any) -> Callable[[Tensor], Any]:
-    return lambda self: _to(self, dtype)
+    return lambda self: to(self, dtype)
 
 
 def install() -> None:
@@ -400,9 +380,6 @@ def install() -> None:
         "backward": _backward,
         "clone": _copy,
         "copy": _copy,
-        "norm": _norm,
-        "to": _to,
-        "type": _to,
         "float": _astype(np.float32),
         "double": _astype(np.float64),
         "int": _astype(np.int32),
@@ -412,20 +389,16 @@ def install() -> None:
         "zero_": _zero,
         "fill_": _filled,
         "copy_": _copied,
-        "view": _view,
         "dim": lambda self: self.ndim,
         "numel": lambda self: self.size,
         "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of one element."),
         "nbytes": property(lambda self: self.array_type.nbytes, doc="Bytes of all elements."),
         "flat": property(Flat, set_flat, doc="`numpy.ndarray.flat`."),
-        "t": lambda self: self.T,
         "contiguous": lambda self: self,
         "cpu": lambda self: self,
         "device": property(device, doc='Where the tensor is: "cpu".'),
         "to_device": to_device,
-        "permute": lambda self, *axes: self.transpose(*axes),
         "unsqueeze": lambda self, dim: np.expand_dims(self, dim),
-        "expand": lambda self, *shape: np.broadcast_to(self, shape[0] if isinstance(shape[0], tuple) else shape),
         "sigmoid": lambda self: 1 / (1 + np.exp(-self)),
         "relu": lambda self: apply(_relu, (self,), {}, "Relu"),
     }
@@ -435,11 +408,12 @@ def install() -> None:
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (COMPARISONS | UNARY).items()}
     for name, ufunc in UFUNC_METHODS.items():
-        methods[name] = _elementwise(ufunc)
+        methods[name] = as_in_torch(name, _elementwise(ufunc))
         if any(t.endswith("d->d") for t in ufunc.types) and ufunc is not np.matmul:
-            methods[f"{name}_"] = _in_place(ufunc)
-    methods |= {name: _method(name) for name in _METHODS}
-    methods |= {name: _changing_method(name) for name in _IN_PLACE_METHODS}
+            methods[f"{name}_"] = as_in_torch(f"{name}_", _in_place(ufunc))
+    methods |= {name: as_in_torch(name, _method(name)) for name in _METHODS}
+    methods |= {name: as_in_torch(name, _changing_method(name)) for name in _IN_PLACE_METHODS}
+    methods |= NAMES
     methods |= {name: _attribute(name) for name in _ATTRIBUTES}
     for name, method in methods.items():
         setattr(Tensor, name, method)

@@ -13,6 +13,7 @@ from ..core.cell import Cell
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
+from ..numpy.torch_names import INSTEAD, missing, require_clear_repeat, require_clear_transpose
 from .inplace import ChangedInPlace
 
 # Attributes of cells that are not there are not those of arrays.
@@ -29,6 +30,7 @@ class Operand(ChangedInPlace):
     __array_namespace__ = array_namespace
 
     array: Any
+    ndim: int
     check_change: Callable[[], None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -48,7 +50,20 @@ class Operand(ChangedInPlace):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in _SLOTS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.read(), name)
+        found = self.read()
+        if name in INSTEAD and isinstance(found, np.ndarray) and not hasattr(found, name):
+            raise missing(f"{type(self).__name__} {self.path}", name)
+        return getattr(found, name)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order, reversed by default."""
+        require_clear_transpose(self.ndim, axes)
+        return self.read().transpose(*axes)
+
+    def repeat(self, *args: Any, **kwargs: Any) -> Any:
+        """`numpy.repeat`, with what is given by name."""
+        require_clear_repeat(args, kwargs)
+        return self.read().repeat(*args, **kwargs)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.check_change()

@@ -1,0 +1,328 @@
+"""Methods of tensors that torch and NumPy both have, or torch alone: what is written as in torch is what torch gives.
+
+A keyword of torch, such as `dim=`, makes a call one of torch.  Without one, methods that NumPy has are NumPy's.  Where
+the same call would give different numbers, it is an error that names both ways to write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.source import at_line, user_line
+from ..numpy.torch_names import missing, require_clear_repeat, require_clear_transpose
+from .tensor import Tensor, held
+
+Method = Callable[..., Any]
+
+
+class ValuesAndIndices(NamedTuple):
+    """Elements of a tensor along an axis, and where they are."""
+
+    values: Any
+    indices: Any
+
+
+_RENAMED = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def _is_of_torch(args: Sequence[Any], kwargs: dict[str, Any], *names: str) -> bool:
+    """Whether a call is written as in torch: by a keyword of torch, or with keepdim as the second argument."""
+    return any(name in kwargs for name in ("dim", "keepdim", *names)) or (len(args) > 1 and isinstance(args[1], bool))
+
+
+def _as_in_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of torch by the names that NumPy has for them."""
+    if len(args) == 2 and isinstance(args[1], bool):
+        args, kwargs = args[:1], {**kwargs, "keepdim": args[1]}
+    for name, other in _RENAMED.items():
+        if name in kwargs and other in kwargs:
+            raise TypeError(f"{name}= and {other}= are the same; give one of them{at_line(user_line())}")
+    if isinstance(kwargs.get("dim"), list | tuple):
+        # No axes are all axes in torch.
+        kwargs = {**kwargs, "dim": tuple(kwargs["dim"]) or None}
+    return args, {_RENAMED.get(name, name): x for name, x in kwargs.items()}
+
+
+def _reduction(numpy: Method) -> Method:
+    def reduce(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) > 1:
+            args, kwargs = _as_in_numpy(args, kwargs)
+        return numpy(self, *args, **kwargs)
+
+    return reduce
+
+
+def _deviation(numpy: Method) -> Method:
+    def deviate(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, bool) for x in args):
+            raise TypeError(
+                "std and var take flags by name: unbiased= or ddof= for the divisor, keepdim= or keepdims= for the "
+                f"axes{at_line(user_line())}"
+            )
+        if _is_of_torch(args, kwargs, "unbiased", "correction"):
+            args, kwargs = _as_in_numpy(args, kwargs)
+            # torch divides by n - 1.
+            ddof = int(kwargs.pop("unbiased", True))
+            given = kwargs.pop("correction", None)
+            kwargs.setdefault("ddof", ddof if given is None else given)
+        return numpy(self, *args, **kwargs)
+
+    return deviate
+
+
+def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
+    """`max` or `min`: of all elements, of two tensors, or as in torch with the places along an axis."""
+
+    def extreme(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        other = kwargs.get("other", args[0] if args and isinstance(args[0], Tensor) else None)
+        if other is not None:
+            return of_two(self, other)
+        if not _is_of_torch(args, kwargs):
+            return numpy(self, *args, **kwargs)
+        args, kwargs = _as_in_numpy(args, kwargs)
+        axis, keepdims = kwargs.pop("axis", args[0] if args else None), kwargs.pop("keepdims", False)
+        if not isinstance(axis, int | np.integer) or kwargs:
+            raise TypeError(
+                f"{find.__name__[3:]} takes dim=, one axis, and keepdim=, and gives values and their indices, as in "
+                f"torch; or axis= and keepdims= as in NumPy, which gives values{at_line(user_line())}"
+            )
+        indices = find(self, axis, keepdims=True)
+        values = np.take_along_axis(self, indices, axis)
+        return ValuesAndIndices(*(x if keepdims else np.squeeze(x, axis) for x in (values, indices)))
+
+    return extreme
+
+
+def _places(x: Any, axis: int, descending: bool, stable: bool) -> Any:
+    """The order of elements along an axis; NaN is larger than all numbers."""
+    if not descending:
+        return np.argsort(x, axis, stable=stable)
+    # Turned round twice, equal elements stay in their order.
+    return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, stable=True), axis)
+
+
+def _argsort(numpy: Method) -> Method:
+    def argsort(self: Tensor, *args: Any, descending: bool = False, **kwargs: Any) -> Any:
+        args, kwargs = _as_in_numpy(args, kwargs)
+        if not descending:
+            return numpy(self, *args, **kwargs)
+        return _places(self.detach(), kwargs.pop("axis", args[0] if args else -1), True, **{"stable": True} | kwargs)
+
+    return argsort
+
+
+def _sort(numpy: Method) -> Method:
+    def sort(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Sort in place, as NumPy does; with `dim=` or `descending=`, return `(values, indices)` as torch does."""
+        if not any(name in kwargs for name in ("dim", "descending")):
+            return numpy(self, *args, **kwargs)
+        axis = kwargs.pop("dim", args[0] if args else -1)
+        indices = _places(self.detach(), axis, kwargs.pop("descending", False), kwargs.pop("stable", False), **kwargs)
+        return ValuesAndIndices(np.take_along_axis(self, indices, axis), indices)
+
+    return sort
+
+
+def _squeeze(numpy: Method) -> Method:
+    def squeeze(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "dim" not in kwargs:
+            return numpy(self, *args, **kwargs)
+        # An axis of another size than one stays, in torch.
+        dims = kwargs["dim"] if isinstance(kwargs["dim"], list | tuple) else [kwargs["dim"]]
+        return numpy(self, tuple(i for i in dims if self.shape[i] == 1))
+
+    return squeeze
+
+
+def _transpose(numpy: Method) -> Method:
+    def transpose(self: Tensor, *axes: Any, **kwargs: Any) -> Any:
+        if kwargs.keys() == {"dim0", "dim1"}:
+            return np.swapaxes(self, kwargs["dim0"], kwargs["dim1"])
+        require_clear_transpose(self.ndim, axes)
+        return numpy(self, *axes, **kwargs)
+
+    return transpose
+
+
+def _repeat(numpy: Method) -> Method:
+    def repeat(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        require_clear_repeat(args, kwargs)
+        return numpy(self, *args, **kwargs)
+
+    return repeat
+
+
+def _flatten(numpy: Method) -> Method:
+    def flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.keys() & {"start_dim", "end_dim"} and not (args and isinstance(args[0], int)):
+            return numpy(self, *args, **kwargs)
+        start, end = _start_and_end(*args, **kwargs)
+        start, end = start % self.ndim, end % self.ndim
+        count = int(np.prod(self.shape[start : end + 1]))
+        return np.reshape(self, (*self.shape[:start], count, *self.shape[end + 1 :]))
+
+    return flatten
+
+
+def _start_and_end(start_dim: int = 0, end_dim: int = -1) -> tuple[int, int]:
+    return start_dim, end_dim
+
+
+def _nonzero(numpy: Method) -> Method:
+    def nonzero(self: Tensor, *, as_tuple: bool = True) -> Any:
+        """Indices of what is not zero, an array for each axis; one array of rows of indices with `as_tuple=False`."""
+        return numpy(self) if as_tuple else np.argwhere(self)
+
+    return nonzero
+
+
+def _sum(numpy: Method) -> Method:
+    def add(self: Tensor, other: Any, *, alpha: Any = 1, **options: Any) -> Any:
+        return numpy(self, other if isinstance(alpha, int) and alpha == 1 else alpha * held(other), **options)
+
+    return add
+
+
+def _quotient(numpy: Method) -> Method:
+    def divide(self: Tensor, other: Any, *, rounding_mode: str | None = None, **options: Any) -> Any:
+        if rounding_mode is None:
+            return numpy(self, other, **options)
+        if rounding_mode == "floor":
+            return np.floor_divide(self, other)
+        if rounding_mode != "trunc":
+            raise ValueError(f'rounding_mode is "floor", "trunc" or None, not {rounding_mode!r}{at_line(user_line())}')
+        # For integers, a quotient of floating-point numbers would not be exact.
+        return (
+            np.floor_divide(self - np.fmod(self, other), other) if self.dtype.kind in "iu" else np.trunc(self / other)
+        )
+
+    return divide
+
+
+_WRAPPED: dict[str, Callable[[Method], Method]] = {
+    **dict.fromkeys(("sum", "prod", "mean", "any", "all", "argmax", "argmin", "cumsum", "cumprod"), _reduction),
+    **dict.fromkeys(("std", "var"), _deviation),
+    "max": lambda numpy: _extreme(numpy, np.argmax, np.maximum),
+    "min": lambda numpy: _extreme(numpy, np.argmin, np.minimum),
+    **dict.fromkeys(("add", "add_", "sub", "sub_", "subtract", "subtract_"), _sum),
+    **dict.fromkeys(("div", "divide"), _quotient),
+    "argsort": _argsort,
+    "sort": _sort,
+    "squeeze": _squeeze,
+    "transpose": _transpose,
+    "repeat": _repeat,
+    "flatten": _flatten,
+    "nonzero": _nonzero,
+}
+
+
+def as_in_torch(name: str, numpy: Method) -> Method:
+    """A method of arrays that also takes what torch calls it with."""
+    wrap = _WRAPPED.get(name)
+    if wrap is None:
+        return numpy
+    method = wrap(numpy)
+    method.__name__, method.__doc__ = name, method.__doc__ or numpy.__doc__
+    return method
+
+
+# Names that NumPy's arrays do not have
+
+
+def norm(self: Any, p: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None, **kwargs: Any) -> Any:
+    """The norm of all elements, or along axes: `numpy.linalg.vector_norm` of order `p`, which is 2 by default.
+
+    With `ord=`, `axis=` or `keepdims=` it is `numpy.linalg.norm`.
+    """
+    if kwargs:
+        return np.linalg.norm(self, **{"ord": p, "axis": dim, "keepdims": keepdim} | kwargs)
+    x = self if dtype is None else self.astype(dtype)
+    if p == "nuc":
+        return np.linalg.norm(x, "nuc", dim, keepdim)
+    axis = tuple(dim) or None if isinstance(dim, list | tuple) else dim
+    return np.linalg.vector_norm(x, axis=axis, keepdims=keepdim, ord=2 if p is None or p == "fro" else p)
+
+
+def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any) -> Any:
+    """The tensor in another dtype, or itself where it has this dtype.
+
+    Args:
+        args: a dtype, another tensor, whose dtype is taken, or "cpu", where tensors are.
+        dtype: the dtype.
+        device: "cpu".
+        copy: whether to copy where nothing changes.
+    """
+    for x in args:
+        if isinstance(x, str) and x.split(":")[0] in _DEVICES:
+            device = x
+        elif not isinstance(x, bool):
+            dtype = x if isinstance(x, type) else getattr(x, "dtype", x)
+    if device is not None and str(device).split(":")[0] != "cpu":
+        raise TypeError(
+            f"tensors are in the memory of the host, and cannot be put on {device!r}; compiled functions (ft.jit, "
+            f"nn.jit) run on JAX's default device{at_line(user_line())}"
+        )
+    if dtype is not None and np.dtype(dtype) != self.dtype:
+        return self.astype(dtype)
+    return self.copy() if copy else self
+
+
+_DEVICES = ("cpu", "cuda", "gpu", "tpu", "mps", "meta", "xpu")
+
+
+def expand(self: Any, *shape: Any) -> Any:
+    """The array broadcast to a shape, where -1 stands for the size that an axis has."""
+    wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
+    behind = len(wanted) - len(self.shape)
+    return np.broadcast_to(self, tuple(self.shape[i - behind] if n == -1 else n for i, n in enumerate(wanted)))
+
+
+def permute(self: Any, *dims: Any, **kwargs: Any) -> Any:
+    """The axes in another order."""
+    given = kwargs["dims"] if kwargs.keys() == {"dims"} and not dims else dims
+    return np.transpose(self, given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given)
+
+
+def t(self: Any) -> Any:
+    """The transpose of a matrix."""
+    if self.ndim > 2:
+        raise TypeError(
+            f"t() is for matrices and vectors, not for {self.ndim} axes; write x.mT for matrices along the leading "
+            f"axes, and x.T for all axes turned round{at_line(user_line())}"
+        )
+    return self.T
+
+
+def view(self: Any, *shape: Any) -> Any:
+    """The same elements in another shape."""
+    if len(shape) == 1 and isinstance(shape[0], type | np.dtype | str):
+        raise TypeError(
+            f"a tensor has no bytes that could be read as another type; convert it by .astype{at_line(user_line())}"
+        )
+    return self.reshape(*shape)
+
+
+def equal(self: Any, other: Any) -> bool:
+    """Whether shape and all elements are equal."""
+    return bool(np.array_equal(self, other))
+
+
+def no_attribute(self: Tensor, name: str) -> Any:
+    """Raise for an attribute that tensors do not have."""
+    raise missing(f"a tensor ({self.array_type})", name)
+
+
+NAMES: dict[str, Method] = {
+    "norm": norm,
+    "to": to,
+    "type": lambda self, dtype: to(self, dtype),
+    "expand": expand,
+    "permute": permute,
+    "t": t,
+    "view": view,
+    "equal": equal,
+    "__getattr__": no_attribute,
+}
