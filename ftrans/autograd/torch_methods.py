@@ -36,7 +36,8 @@ def _is_of_torch(args: Sequence[Any], kwargs: dict[str, Any], *names: str) -> bo
 def _as_in_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments of torch by the names that NumPy has for them."""
     if len(args) == 2 and isinstance(args[1], bool):
-        args, kwargs = args[:1], {**kwargs, "keepdim": args[1]}
+        first, flag = args
+        args, kwargs = (first,), {**kwargs, "keepdim": flag}
     for name, other in _RENAMED.items():
         if name in kwargs and other in kwargs:
             raise TypeError(f"{name}= and {other}= are the same; give one of them{at_line(user_line())}")
@@ -76,21 +77,23 @@ def _deviation(numpy: Method) -> Method:
 def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
     """`max` or `min`: of all elements, of two tensors, or as in torch with the places along an axis."""
 
-    def extreme(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def extreme(self: Any, *args: Any, **kwargs: Any) -> Any:
         other = kwargs.get("other", args[0] if args and isinstance(args[0], Tensor) else None)
         if other is not None:
             return of_two(self, other)
         if not _is_of_torch(args, kwargs):
             return numpy(self, *args, **kwargs)
         args, kwargs = _as_in_numpy(args, kwargs)
-        axis, keepdims = kwargs.pop("axis", args[0] if args else None), kwargs.pop("keepdims", False)
+        axis: Any = kwargs.pop("axis", args[0] if args else None)
+        keepdims = kwargs.pop("keepdims", False)
         if not isinstance(axis, int | np.integer) or kwargs:
             raise TypeError(
                 f"{find.__name__[3:]} takes dim=, one axis, and keepdim=, and gives values and their indices, as in "
                 f"torch; or axis= and keepdims= as in NumPy, which gives values{at_line(user_line())}"
             )
+        axis = int(axis)
         indices = find(self, axis, keepdims=True)
-        values = np.take_along_axis(self, indices, axis)
+        values: Any = np.take_along_axis(self, indices, axis)
         return ValuesAndIndices(*(x if keepdims else np.squeeze(x, axis) for x in (values, indices)))
 
     return extreme
@@ -242,7 +245,7 @@ def norm(self: Any, p: Any = None, dim: Any = None, keepdim: bool = False, dtype
     x = self if dtype is None else self.astype(dtype)
     if p == "nuc":
         return np.linalg.norm(x, "nuc", dim, keepdim)
-    axis = tuple(dim) or None if isinstance(dim, list | tuple) else dim
+    axis: Any = tuple(dim) or None if isinstance(dim, list | tuple) else dim
     return np.linalg.vector_norm(x, axis=axis, keepdims=keepdim, ord=2 if p is None or p == "fro" else p)
 
 

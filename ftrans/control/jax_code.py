@@ -7,6 +7,7 @@ runs cannot be looked into.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class JaxCode:
 
         found = self._types.get(tuple(given))
         if found is None:
-            with jax.enable_x64(_has_64_bits(given)):
+            with default_types(given):
                 shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in given]
                 found = [ArrayType(x.shape, np.dtype(x.dtype)) for x in jax.eval_shape(self.function, *shapes)]
             self._types[tuple(given)] = found
@@ -53,9 +54,15 @@ class JaxCode:
 
         if self._compiled is None:
             self._compiled = jax.jit(self.function)
-        # The code has the types that it has with JAX's own defaults, unless it is given 64-bit numbers.
-        with jax.enable_x64(_has_64_bits(arrays)):
+        with default_types(arrays):
             return list(self._compiled(*arrays))
+
+
+def default_types(xs: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Within this block code has the types that JAX gives it by default, unless 64-bit numbers are among `xs`."""
+    import jax
+
+    return jax.enable_x64(_has_64_bits(xs))  # type: ignore[no-any-return, unused-ignore]
 
 
 def _has_64_bits(xs: Sequence[Any]) -> bool:

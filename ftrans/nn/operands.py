@@ -30,7 +30,6 @@ class Operand(ChangedInPlace):
     __array_namespace__ = array_namespace
 
     array: Any
-    ndim: int
     check_change: Callable[[], None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -57,7 +56,7 @@ class Operand(ChangedInPlace):
 
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order, reversed by default."""
-        require_clear_transpose(self.ndim, axes)
+        require_clear_transpose(len(self.array.shape), axes)
         return self.read().transpose(*axes)
 
     def repeat(self, *args: Any, **kwargs: Any) -> Any:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ..api.call import record_or_run, type_name
-from ..control.jax_code import JaxCode, call_jax
+from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
+from ..control.jax_code import JaxCode, call_jax, default_types
+from ..control.jax_function import as_jax_function
+from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.program import Program
 from ..core.source import at_line, user_line
-from ..core.trace import current_builder
+from ..core.trace import NoWitness, current_builder
+from ..core.types import type_of
 from ..xla import jax_leaves
-from .cells import Buffer, Cells, Parameter
-from .graph import graph_of
+from .cells import Buffer, Cells, Parameter, RngState
+from .graph import Filled, exchanging, graph_of
 from .module import Module
+from .nested import settled
 from .roots import require_module
+from .traces import require_untraced
 
 
 class Optimizer(Module):
@@ -71,17 +79,41 @@ class Optimizer(Module):
         self.state = Cells({name: Buffer(x) for name, x in zip(names, leaves, strict=True)})
         self._update = _update_of(transformation, self.paths, structure)
 
-    def step(self, gradients: Mapping[str, Any] | None = None, **extra: Any) -> None:
+    def step(
+        self,
+        gradients: Mapping[str, Any] | None = None,
+        *,
+        value_fn: Callable[[Any], Any] | None = None,
+        **extra: Any,
+    ) -> None:
         """Change the parameters, and the state.
 
         Args:
             gradients: arrays by the path of the parameter, as `nn.value_and_grad` returns them; by default what
                 `backward` has left in the parameters.  A parameter without a gradient keeps its value.
-            extra: what the transformation wants beside the gradients, such as `value=loss`; numbers and arrays.
+            value_fn: for a transformation that searches along a line, such as `optax.lbfgs()`: the loss as a function
+                of the model, which the search evaluates for other parameters.  It is traced once and may not branch on
+                values; what it changes in buffers is dropped.
+            extra: what else the transformation wants, such as `value=loss`; numbers and arrays.
 
         Raises:
-            TypeError: the gradients are no dictionary.
+            TypeError: the gradients are no dictionary, the transformation wants a `value` or a `value_fn` that is not
+                given, or `value_fn` does not return one real number.
             ValueError: there are no gradients, or a path is not that of a parameter which is optimized.
+            RuntimeError: `value_fn` draws random numbers, so that the loss would be another one in each call.
+
+        Example:
+            >>> import numpy as np, optax
+            >>> from ftrans import nn
+            >>> model = nn.Linear(2, 1)
+            >>> optimizer = nn.Optimizer(model, optax.lbfgs())
+            >>> def objective(model):
+            ...     return ((model(np.eye(2, dtype=np.float32)) - 1) ** 2).mean()
+            >>> for _ in range(5):
+            ...     loss, gradients = nn.value_and_grad(objective)(model)
+            ...     optimizer.step(gradients, value=loss, value_fn=objective)
+            >>> bool(objective(model) < 1e-8)
+            True
         """
         parameters = self._parameters()
         if gradients is None:
@@ -108,11 +140,17 @@ class Optimizer(Module):
         # Un-jitted, arrays stay where they are; in a trace, a cell says whether it was given.
         held = [cell.array if current_builder() is None else cell.read() for cell in cells]
         values, states = held[: len(parameters)], held[len(parameters) :]
-        code = self._update.code(tuple(extra))
         is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
-        more = [x if hasattr(x, "dtype") else _number(x, is_wide) for x in extra.values()]
-        operands = [*arrays, *states, *values, *more]
-        results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
+        more = [_operand(name, x, is_wide) for name, x in extra.items()]
+        captured: list[Any] = []
+        if value_fn is None:
+            code = self._update.code(tuple(extra))
+        else:
+            objective, captured = traced_objective(self.model, value_fn, [*parameters.values()])
+            code = self._update.code_with(objective, tuple(extra))
+        operands = [*arrays, *states, *values, *more, *captured]
+        with _explaining_arguments():
+            results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
         for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
             if path in gradients or not isinstance(cell, Parameter):
                 cell.value = new
@@ -160,20 +198,98 @@ class _Update:
             found = self._codes[extra] = JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra))
         return found
 
-    def _new(self, arrays: tuple[Any, ...], extra: tuple[str, ...]) -> list[Any]:
+    def code_with(self, objective: Program, extra: tuple[str, ...]) -> JaxCode:
+        """The same, with an objective whose inputs are the parameters, then further arguments of the code."""
+
+        def make() -> JaxCode:
+            return JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra, objective))
+
+        return objective.derive(("update", self, extra), make)
+
+    def _new(self, arrays: tuple[Any, ...], extra: tuple[str, ...], objective: Program | None = None) -> list[Any]:
         import optax
 
         count, states = len(self._paths), self._structure.num_leaves
         gradients = dict(zip(self._paths, arrays[:count], strict=True))
         state = self._structure.unflatten(arrays[count : count + states])
         parameters = dict(zip(self._paths, arrays[count + states : 2 * count + states], strict=True))
-        more = dict(zip(extra, arrays[2 * count + states :], strict=True))
+        start = 2 * count + states
+        more = dict(zip(extra, arrays[start : start + len(extra)], strict=True))
+        if objective is not None:
+            function, captured = as_jax_function(objective, count), arrays[start + len(extra) :]
+            more |= {
+                "grad": gradients,
+                "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured),
+            }
         transformation = optax.with_extra_args_support(self._transformation)
-        updates, state = transformation.update(gradients, state, parameters, **more)
-        new = optax.apply_updates(parameters, updates)
+        # What the objective has captured does not decide on the types of the update.
+        with default_types(arrays[: start + len(extra)]):
+            updates, state = transformation.update(gradients, state, parameters, **more)
+            new = optax.apply_updates(parameters, updates)
         old_leaves = arrays[count : count + states]
         leaves = [y.astype(x.dtype) for x, y in zip(old_leaves, self._structure.flatten_up_to(state), strict=True)]
         return [*(new[path] for path in self._paths), *leaves]
+
+
+def traced_objective(
+    model: Module, f: Callable[[Any], Any], parameters: Sequence[Parameter]
+) -> tuple[Program, list[Any]]:
+    """A function of a model as a program of its parameters and what else it reads; also return the latter."""
+    graph = graph_of(model)
+
+    def rebuild(tracers: list[Any]) -> Any:
+        with exchanging(graph):
+            for cell, x in zip(parameters, tracers, strict=True):
+                cell.array = x
+            filled = Filled(graph)
+            out = settled(f(model))
+            changed = [graph.cells[i] for i in filled.changed()]
+        require_untraced(graph)
+        streams = [cell.path for cell in changed if isinstance(cell, RngState)]
+        if streams:
+            raise RuntimeError(
+                f"value_fn draws random numbers from {', '.join(streams)}, so that a search along a line would compare "
+                f"losses of different draws; call model.eval() for such an optimizer{at_line(user_line())}"
+            )
+        return out
+
+    none = NoWitness("an optimizer evaluates value_fn for many parameters, so a branch inside it has no single value")
+    traced, _ = trace_flat(f, [type_of(p) for p in parameters], rebuild, [none] * len(parameters))
+    if traced.structure != tree.LEAF:
+        raise TypeError(
+            f"value_fn returns the loss alone, one number, which {name_of(f)} does not{at_line(user_line())}"
+        )
+    require_scalar(traced.program, f, "value_fn", "np.sum or np.mean")
+    return traced.program, [x.concrete() if isinstance(x, Eager | Cell) else x for x in traced.captured]
+
+
+@contextmanager
+def _explaining_arguments() -> Iterator[None]:
+    """Within this block, the error for an argument that a transformation lacks says where to give it."""
+    try:
+        yield
+    except TypeError as error:
+        if "required keyword-only argument" not in str(error):
+            raise
+        names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
+        given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
+        raise TypeError(
+            f"this transformation of optax needs {' and '.join(names)} beside the gradients; write "
+            f"optimizer.step(gradients, {', '.join(given if 'value_fn' in names else given[:1])})"
+            + at_line(user_line())
+        ) from None
+
+
+def _operand(name: str, x: Any, is_wide: bool) -> Any:
+    """A further argument of the update as an array."""
+    if isinstance(x, Eager | Cell):
+        return x.concrete()
+    if callable(x) or isinstance(x, Mapping):
+        raise TypeError(
+            f"{name}= of step is {type_name(x)}; it takes numbers and arrays. The function that it takes is value_fn=, "
+            f"and grad= are the gradients themselves{at_line(user_line())}"
+        )
+    return x if hasattr(x, "dtype") else _number(x, is_wide)
 
 
 def _number(x: Any, is_wide: bool) -> np.ndarray[Any, Any]:

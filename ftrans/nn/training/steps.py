@@ -167,7 +167,7 @@ def training_step(measure: Measure, check_finite: bool, dtype: Any) -> Callable[
         before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
         taking = value_and_grad(measure, has_aux=True, dtype=dtype)
         (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype))
-        optimizer.step(gradients)
+        optimizer.step(gradients, value=loss)
         sums = meters.add([loss, *figures], samples_in(batch))
         if not check_finite:
             meters.sums = sums
