@@ -227,7 +227,8 @@ class _Jitted:
                 # What a cell or a module in the result holds is what it holds now.
                 out, structure = note.taken_apart(rebuild(tracers[len(graph.cells) :]), graph)
                 changed = filled.changed()
-            require_unchanged(graph, self._f)
+            if require_unchanged(graph, self._f):
+                self._traces.forget(graph)
             note.places = list(changed)
             return tree.unflatten(structure, out), [fitted(graph, i, x) for i, x in changed.items()]
 

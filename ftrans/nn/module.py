@@ -16,6 +16,7 @@ from ..numpy.torch_names import hint
 from . import epoch
 from .array_cell import ArrayCell, holding_tensors, reading
 from .cells import Parameter
+from .constants import is_constant, is_same
 from .contents import REMEMBERED, Contents, joined
 from .hooks import add_hook, call_with_hooks
 from .nested import walk
@@ -84,7 +85,10 @@ class Module(Contents):
         if held is value and (value is not None or name in self.__dict__) and value.__class__ not in (list, dict):
             return
         if holds_traced(value) or (current_builder() is not None and id(self) in given_modules.get()):
-            raise self._not_a_cell(name, value)
+            if not is_constant(value) or (held is not None and not is_same(held, value)):
+                raise self._not_a_cell(name, value)
+            if held is not None:
+                return
         if isinstance(value, property):
             raise TypeError(f"{name} of a module cannot be a property of the instance")
         object.__setattr__(self, name, value)
@@ -92,7 +96,9 @@ class Module(Contents):
         epoch.bump()
 
     def _not_a_cell(self, name: str, value: Any) -> TypeError:
-        what = "a traced value" if holds_traced(value) else f"{type(value).__name__}"
+        what = "a traced value" if holds_traced(value) else type(value).__name__
+        if is_constant(value):
+            what = f"another {what} than the one it has"
         return TypeError(
             f"the attribute {joined(self.path, name)} was assigned {what} in forward code that is being traced, and "
             f"would not follow later calls; make it a Buffer: self.{name} = nn.Buffer(initial array) in __init__, "

@@ -15,7 +15,7 @@ from .containers import ModuleList, Sequential
 from .graph import CellKey, Filled, Graph, ModuleKey, exchanging, fitted, graph_of
 from .module import Module
 from .state import structure_of
-from .traces import differences
+from .traces import differences, share_constants
 from .vectorize import read_cells
 
 M = TypeVar("M", bound=Module)
@@ -130,7 +130,7 @@ class _Layers:
     """
 
     def __init__(self, layers: list[Module], graphs: list[Graph], is_stack: bool, args: tuple[Any, ...]) -> None:
-        self.first, self.graph, self.args = layers[0], graphs[0], args
+        self.first, self.graph, self.others, self.args = layers[0], graphs[0], graphs[1:], args
         self.is_stack = is_stack
         self.rows = [list(row) for row in zip(*(g.cells for g in graphs), strict=True)]
         self.length = _length(self.graph, "nn.scan") if is_stack else len(layers)
@@ -164,6 +164,7 @@ class _Layers:
         step.__name__ = f"the layer {self.first.described()}"
         start = (x, [held[j][0] for j in self.carried])
         (out, kept), rows = loop(step, start, xs, length=self.length, checkpoint=checkpoint)
+        share_constants(self.graph, self.others)
         for j, array in zip(self.carried, kept, strict=True):
             if j in changed:
                 self.rows[j][0].value = array

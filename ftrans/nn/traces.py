@@ -6,10 +6,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..api.call import name_of
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import type_of
+from .constants import is_constant
 from .contents import REMEMBERED, joined
 from .graph import CellKey, Graph, ModuleKey
 from .module import holds_traced
@@ -24,6 +27,11 @@ class Traces:
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
         self._seen: list[tuple[Any, Any, list[str]]] = []
+
+    def forget(self, graph: Graph) -> None:
+        """Forget the traces for a structure: its modules have kept constants since, so they are made once more."""
+        key = _without_switches(graph.key)
+        self._seen = [seen for seen in self._seen if seen[0] != key]
 
     def note(self, graph: Graph, key: Any, leaves: Sequence[Any]) -> None:
         """Note a new trace; warn if there have been more than one expects, and say what has changed."""
@@ -46,18 +54,23 @@ class Traces:
         )
 
 
-def require_unchanged(graph: Graph, f: Callable[..., Any]) -> None:
+def require_unchanged(graph: Graph, f: Callable[..., Any]) -> bool:
     """Raise unless the modules have the structure that they had before they were traced.
 
+    Returns:
+        Whether they have kept constants where they had nothing, after which they are traced once more.
+
     Raises:
-        TypeError: they do not, and the change would not happen again in later calls.
+        TypeError: they have changed otherwise, and the change would not happen again in later calls.
     """
     require_untraced(graph)
     if graph.is_current():
-        return
+        return False
     now = Graph(graph.roots)
     if now.key == graph.key:
-        return
+        return False
+    if _adds_constants(graph.key, now.key):
+        return True
     found = "; ".join([*differences(graph.key, now.key)][:4])
     raise TypeError(
         f"{name_of(f)} has changed what is no cell of its modules: {found}. A compiled function does so only while it "
@@ -84,6 +97,48 @@ def require_untraced(graph: Graph) -> None:
                     "transformation; return it from the function, compute it anew (a property, and no "
                     "functools.cached_property), or keep it in an nn.Buffer" + at_line(user_line())
                 )
+
+
+def _adds_constants(old: Any, new: Any) -> bool:
+    """Whether two keys of structures are equal, but for constants where there was nothing."""
+    if old == new or (old == (type(None), None) and _is_of_constant(new)):
+        return True
+    if old.__class__ is not new.__class__ or old.__class__ not in (ModuleKey, tuple) or len(old) != len(new):
+        return False
+    if old.__class__ is ModuleKey:
+        return old._replace(parts=None) == new._replace(parts=None) and _gains_constants(old.parts, new.parts)
+    if _is_container(old) and _is_container(new) and old[0] is new[0] is dict:
+        return _gains_constants(old[1], new[1])
+    return all(map(_adds_constants, old, new))
+
+
+def _gains_constants(old: Any, new: Any) -> bool:
+    """The same for two lists of names with keys."""
+    before, after = dict(old), dict(new)
+    return all([name in after and _adds_constants(key, after[name]) for name, key in before.items()]) and all(
+        [name in before or _is_of_constant(key) for name, key in after.items()]
+    )
+
+
+def _is_of_constant(key: Any) -> bool:
+    """Whether a key is that of a constant: an array, or a tuple of such."""
+    if key.__class__ is not tuple or not isinstance(key[0], type):
+        return False
+    if _is_container(key):
+        return key[0] is tuple and all([_is_of_constant(part) for _, part in key[1]])
+    return issubclass(key[0], np.ndarray)
+
+
+def share_constants(first: Graph, others: Sequence[Graph]) -> None:
+    """Keep what forward code has kept in the first of equal modules in the others, too, whose code is the same."""
+    if first.is_current():
+        return
+    for path, module in first.modules.items():
+        for name, x in vars(module).items():
+            for other in others:
+                held = vars(other.modules[path])
+                if is_constant(x) and held.get(name) is None:
+                    setattr(other.modules[path], name, x)
 
 
 def _without_switches(key: Any) -> Any:

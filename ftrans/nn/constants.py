@@ -1,0 +1,30 @@
+"""Constants that forward code keeps in attributes of its module the first time that it runs, such as a mask.
+
+    if self.mask is None:
+        self.mask = np.tril(np.ones((n, n)))
+
+A trace may do so too: what depends on no traced value is the same in each call.  It may be kept where there was
+nothing, and kept again.  Another value would be that of the trace for ever, so it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def is_constant(x: Any) -> bool:
+    """Whether a value is an array of NumPy, or a tuple of such."""
+    if x.__class__ is tuple:
+        return bool(x) and all([is_constant(y) for y in x])
+    return isinstance(x, np.ndarray) and x.dtype != object
+
+
+def is_same(x: Any, y: Any) -> bool:
+    """Whether two constants are equal in type and value."""
+    if x.__class__ is not y.__class__:
+        return False
+    if x.__class__ is tuple:
+        return len(x) == len(y) and all(map(is_same, x, y))
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()  # type: ignore[no-any-return]
