@@ -74,6 +74,7 @@ OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
         "Optimizer takes a module, but what was given is of type generator",
     ),
     "step of a loss": (lambda: optimizer().step(3.0), "dictionary of gradients.*is of type float"),  # type: ignore[arg-type]
+    "step of a closure": (lambda: optimizer().step(lambda: 0.0), "not a function that computes the loss.*value_fn="),  # type: ignore[arg-type]
     "step of a pair": (
         lambda: optimizer().step(nn.value_and_grad(loss)(nn.Linear(3, 2), X, Y)),  # type: ignore[arg-type]
         "the second of what nn.value_and_grad returns; what was given is of type tuple",

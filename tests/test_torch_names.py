@@ -97,6 +97,7 @@ RESULTS: list[tuple[str, Callable[[], Any]]] = [
     ("n // 2", lambda: [[-4, 3, 0], [2, -3, 4]]),
     ("n.remainder(4)", lambda: [[1, 3, 0], [1, 3, 1]]),
     ("n.fmod(4)", lambda: [[-3, 3, 0], [1, -1, 1]]),
+    ("(n + 10).reciprocal()", lambda: 1 / (N + 10)),
     ("n / 2", lambda: N / 2),
     ("x.equal(x)", lambda: True),
     ("x.equal(x[:1])", lambda: False),
@@ -176,6 +177,7 @@ ERRORS = {
     "x.cummax(dim=1)": r"maximum\.accumulate",
     "x.gather(1, n)": "take_along_axis",
     "x.cuda()": "default device",
+    "n.reciprocal_()": r"x = x\.reciprocal\(\)",
 }
 
 

@@ -189,6 +189,18 @@ def _sum(numpy: Method) -> Method:
     return add
 
 
+def _inverse(numpy: Method) -> Method:
+    def reciprocal_(self: Tensor) -> Any:
+        if self.dtype.kind not in "fc":
+            raise TypeError(
+                f"a tensor that is {self.array_type} cannot hold reciprocals; write x = x.reciprocal()"
+                + at_line(user_line())
+            )
+        return numpy(self)
+
+    return reciprocal_
+
+
 def _quotient(numpy: Method) -> Method:
     def divide(self: Tensor, other: Any, *, rounding_mode: str | None = None, **options: Any) -> Any:
         if rounding_mode is None:
@@ -212,6 +224,7 @@ _WRAPPED: dict[str, Callable[[Method], Method]] = {
     "min": lambda numpy: _extreme(numpy, np.argmin, np.minimum),
     **dict.fromkeys(("add", "add_", "sub", "sub_", "subtract", "subtract_"), _sum),
     **dict.fromkeys(("div", "divide"), _quotient),
+    "reciprocal_": _inverse,
     "argsort": _argsort,
     "sort": _sort,
     "squeeze": _squeeze,
@@ -313,6 +326,11 @@ def equal(self: Any, other: Any) -> bool:
     return bool(np.array_equal(self, other))
 
 
+def reciprocal(self: Any) -> Any:
+    """One divided by each element; of integers too, where `numpy.reciprocal` gives zeros."""
+    return 1 / self
+
+
 def no_attribute(self: Tensor, name: str) -> Any:
     """Raise for an attribute that tensors do not have."""
     raise missing(f"a tensor ({self.array_type})", name)
@@ -327,5 +345,6 @@ NAMES: dict[str, Method] = {
     "t": t,
     "view": view,
     "equal": equal,
+    "reciprocal": reciprocal,
     "__getattr__": no_attribute,
 }

@@ -123,6 +123,11 @@ class Optimizer(Module):
                     "step() without gradients uses those that backward() leaves in the parameters, but there are none; "
                     f"call loss.backward() before, or write step(gradients){at_line(user_line())}"
                 )
+        if callable(gradients):
+            raise TypeError(
+                "step takes gradients, not a function that computes the loss; for a search along a line write "
+                f"optimizer.step(gradients, value=loss, value_fn=lambda model: ...){at_line(user_line())}"
+            )
         if not isinstance(gradients, Mapping):
             raise TypeError(
                 "step takes a dictionary of gradients by the path of the parameter, the second of what "
