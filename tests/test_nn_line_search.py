@@ -54,12 +54,14 @@ def backtracking(store_grad: bool = False) -> Any:
     return optax.chain(optax.sgd(1.0), search)
 
 
-def by_hand(transformation: Any, parameters: dict[str, Any], steps: int) -> dict[str, Any]:
+def of_line(p: dict[str, Any]) -> Any:
+    return ((X @ p["weight"].T + p["bias"] - Y) ** 2).mean()
+
+
+def by_hand(
+    transformation: Any, parameters: dict[str, Any], steps: int, objective: Callable[..., Any] = of_line
+) -> dict[str, Any]:
     """The same with JAX and optax alone."""
-
-    def objective(p: dict[str, Any]) -> Any:
-        return ((X @ p["weight"].T + p["bias"] - Y) ** 2).mean()
-
     with jax.enable_x64(True):
         parameters = jax.tree.map(jax.numpy.asarray, parameters)
         state = transformation.init(parameters)
@@ -130,6 +132,25 @@ def test_steps_that_depend_on_the_loss() -> None:
         progress=False,
     )
     assert history["loss"][-1] < 0.2 * history["loss"][0]
+
+
+def test_a_search_among_complex_parameters_is_that_of_optax() -> None:
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            self.z = nn.Parameter(np.array([1.0 + 2.0j, 3.0 - 1.0j]))
+            self.shift = nn.Parameter(np.ones(2))
+
+    def objective(z: Any, shift: Any) -> Any:
+        return (abs(z**2 - (3 + 4j)) ** 2).sum() + ((shift - 2) ** 2).sum()
+
+    model = Root()
+    expected = by_hand(backtracking(), model.state_dict(), 3, lambda p: objective(p["z"], p["shift"]))
+    optimizer = nn.Optimizer(model, backtracking())
+    for _ in range(3):
+        loss, gradients = nn.value_and_grad(lambda m: objective(m.z, m.shift))(model)
+        optimizer.step(gradients, value=loss, value_fn=lambda m: objective(m.z, m.shift))
+    for path, x in model.state_dict().items():
+        np.testing.assert_allclose(x, expected[path], rtol=1e-12)
 
 
 class Branching(nn.Module):

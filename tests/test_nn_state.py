@@ -88,6 +88,7 @@ LOSING: dict[str, Callable[[Held], Any]] = {
     "copy_ of a traced value": lambda m: ft.trace(lambda x: x.copy_(COMPLEX))(np.zeros(2)),
     "init": lambda m: nn.init.constant_(m.real, 2j),  # type: ignore[arg-type]
     "init of integers": lambda m: nn.init.constant_(m.integer, 1.5),
+    "init of integers with no number": lambda m: nn.init.constant_(m.integer, np.nan),
     "to": lambda m: m.complex.to(np.float32),
     "to of the module": lambda m: m.to(np.float64),
     "integers in a trained parameter": lambda m: setattr(m.real, "value", np.array([1, 2])),
@@ -101,6 +102,12 @@ def test_what_would_be_lost_is_refused(name: str) -> None:
     with ft.autograd.no_grad(), pytest.raises(TypeError):
         LOSING[name](module)
     np.testing.assert_array_equal(module.real.value, np.zeros(2))
+
+
+def test_init_rounds_what_it_is_given() -> None:
+    for value in (2**60 + 1, 0.1, True):
+        assert nn.init.constant_(nn.Parameter(np.empty(2, np.float32)), value).value[0] == np.float32(value)
+    assert nn.init.constant_(nn.Buffer(np.empty(2, np.int32)), 3.0).value[0] == 3
 
 
 def test_conversions_of_a_module_leave_complex_cells_alone() -> None:

@@ -149,7 +149,10 @@ def constant_(tensor: Place, val: float) -> Place:
         array([0.5, 0.5])
     """
     shape, dtype = _checked(tensor, "constant_", any_dtype=True)
-    if np.asarray(val).dtype.kind != dtype.kind and np.array(val).real.astype(dtype) != val:
+    given = np.asarray(val)
+    with np.errstate(invalid="ignore"):
+        is_lost = dtype.kind in "iub" and given.real.astype(dtype) != given
+    if is_lost or (given.dtype.kind == "c" and dtype.kind != "c"):
         raise TypeError(f"constant_ cannot fill an array of {dtype} with {val!r}{at_line(user_line())}")
     return _filled(tensor, np.full(shape, val, dtype))
 
