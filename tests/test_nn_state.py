@@ -86,6 +86,11 @@ LOSING: dict[str, Callable[[Held], Any]] = {
     "copy_ of a tensor": lambda m: ft.autograd.tensor(np.zeros(2)).copy_(COMPLEX),
     "copy_ of tensors": lambda m: ft.autograd.tensor(np.zeros(2)).copy_(ft.autograd.tensor(COMPLEX)),
     "copy_ of a traced value": lambda m: ft.trace(lambda x: x.copy_(COMPLEX))(np.zeros(2)),
+    "assignment": lambda m: m.real.__setitem__(slice(0, 2), COMPLEX),
+    "assignment of a number": lambda m: m.integer.__setitem__(0, 2j),
+    "assignment to a tensor": lambda m: ft.autograd.tensor(np.zeros(2)).__setitem__(0, COMPLEX[0]),
+    "assignment of a tensor": lambda m: ft.autograd.tensor(np.zeros(2)).__setitem__(..., ft.autograd.tensor(COMPLEX)),
+    "a device": lambda m: m.real.to("cuda"),
     "init": lambda m: nn.init.constant_(m.real, 2j),  # type: ignore[arg-type]
     "init of integers": lambda m: nn.init.constant_(m.integer, 1.5),
     "init of integers with no number": lambda m: nn.init.constant_(m.integer, np.nan),

@@ -105,7 +105,7 @@ STATEMENTS = [
     "y = np.clip(x, None, None) if False else np.maximum(x, -9); y += 1", "y = np.nan_to_num(x); y += 1",
     "y = x.conj(); v += y[0]", "y = np.meshgrid(v, v)[0]; y += 1", "y = np.broadcast_arrays(x, v)[0]; v += y[0]",
     "y = np.asarray(x) if isinstance(x, np.ndarray) else x; y[0] = s", "y = x.swapaxes(0, 1)[0]; y[:] = s",
-    "y = x.repeat(1, 0); y += 1", "y = x.take([0, 1], 0); y += 1", "y = copy.copy(x); y += 1",
+    "y = x.repeat(1, axis=0); y += 1", "y = x.take([0, 1], 0); y += 1", "y = copy.copy(x); y += 1",
     "y = copy.deepcopy(x); y += 1", "y = np.nan_to_num(x, copy=False); y += 0",
     # What a mask selects is an array of its own.
     "y = x[m]; y[0] = s; x[m] = y", "y = x[m]; z = y; y *= 2; y += z; x[m] = y",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.indexing import require_kept
 from .changes import change
 from .modes import current_mode
 from .operations import PLACE, Call
@@ -23,6 +24,7 @@ def getitem(self: Tensor, index: Any) -> Any:
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
+    require_kept(value, self.dtype)
     index = _plain_index(index)
     if isinstance(value, Tensor) and value.window is not None and _is_at(value, self, index):
         # `x[i] += v` has changed x through the view x[i] already, and then assigns the view to x[i].

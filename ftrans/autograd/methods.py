@@ -14,9 +14,9 @@ import numpy as np
 from ..api.call import call_on_eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
-from ..core.types import type_of
 from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE
+from ..numpy.indexing import require_kept
 from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import is_number
 from .backward import backward
@@ -335,11 +335,7 @@ def _filled(self: Tensor, value: Any) -> Tensor:
 
 def _copied(self: Tensor, source: Any) -> Tensor:
     """Take over the values of another tensor or array, in place, converted to the dtype of this one."""
-    if np.dtype(getattr(source, "dtype", float)).kind == "c" and self.dtype.kind != "c":
-        raise TypeError(
-            f"copy_ of an array that is {type_of(self)} was given complex numbers, whose imaginary parts would be "
-            f"lost; take .real of them if that is meant{at_line(user_line())}"
-        )
+    require_kept(source, self.dtype)
     change(operator.setitem, self, (PLACE, Ellipsis, source), {}, "Copy")
     return self
 

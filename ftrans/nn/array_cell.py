@@ -182,11 +182,18 @@ class ArrayCell(Operand):
         """Convert what it holds to another dtype, in place.
 
         Raises:
-            TypeError: it holds complex numbers, and the dtype is for real ones.
+            TypeError: it holds complex numbers, and the dtype is for real ones; or it is no dtype.
         """
-        if is_complex(self.dtype) and not is_complex(np.dtype(dtype)):
+        try:
+            dtype = np.dtype(dtype)
+        except TypeError:
             raise TypeError(
-                f"{self.path} is {self.type}, whose imaginary parts {np.dtype(dtype)} cannot hold; assign .value.real "
+                f"{self.path}.to takes a dtype, not {dtype!r}; model.to(device) puts a whole model on a device"
+                + at_line(user_line())
+            ) from None
+        if is_complex(self.dtype) and not is_complex(dtype):
+            raise TypeError(
+                f"{self.path} is {self.type}, whose imaginary parts {dtype} cannot hold; assign .value.real "
                 f"if that is meant{at_line(user_line())}"
             )
         self.value = self.value.astype(dtype)

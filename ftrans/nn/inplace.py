@@ -16,6 +16,7 @@ from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
+from ..numpy.indexing import require_kept
 
 
 class ChangedInPlace(Cell):
@@ -159,11 +160,7 @@ class ChangedInPlace(Cell):
                     + at_line(user_line())
                 ) from None
         given = given if hasattr(given, "dtype") else np.asarray(given)
-        if given.dtype.kind == "c" and self.dtype.kind != "c":
-            raise TypeError(
-                f"{name} of {self.path}, which is {type_of(self)}, was given complex numbers, whose imaginary parts "
-                f"would be lost; take .real of them if that is meant{at_line(user_line())}"
-            )
+        require_kept(given, self.dtype)
         return self._change(given.astype(self.dtype) if given.dtype != self.dtype else +given, name)
 
     def fill_(self, value: Any) -> Self:

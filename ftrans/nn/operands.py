@@ -13,6 +13,7 @@ from ..core.cell import Cell
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
+from ..numpy.indexing import require_kept
 from ..numpy.torch_names import INSTEAD, missing, require_clear_repeat, require_clear_transpose
 from .inplace import ChangedInPlace
 
@@ -69,6 +70,7 @@ class Operand(ChangedInPlace):
         # What was read before stays as it was.
         builder = current_builder()
         given = value.read() if isinstance(value, Cell) else value
+        require_kept(given, self.array.dtype)
         array: Any
         if builder is not None:
             array = Tracer(builder, builder.atom(self.read()))

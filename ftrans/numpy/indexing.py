@@ -99,13 +99,22 @@ def add_at(x: Tracer, index: Any, value: Any) -> None:
         setitem(x, index, getitem(x, index) + value)
 
 
-def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
-    """What is assigned, in the dtype and the shape of the place that it is assigned to."""
+def require_kept(value: Any, dtype: np.dtype[Any]) -> None:
+    """Raise if what is assigned is complex, and the array is not.
+
+    Raises:
+        TypeError: it is.
+    """
     if not is_complex(dtype) and (is_complex(value.dtype) if hasattr(value, "dtype") else isinstance(value, complex)):
         raise TypeError(
             f"assignment of complex values to an array of dtype {dtype} would drop their imaginary part; assign "
             f"value.real{at_line(user_line())}"
         )
+
+
+def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
+    """What is assigned, in the dtype and the shape of the place that it is assigned to."""
+    require_kept(value, dtype)
     if not is_number(value):
         value = asarray(value)
         while value.ndim > len(shape) and value.shape[0] == 1:
