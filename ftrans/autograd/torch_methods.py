@@ -6,12 +6,14 @@ the same call would give different numbers, it is an error that names both ways 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.source import at_line, user_line
+from ..numpy.manipulation import normal_axis
 from ..numpy.torch_names import missing, require_clear_repeat, require_clear_transpose
 from .tensor import Tensor, held
 
@@ -162,10 +164,10 @@ def _flatten(numpy: Method) -> Method:
     def flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.keys() & {"start_dim", "end_dim"} and not (args and isinstance(args[0], int)):
             return numpy(self, *args, **kwargs)
-        start, end = _start_and_end(*args, **kwargs)
-        start, end = start % self.ndim, end % self.ndim
-        count = int(np.prod(self.shape[start : end + 1]))
-        return np.reshape(self, (*self.shape[:start], count, *self.shape[end + 1 :]))
+        start, end = (normal_axis(i, max(self.ndim, 1)) for i in _start_and_end(*args, **kwargs))
+        if start > end:
+            raise ValueError(f"flatten joins the axes from {start} to {end}, which are none{at_line(user_line())}")
+        return np.reshape(self, (*self.shape[:start], math.prod(self.shape[start : end + 1]), *self.shape[end + 1 :]))
 
     return flatten
 
@@ -293,6 +295,11 @@ def expand(self: Any, *shape: Any) -> Any:
     """The array broadcast to a shape, where -1 stands for the size that an axis has."""
     wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
     behind = len(wanted) - len(self.shape)
+    if any(n == -1 and i < behind for i, n in enumerate(wanted)):
+        raise ValueError(
+            f"expand{wanted} gives -1 for an axis that an array of shape {tuple(self.shape)} does not have; say how "
+            f"long it is{at_line(user_line())}"
+        )
     return np.broadcast_to(self, tuple(self.shape[i - behind] if n == -1 else n for i, n in enumerate(wanted)))
 
 
