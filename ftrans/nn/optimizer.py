@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -154,8 +153,13 @@ class Optimizer(Module):
             objective, captured = traced_objective(self.model, value_fn, [*parameters.values()])
             code = self._update.code_with(objective, tuple(extra))
         operands = [*arrays, *states, *values, *more, *captured]
-        with _explaining_arguments():
+        try:
             results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
+        except TypeError as error:
+            missing = _missing_arguments(error)
+            if missing is None:
+                raise
+            raise missing from None
         for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
             if path in gradients or not isinstance(cell, Parameter):
                 cell.value = new
@@ -268,21 +272,16 @@ def traced_objective(
     return traced.program, [x.concrete() if isinstance(x, Eager | Cell) else x for x in traced.captured]
 
 
-@contextmanager
-def _explaining_arguments() -> Iterator[None]:
-    """Within this block, the error for an argument that a transformation lacks says where to give it."""
-    try:
-        yield
-    except TypeError as error:
-        if "required keyword-only argument" not in str(error):
-            raise
-        names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
-        given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
-        raise TypeError(
-            f"this transformation of optax needs {' and '.join(names)} beside the gradients; write "
-            f"optimizer.step(gradients, {', '.join(given if 'value_fn' in names else given[:1])})"
-            + at_line(user_line())
-        ) from None
+def _missing_arguments(error: TypeError) -> TypeError | None:
+    """The error for an argument that a transformation lacks, which says where to give it; None for another error."""
+    if "required keyword-only argument" not in str(error):
+        return None
+    names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
+    given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
+    return TypeError(
+        f"this transformation of optax needs {' and '.join(names)} beside the gradients; write a step of your own with "
+        f"optimizer.step(gradients, {', '.join(given if 'value_fn' in names else given[:1])}){at_line(user_line())}"
+    )
 
 
 def _operand(name: str, x: Any, is_wide: bool) -> Any:
