@@ -227,7 +227,6 @@ from .polynomials import (
     polysub,
     roots,
 )
-from .printing import array2string, array_repr, array_str
 from .products import (
     convolve,
     correlate,

@@ -7,6 +7,7 @@ there `str(x)` and `repr(x)` are no guards, and their text is plainly no number.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -64,25 +65,30 @@ def formatted(x: Tracer, spec: str) -> str:
         raise
 
 
-@implements(np.array_str, constant=True)
-def array_str(a: Any, *args: Any, **kwargs: Any) -> str:
-    """The array as it is printed."""
-    return _text_by(np.array_str, a, *args, **kwargs)
+def _printer(function: Callable[..., str]) -> Callable[..., str]:
+    """The traced form of a function of NumPy that makes text of an array, its first argument."""
+    signature = inspect.signature(function)
+
+    def call(*args: Any, **kwargs: Any) -> str:
+        given = signature.bind(*args, **kwargs)
+        name, a = next(iter(given.arguments.items()))
+
+        def show(value: Any) -> str:
+            given.arguments[name] = value
+            return function(*given.args, **given.kwargs)
+
+        return _text_by(show, a)
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return implements(function, constant=True)(call)
 
 
-@implements(np.array2string, constant=True)
-def array2string(a: Any, *args: Any, **kwargs: Any) -> str:
-    """The array as it is printed, in the way that is asked for."""
-    return _text_by(np.array2string, a, *args, **kwargs)
+array_repr = _printer(np.array_repr)
+array_str = _printer(np.array_str)
+array2string = _printer(np.array2string)
 
 
-@implements(np.array_repr, constant=True)
-def array_repr(a: Any, *args: Any, **kwargs: Any) -> str:
-    """The array as it is printed, with its dtype."""
-    return _text_by(np.array_repr, a, *args, **kwargs)
-
-
-def _text_by(show: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str:
+def _text_by(show: Callable[[Any], str], x: Any) -> str:
     x = x if x.__class__ is Tracer else asarray(x)
     if not x.builder.is_open or x.builder.is_compiled():
         return representation(x)
@@ -90,4 +96,4 @@ def _text_by(show: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str
         value = x.builder.concretize(x, "the text of")
     except ConcretizationError:
         return representation(x)
-    return show(np.asarray(value) if show is not str else np.asarray(value)[()], *args, **kwargs)
+    return show(np.asarray(value)[()] if show is str else np.asarray(value))
