@@ -276,6 +276,127 @@ def test_newton_steps_follow_where_a_solver_of_scipy_fails() -> None:
     assert ft.root(lambda x: np.log(x) - 0.3, 100.0) == pytest.approx(np.exp(0.3), rel=1e-12)
 
 
+# Each tends to zero without reaching it, or comes close to zero beside what it is at the start.
+NO_ROOT: dict[str, tuple[Function, float]] = {
+    "1 / x": (lambda x: 1 / x, 1.0),
+    "1 / x**2": (lambda x: 1 / x**2, 1.0),
+    "exp(-x)": (lambda x: np.exp(-x), 1.0),
+    "x exp(-x)": (lambda x: x * np.exp(-x), 2.0),
+    "arctan(x) - pi / 2": (lambda x: np.arctan(x) - np.pi / 2, 1.0),
+    "tanh(x) - 1": (lambda x: np.tanh(x) - 1.0, 0.5),
+    "softplus": (lambda x: np.logaddexp(0.0, x), 0.5),
+    "sqrt(x**2 + 1) - x": (lambda x: np.sqrt(x**2 + 1) - x, 0.5),
+    "x**2 + 1 from afar": (lambda x: x**2 + 1.0, 1e8),
+    "tiny numbers": (lambda x: 1e-20 * (x**2 + 1.0), 0.5),
+    "a jump": (lambda x: np.sign(x - 1.0) + 0.1 * x, 3.0),
+    "one unknown of two": (lambda x: np.stack([x[0] - 1.0, np.exp(-x[1])]), np.ones(2)),
+    "one unknown of two, rounded": (lambda x: np.stack([x[0] - 1.0, np.tanh(x[1]) - 1.0]), np.full(2, 0.5)),
+    "matrix-free": (lambda x: np.exp(-x), np.zeros(MOST_DENSE + 1)),
+}
+
+
+@pytest.mark.parametrize("name", NO_ROOT)
+@pytest.mark.parametrize("solver", [None, "newton"])
+def test_a_small_residual_is_no_root(name: str, solver: str | None) -> None:
+    f, x0 = NO_ROOT[name]
+    with pytest.raises(ft.ConvergenceError, match="Newton steps do not lead to a root"):
+        ft.root(f, x0, solver=solver)
+
+
+@pytest.mark.parametrize("x0", [np.float64(1), np.float32(1)], ids=["f64", "f32"])
+def test_a_small_residual_is_no_root_when_compiled(x0: Any) -> None:
+    found = ft.jit(lambda x0: [ft.root(f, x0) for f, start in NO_ROOT.values() if np.ndim(start) == 0])(x0)
+    np.testing.assert_array_equal(np.isnan(found), True)
+
+
+def test_no_minimum_or_fixed_point_at_infinity() -> None:
+    def found(x0: Any) -> Any:
+        return [
+            ft.argmin(lambda x: np.exp(-x), x0),
+            ft.argmin(lambda x: 1 / x, x0),
+            ft.argmin(lambda x: np.logaddexp(0.0, x), x0),
+            ft.fixed_point(lambda x: x + 1 / x, x0),
+            ft.fixed_point(lambda x: x + np.exp(-x), x0, acceleration=2),
+        ]
+
+    assert np.isnan(ft.jit(found)(1.0)).all()
+    for search in (lambda: ft.argmin(lambda x: np.exp(-x), 1.0), lambda: ft.fixed_point(lambda x: x + np.exp(-x), 1.0)):
+        with pytest.raises(ft.ConvergenceError):
+            search()
+
+
+def test_one_lane_without_a_root() -> None:
+    def f(a: Any, exists: Any) -> Any:
+        return ft.root(lambda x: np.where(exists > 0, x**3 - a, np.exp(-x)), 1.0, info=True)[0]
+
+    a, exists = np.full(2, 2.0), np.array([1.0, -1.0])
+    slope = 2 ** (1 / 3) / 6
+    for g in (ft.vmap(ft.grad(f)), ft.grad(lambda a, exists: np.sum(ft.vmap(f)(a, exists)))):
+        np.testing.assert_allclose(ft.jit(g)(a, exists), [slope, np.nan], rtol=1e-9)
+        with pytest.raises(ft.ConvergenceError, match="1 of 2 problems"):
+            g(a, exists)
+
+
+# Roots that are hard to tell from none: multiple, exact, not isolated, from a start that is as good as the root.
+ROOTS: dict[str, tuple[Function, Any, float]] = {
+    "triple": (lambda x: x**3, 3.0, 1e-8),
+    "seven times": (lambda x: x**7, 3.0, 1e-5),
+    "triple, with rounding": (lambda x: x**3 - 3 * x**2 + 3 * x - 1, 3.0, 1e-4),
+    "four times, with rounding": (lambda x: x**4 - 4 * x**3 + 6 * x**2 - 4 * x + 1, 3.0, 1e-2),
+    "exactly": (lambda x: x**3 - 8, 1.0, 1e-12),
+    "kink": (lambda x: np.abs(x - 1), 3.0, 1e-12),
+    "double, from a start beside it": (lambda x: (x - 1) ** 2, 1 + 1e-9, 1e-8),
+    "a line of them": (lambda x: np.stack([x[0] + x[1] - 1, 2 * (x[0] + x[1]) - 2]), np.array([0.3, 0.1]), 1e-12),
+    "a surface of them": (lambda x: np.sin(np.cos(x[0] + 2 * x[1]) - 0.5) * np.array([1.0, 2.0]), np.ones(2), 1e-12),
+    "the end of a flat piece": (lambda x: np.maximum(1 - x, 0.0), 0.0, 1e-12),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_roots_that_are_not_simple_are_found(name: str) -> None:
+    f, x0, accuracy = ROOTS[name]
+    for way in (lambda f: f, ft.jit):
+        x = way(lambda x0: ft.root(f, x0))(x0)
+        np.testing.assert_allclose(f(x), 0, atol=accuracy)
+
+
+KINKS: dict[str, Function] = {
+    "abs": lambda x, a: np.abs(x - a),
+    "sum of abs": lambda x, a: np.sum(np.abs(x - a * np.ones(3))),
+    "maximum": lambda x, a: np.maximum(x - a, a - x),
+    "abs and a square": lambda x, a: np.abs(x - a) + (x - 1.0) ** 2,
+    "abs and a square, elsewhere": lambda x, a: np.abs(x - a) + 0.1 * x**2,
+    "hinge": lambda x, a: np.maximum(x - a, 0.0),
+    "piecewise": lambda x, a: np.where(x > a, 2 * (x - a), a - x) + 0.0 * x**2,
+    "clip": lambda x, a: np.clip(np.abs(x - a), 0.0, 9.0),
+    "many unknowns": lambda x, a: np.sum(np.abs(x - a) + (x - 1.0) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_a_minimum_at_a_kink_has_no_derivative(name: str) -> None:
+    x0 = np.zeros({"sum of abs": 3, "many unknowns": MOST_DENSE + 1}.get(name, ()))
+
+    def f(a: Any) -> Any:
+        return np.sum(ft.argmin(KINKS[name], x0, a))
+
+    for derivative in (ft.grad(f), ft.jacfwd(f)):
+        with pytest.raises((ft.ConvergenceError, np.linalg.LinAlgError)):
+            derivative(1.0)
+
+
+def test_a_minimum_at_a_kink_has_no_derivative_when_compiled() -> None:
+    kinks = [f for name, f in KINKS.items() if name not in ("sum of abs", "many unknowns")]
+    for mode in (ft.grad, ft.jacfwd):
+        found = ft.jit(lambda a, mode=mode: [mode(lambda a, f=f: ft.argmin(f, 0.0, a))(a) for f in kinks])(1.0)
+        assert np.isnan(found).all()
+
+
+def test_kinks_beside_a_minimum_do_no_harm() -> None:
+    f = ft.grad(lambda a: ft.argmin(lambda x: (x - a) ** 2 + np.abs(x - 3.0) + np.maximum(x, 0.0), 0.5))
+    assert f(1.0) == pytest.approx(1.0)
+
+
 def test_infinity_is_no_root() -> None:
     with pytest.raises(ft.ConvergenceError):
         ft.root(lambda x: x**3 - 8, np.inf)

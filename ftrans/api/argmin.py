@@ -80,7 +80,7 @@ def argmin(
             "BFGS", with constraints "SLSQP".  Compiled programs take damped Newton steps, with constraints on the
             augmented Lagrange function.  Newton steps on the equations follow in any case.
         tol: accuracy of x, as for `root`.
-        atol: a norm of the gradient that is small enough in any case; by default some roundings of 1.
+        atol: a norm of the gradient that is small enough in any case, as for `root`.
         maxiter: the most steps.
         linear_solver: as for `root`; by default "dense" for up to 100 unknowns, above "cg", with constraints "gmres".
         info: return `(x, info)` instead of failing; `info` is an `ArgminInfo`, with the minimum and the multipliers.

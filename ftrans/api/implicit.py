@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from ..control.convergence import required
 from ..control.jacobians import linearized
 from ..control.linear_solve import LinearMethod
@@ -58,9 +56,10 @@ def root(
         solver: "newton" takes damped Newton steps (Levenberg-Marquardt where they fail).  A solver of
             `scipy.optimize.root` by its name, such as "hybr", runs without `jit` and `vmap`; with them, "newton" does.
             A function `solver(f, x0) -> x` is traced.  By default "hybr" for up to 100 unknowns, else "newton".
-        tol: the accuracy of x: the last Newton step is at most this times the norm of x, or norm(f(x)) at most this
-            times norm(f(x0)).  By default 1e-10, in single precision 1e-5.
-        atol: a norm of f(x) that is small enough in any case; by default some roundings of 1.
+        tol: the accuracy of x: the last Newton step is at most this times the norm of x; or norm(f(x)) is at most this
+            times norm(f(x0)), and Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
+        atol: a norm of f(x) that is small enough in any case; by default there is none, and what rounding leaves of
+            f(x) is small enough where Newton steps do not run away from it, as they do from `exp(-x)` at 40.
         maxiter: the most Newton steps.
         linear_solver: how the linear equations of Newton steps and derivatives are solved: "dense" eliminates, at the
             memory n**2 and cost n**3 for n unknowns; "gmres", "bicgstab" and "cg" (for symmetric positive definite
@@ -189,12 +188,11 @@ def real_vector(x0: Any, what: str) -> Vector:
     return unknown
 
 
-def tolerances(unknown: Vector, tol: float | None, atol: float | None) -> tuple[float, float]:
+def tolerances(unknown: Vector, tol: float | None, atol: float | None) -> tuple[float, float | None]:
     """The tolerances of a search, with their defaults."""
-    dtype = unknown.type.dtype
     return (
         default_tolerance(unknown.type) if tol is None else float(tol),
-        100 * float(np.finfo(dtype).eps) if atol is None else float(atol),
+        None if atol is None else float(atol),
     )
 
 

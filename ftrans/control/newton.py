@@ -22,6 +22,12 @@ _PROBE, _FARTHER, _LEFT = 0.45, 100.0, 0.1
 _ROUNDINGS_TRIED = (10, 30, 100)
 # Numbers of which the difference is zero leave a residual of some roundings.
 _ROUNDINGS = 10
+# Where Newton steps are looked at, from the point that was found (0) to the start (1), and how many of them.
+_BETWEEN, _STEPS_BETWEEN = (0.0, 0.5, 0.75, 0.875, 0.97), 4
+# Steps to a root of a multiplicity below ten become shorter at least by this, those to one at infinity go straight on.
+_SHORTER, _STRAIGHT = 0.9, 0.9
+# Relative to the unknowns, the longest step from a point that is near a root, and from one that is as good as it.
+_NEAR, _STILL = 1e-3, 1e-4
 
 
 class Found(NamedTuple):
@@ -84,7 +90,8 @@ def damped_newton(
         regular = np.where(measured, size <= _CONTRACTION * last, regular)
         reached = np.where(better, full & (size <= tol * scale), reached)
         at_rounding = full & ~better & (size <= noise * scale)
-        reached = reached | (active & at_rounding & (size <= tol * scale))
+        # A step that stays where it is although the residual is not zero is no step.
+        reached = reached | (active & at_rounding & (size <= tol * scale) & (size > 0))
         solved = better & (backend.norm(new_value) == 0)
         less = np.where(new_merit <= merit / 2, 0, damping / _GROWTH)
         less = np.where(less < _FIRST_DAMPING / _GROWTH, 0, less)
@@ -198,15 +205,13 @@ def is_simple(
     epsilon = float(numpy.finfo(x.dtype).eps)
     generic = np.broadcast_to(backend.generic(x.shape[-1], x.dtype), x.shape)
     at_root = jacobian(x)
-    scale = np.maximum(np.abs(x), np.abs(x0))
-    scale = np.where(scale == 0, np.max(scale, -1, keepdims=True), scale)
+    scale = _sizes(backend, x, x0)
 
     def aligned(u: Any, v: Any) -> Any:
         return u + np.where(backend.dot(u, v) < 0, -1, 1).astype(x.dtype)[..., None] * v
 
     error = backend.solve(at_root, value)
-    for number in _ROUNDINGS_TRIED:
-        changed = residual(x + number * epsilon * scale * generic) - value
+    for changed in _rounded(backend, residual, x0, x, value):
         error = aligned(error, backend.solve(at_root, changed))
     least = backend.solve(at_root, generic)
     least = least * np.min(scale / np.abs(least), -1, keepdims=True)
@@ -215,4 +220,103 @@ def is_simple(
     probed = residual(point)
     left = distance - backend.solve(jacobian(point), probed - value)
     size = backend.norm(distance)
-    return backend.norm(left) <= _LEFT * size, np.isfinite(backend.norm(probed)) | ~np.isfinite(size)
+    # What is seen from afar says nothing of x.
+    near = np.all(np.abs(distance) <= scale, -1)
+    return near & (backend.norm(left) <= _LEFT * size), np.isfinite(backend.norm(probed)) | ~np.isfinite(size)
+
+
+def _sizes(backend: Backend, x: Any, x0: Any) -> Any:
+    """How large each unknown is, here or at the start; those that are zero at both are as large as the largest."""
+    np = backend.np
+    scale = np.maximum(np.abs(x), np.abs(x0))
+    return np.where(scale == 0, np.max(scale, -1, keepdims=True), scale)
+
+
+def _rounded(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> list[Any]:
+    """What some roundings of the unknowns make of a residual."""
+    np = backend.np
+    change = float(numpy.finfo(x.dtype).eps) * _sizes(backend, x, x0)
+    change = change * np.broadcast_to(backend.generic(x.shape[-1], x.dtype), x.shape)
+    return [residual(x + number * change) - value for number in _ROUNDINGS_TRIED]
+
+
+def is_rounding(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> Any:
+    """Whether the residual at x is no more than what rounding makes of it: that is little beside what changes of the
+    unknowns make of it, unless x is at a jump."""
+    norm, (rounded, far) = backend.norm(value), _changes(backend, residual, x0, x, value)
+    return (norm == 0) | ((norm <= _ROUNDINGS * rounded) & (rounded <= _LEFT * far))
+
+
+def _changes(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> tuple[Any, Any]:
+    """The norm of what some roundings of the unknowns make of a residual, and of what a change by a hundredth does."""
+    np = backend.np
+    few, more, most = (backend.norm(changed) for changed in _rounded(backend, residual, x0, x, value))
+    change = 1e-2 * _sizes(backend, x, x0) * backend.generic(x.shape[-1], x.dtype)
+    return np.maximum(np.maximum(few, more), most), backend.norm(residual(x + change) - value)
+
+
+def is_smooth(
+    backend: Backend, residual: Callable[[Any], Any], product: Callable[[Any], Any], x0: Any, x: Any, value: Any
+) -> Any:
+    """Whether the residual near x, found from `x0`, changes as its Jacobian says, by which `product` multiplies.
+
+    It does not at a kink, nor where the Jacobian is zero.  This looks in one direction.
+    """
+    epsilon = float(numpy.finfo(x.dtype).eps)
+    distance = epsilon**_PROBE * _sizes(backend, x, x0) * backend.generic(x.shape[-1], x.dtype)
+    change, rounded = product(distance), _changes(backend, residual, x0, x, value)[0]
+    left = backend.norm(residual(x + distance) - value - change)
+    size = backend.norm(change)
+    return (size > 0) & (left <= _LEFT * size + _ROUNDINGS * backend.np.minimum(rounded, size))
+
+
+def is_near(
+    backend: Backend, residual: Callable[[Any], Any], direction: Direction, x0: Any, x: Any, asked: Any
+) -> tuple[Any, Any]:
+    """What further Newton steps say of a point x, found from `x0`, whose residual is small.
+
+    A small residual may also mean that the function tends to zero at infinity (`exp(-x)`), or comes close to zero
+    somewhere, and that the residual was huge at the start.  There Newton steps stay long; to a root they become
+    shorter, also to a multiple one.  Rounding hides that at x, but not at points between x0 and x.
+
+    Args:
+        backend: where to run.
+        residual: the function whose roots are looked for.
+        direction: Newton steps.
+        x0: the start.
+        x: the point.
+        asked: for which lanes to find out.
+
+    Returns:
+        For each lane whether steps from x are short and become shorter; and whether steps from some point between x0
+        and x go on and on in one direction, as if the root were at infinity.
+    """
+    np = backend.np
+    epsilon = float(numpy.finfo(x.dtype).eps)
+    sizes = _sizes(backend, x, x0)
+    fractions = np.asarray(_BETWEEN, dtype=x.dtype)
+
+    def going(state: State) -> Any:
+        return np.any(asked) & (state[-1] < len(_BETWEEN) * _STEPS_BETWEEN)
+
+    def step(state: State) -> State:
+        point, last, streak, near, runs, number = state
+        fraction = fractions[number // _STEPS_BETWEEN]
+        first = number % _STEPS_BETWEEN == 0
+        point = np.where(first, x + fraction * (x0 - x), point)
+        # Without a trace of damping, directions in which nothing changes would be full of rounding errors.
+        damping = np.where(fraction == 0, 0, _ROUNDINGS * epsilon) * np.ones_like(backend.norm(x))
+        dx = direction(point, residual(point), damping.astype(x.dtype))
+        size, before = backend.norm(dx), backend.norm(last)
+        relative = np.max(np.abs(dx) / sizes, -1)
+        shorter = size <= _SHORTER * before
+        onwards = ~shorter & (backend.dot(dx, last) > _STRAIGHT * size * before) & (relative > _STILL)
+        streak = np.where(onwards & ~first, streak + 1, 0)
+        near = near | ((number == 1) & shorter & (before > 0) & (relative <= _NEAR))
+        runs = runs | (streak >= 2)
+        return point + dx, dx, streak, near, runs, number + 1
+
+    false = np.zeros(x.shape[:-1], bool)
+    state = (x, np.zeros_like(x), np.zeros(x.shape[:-1], int), false, false, np.zeros((), int))
+    _, _, _, near, runs, _ = backend.loop(going, step, state)
+    return near, runs

@@ -11,9 +11,10 @@ from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
-from ..core.types import ArrayType
-from ..ops.elementwise import neg
-from ..ops.shapes import with_batch_axis
+from ..core.types import ArrayType, is_complex
+from ..ops.elementwise import add, convert, neg, real, select
+from ..ops.reductions import reduce_sum
+from ..ops.shapes import broadcast, full, with_batch_axis
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -22,7 +23,17 @@ from .backends import NUMPY, Backend
 from .convergence import required
 from .jacobians import jacobian, linearized, matrix
 from .linear_solve import LinearMethod, dense_solve, linear_solve
-from .newton import Direction, damped_newton, dense_direction, is_simple, iteration
+from .newton import (
+    Direction,
+    Found,
+    damped_newton,
+    dense_direction,
+    is_near,
+    is_rounding,
+    is_simple,
+    is_smooth,
+    iteration,
+)
 from .subprograms import chosen, cut_behind_constants
 
 _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
@@ -41,7 +52,7 @@ class Search(NamedTuple):
             guide is the objective; or the name of a solver of `scipy.optimize.root`, for which compiled programs take
             "newton".
         tol: accuracy of x, and of the residual relative to that at the start.
-        atol: the norm of the residual that is accepted in any case.
+        atol: the norm of the residual that is accepted in any case, if there is one.
         maxiter: the most iterations.
         damping: the factor of the steps of "iteration".
         memory: over how many steps "iteration" is accelerated.
@@ -52,7 +63,7 @@ class Search(NamedTuple):
     what: str
     method: str
     tol: float
-    atol: float
+    atol: float | None
     maxiter: int
     damping: float = 1.0
     memory: int = 0
@@ -65,8 +76,9 @@ class Search(NamedTuple):
         return (
             f"{self.what} did not find a solution: after {{iterations}} steps the norm of "
             f"{equation.get(self.what, 'f(x)')} is {{residual}} (tol={self.tol:g} relative to the start, "
-            f"atol={self.atol:g}, maxiter={self.maxiter}). Start closer with x0=, allow more with maxiter= or tol=, "
-            "or ask with info=True what was reached"
+            f"{'' if self.atol is None else f'atol={self.atol:g}, '}maxiter={self.maxiter}), and Newton steps do not "
+            "lead to a root. Start closer with x0=, allow more with maxiter=, tol= or atol=, or ask with info=True "
+            "what was reached"
             + (". It may be that f has no minimum there, but a saddle or no lower bound" * (self.what == "argmin"))
         )
 
@@ -74,9 +86,9 @@ class Search(NamedTuple):
         """The message for a root that has no derivative."""
         return (
             f"the derivative of {self.what} is not defined here: no solution was found, or the Jacobian at the "
-            "solution is singular (a multiple root, where the implicit function theorem does not hold); the norm of "
-            "the residual is {residual}. Give the problem a solution that is isolated, or stop the derivative with "
-            "stop_gradient"
+            "solution is singular or jumps (a multiple root or a kink, where the implicit function theorem does not "
+            "hold); the norm of the residual is {residual}. Give the problem a solution that is isolated and is "
+            "smooth there, or stop the derivative with stop_gradient"
         )
 
 
@@ -125,19 +137,24 @@ class Root(Primitive):
         count = len(residual.inputs) - 1
         at_root = [*primals[:count], outs[0]]
         active = tuple(t is not None for t in tangents[:count])
-        derived = jvp_program(residual, (*active, False))
-        moved = inline(derived.program, [*at_root, *chosen(tangents[:count], active)])[1:]
-        if not moved:
+        directions = chosen(tangents[:count], active)
+        if not directions:
             return outs, [None] * len(outs)
+        x, _, regular, iterations, norm = outs
+        tangent = _undefined(regular, directions, x)
+        derived = jvp_program(residual, (*active, False))
+        moved = inline(derived.program, [*at_root, *directions])[1:]
+        if moved:
+            tangent = add(tangent, self._change(residual, at_root, neg(moved[0]), search))
+        return outs, [required(tangent, regular, iterations, norm, message=search.singular()), *[None] * 4]
+
+    def _change(self, residual: Program, at_root: Sequence[Tracer], right: Tracer, search: Search) -> Tracer:
+        """How the root moves, where the residual changes by `-right`."""
         values, linear = linearized(residual)
         residuals = inline(values, at_root)[1:]
-        right = neg(moved[0])
         if search.linear is None:
-            tangent = dense_solve(matrix(linear, residuals), right)
-        else:
-            tangent = linear_solve.required(*residuals, right, matvec=linear, preconditioner=None, method=search.linear)
-        _, _, regular, iterations, norm = outs
-        return outs, [required(tangent, regular, iterations, norm, message=search.singular()), *[None] * 4]
+            return dense_solve(matrix(linear, residuals), right)
+        return linear_solve.required(*residuals, right, matvec=linear, preconditioner=None, method=search.linear)
 
     def batch(
         self,
@@ -164,6 +181,22 @@ class Root(Primitive):
 
 
 root = Root()
+
+
+def _undefined(regular: Tracer, directions: Sequence[Tracer], x: Tracer) -> Tracer:
+    """Zeros like `x`, and something that depends on each direction where a root is not regular.
+
+    At a kink the residual may not depend on a parameter.  Without this, reverse mode would never learn that the root
+    has no derivative, and leave the parameter a zero.
+    """
+    lanes = regular.shape
+    total = full(lanes, 0, x.dtype)
+    for t in directions:
+        by_lane = len(lanes) if t.shape[: len(lanes)] == lanes else 0
+        part = reduce_sum(t, axes=tuple(range(by_lane, t.ndim)))
+        part = convert(real(part) if is_complex(t.dtype) else part, dtype=x.dtype)
+        total = add(total, part if by_lane else broadcast(part, shape=lanes, dims=()))
+    return broadcast(select(regular, full(lanes, 0, x.dtype), total), shape=x.shape, dims=tuple(range(len(lanes))))  # type: ignore[no-any-return]
 
 
 # Finding
@@ -204,21 +237,49 @@ def _found(
     direction = _direction(backend, residual, consts, search)
     found = damped_newton(backend, evaluate, direction, start, search.tol, steps)
     norm = backend.norm(found.value)
-    first = found.first if start is x0 else backend.norm(f(x0))
-    is_root = (norm <= np.maximum(search.tol * first, search.atol)) | found.reached
-    is_root = is_root & np.isfinite(norm) & np.isfinite(backend.norm(found.x))
-    if search.method == "minimize":
-        assert guide is not None
-        at: Any = (backend, residual, consts, found.x)
-        second, product = (_jacobian_at(*at), None) if search.linear is None else (None, _product_at(*at))
-        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second, product)
     regular = found.regular
     if search.linear is None:
         simple, told = is_simple(
             backend, f, lambda x: _jacobian_at(backend, residual, consts, x), x0, found.x, found.value
         )
         regular = np.where(told, simple, regular)
+    else:
+        product = _product_at(backend, residual, consts, found.x)
+        regular = regular & is_smooth(backend, f, product, x0, found.x, found.value)
+    first = found.first if start is x0 else backend.norm(f(x0))
+    is_root = _is_root(backend, f, direction, x0, first, found, regular, search)
+    if search.method == "minimize":
+        assert guide is not None
+        at: Any = (backend, residual, consts, found.x)
+        second, product = (_jacobian_at(*at), None) if search.linear is None else (None, _product_at(*at))
+        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second, product)
     return [found.x, is_root, is_root & regular, before + found.iterations, norm]
+
+
+def _is_root(
+    backend: Backend,
+    f: Callable[[Any], Any],
+    direction: Direction,
+    x0: Any,
+    first: Any,
+    found: Found,
+    regular: Any,
+    search: Search,
+) -> Any:
+    """Whether each lane has found a root: by its last step, by the norm that was asked for, or by a small residual.
+
+    A small residual alone is not enough: see `is_near`.
+    """
+    np = backend.np
+    norm = backend.norm(found.value)
+    finite = np.isfinite(norm) & np.isfinite(backend.norm(found.x))
+    sure = found.reached | (first == 0)
+    if search.atol is not None:
+        sure = sure | (norm <= search.atol)
+    by_rounding = is_rounding(backend, f, x0, found.x, found.value)
+    sure = sure | (by_rounding & regular)
+    near, runs = is_near(backend, f, direction, x0, found.x, finite & ~sure)
+    return finite & (sure | (by_rounding & ~runs) | ((norm <= search.tol * first) & near))
 
 
 def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Any:
