@@ -471,8 +471,10 @@ class CumExtremum(Cumulative):
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         # Sums of the winners' tangents, and their number, that start again where a new extremum does.
         same = convert(eq(out, _shifted(out, axis, 0, reverse)), dtype=x.dtype)
-        winners = convert(eq(x, out), dtype=x.dtype)
-        total, count = (linear_recurrence(same, v, axis=axis, reverse=reverse) for v in (mul(t, winners), winners))
+        wins = eq(x, out)
+        # Chosen, not multiplied by 0: behind an infinite derivative of what has lost, that would be NaN.
+        parts = (select(wins, t, full_like(t, 0)), convert(wins, dtype=x.dtype))
+        total, count = (linear_recurrence(same, v, axis=axis, reverse=reverse) for v in parts)
         return div(total, count)
 
 
