@@ -93,6 +93,8 @@ SMOOTH_UNARY: list[tuple[Primitive, float, float, tuple[np.dtype[Any], ...]]] = 
     (e.sinh, -2, 2, (f32, f16, bf16, c128)),
     (e.cosh, -2, 2, (f32, f16, bf16, c128)),
     (e.tanh, -2, 2, (f32, f16, bf16, c128)),
+    (e.sech_square, -2, 2, (f32, f16, bf16)),
+    (e.one_minus_square, -2, 2, (f32, f16, bf16)),
     (e.arcsinh, -2, 2, (f32, f16, bf16, c128)),
     (e.arccosh, 1.2, 4, (f32, f16, bf16, c128)),
     (e.arctanh, -0.9, 0.9, (f32, f16, bf16, c128)),
@@ -238,9 +240,10 @@ sample(e.power, EDGES_X, EDGES_Y, smooth=False, note="edges")
 for shape in [(2, 3), (), (0, 2)]:
     sample(e.arctan2, apart(normal(shape), 0.3), apart(normal(shape), 0.3))
     sample(e.hypot, apart(normal(shape), 0.3), apart(normal(shape), 0.3))
+    sample(e.cosine, apart(normal(shape), 0.3), apart(normal(shape), 0.3))
     sample(e.logaddexp, normal(shape), normal(shape))
     sample(e.logaddexp2, normal(shape), normal(shape))
-for primitive in (e.arctan2, e.hypot, e.logaddexp, e.logaddexp2):
+for primitive in (e.arctan2, e.hypot, e.cosine, e.logaddexp, e.logaddexp2):
     for dtype in (f32, f16, bf16):
         sample(primitive, apart(normal((5,), dtype), 0.3), apart(normal((5,), dtype), 0.3))
     sample(primitive, EDGES_X, EDGES_Y, smooth=False, note="edges")
@@ -300,6 +303,7 @@ misfit(e.select, ArrayType((2,), boolean), ArrayType((2,), f64), ArrayType((3,),
 kink(e.abs_, [0.0, -0.0], along=[[1.0, 1.0]], gives=[0.0, 0.0])
 kink(e.abs_, 0j, along=[1 + 1j], gives=0.0)
 kink(e.hypot, 0.0, 0.0, along=[1.0, 1.0], gives=0.0)
+kink(e.cosine, 0.0, 0.0, along=[1.0, 1.0], gives=0.0)
 kink(e.arctan2, 0.0, 0.0, along=[1.0, 1.0], gives=0.0)
 kink(e.power, [0.0, 0.0, 0.0], [0.0, 1.0, 2.0], along=[[1.0, 1.0, 1.0], None], gives=[0.0, 1.0, 0.0])
 kink(e.power, [0.0, 0.0], [1.0, 2.0], along=[None, [1.0, 1.0]], gives=[0.0, 0.0])

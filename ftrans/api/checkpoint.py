@@ -202,7 +202,7 @@ def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callab
         >>> import numpy as np, ftrans as ft
         >>> kept = ft.residuals(lambda w, x: np.sum(np.tanh(x @ w)), argnums=0)(np.ones((3, 2)), np.ones((4, 3)))
         >>> [(r.name or r.primitive, r.shape) for r in kept], kept.total
-        ([('x', (4, 3)), ('sub', (4, 2))], 160)
+        ([('x', (4, 3)), ('sech_square', (4, 2))], 160)
     """
 
     check_function(f, "residuals")

@@ -4,7 +4,7 @@ An elementwise primitive states its NumPy function, its XLA function and its par
 and absent tangents belong to the family.  Linear ones state their transpose as well.
 """
 
-from .activations import logistic, relu, softplus
+from .activations import relu, softplus
 from .conversions import complex_, conj, convert, imag, real, stand_in, stop_gradient
 from .family import Elementwise, add, div, mul, neg, steep, sub
 from .functions import (
@@ -17,16 +17,13 @@ from .functions import (
     arctan2,
     arctanh,
     cbrt,
-    ceil,
     copysign,
     cos,
     cosh,
+    cosine,
     exp,
     exp2,
     expm1,
-    floor,
-    floor_divide,
-    fmod,
     hypot,
     integer_pow,
     log,
@@ -35,14 +32,15 @@ from .functions import (
     log10,
     logaddexp,
     logaddexp2,
+    logistic,
     maximum,
     minimum,
     nextafter,
+    one_minus_square,
     power,
     reciprocal,
-    remainder,
-    rint,
     root,
+    sech_square,
     sign,
     sin,
     sinh,
@@ -50,7 +48,6 @@ from .functions import (
     square,
     tan,
     tanh,
-    trunc,
 )
 from .logic import (
     bitwise_and,
@@ -71,6 +68,7 @@ from .logic import (
     select,
     signbit,
 )
+from .rounding import ceil, floor, floor_divide, fmod, remainder, rint, trunc
 
 __all__ = [
     "Elementwise",
@@ -95,6 +93,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "cosine",
     "div",
     "eq",
     "exp",
@@ -127,6 +126,7 @@ __all__ = [
     "ne",
     "neg",
     "nextafter",
+    "one_minus_square",
     "power",
     "real",
     "reciprocal",
@@ -135,6 +135,7 @@ __all__ = [
     "right_shift",
     "rint",
     "root",
+    "sech_square",
     "select",
     "sign",
     "signbit",

@@ -1,4 +1,4 @@
-"""Functions of neural networks that are worth primitives: relu, the logistic function and its integral, softplus.
+"""Functions of neural networks that are worth primitives: relu, and softplus, the integral of the logistic function.
 
 Written with other primitives they would overflow, lose digits far from zero, or share the derivative of a kink.
 """
@@ -11,7 +11,8 @@ import numpy as np
 
 from ...core.trace import Tracer
 from ..shapes import full_like
-from .family import Elementwise, is_real, mul, sub, unary
+from .family import Elementwise, is_real, mul, unary
+from .functions import logistic
 from .logic import gt, select
 
 
@@ -33,24 +34,6 @@ def _relu_partial(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
 
 relu = Elementwise(
     "relu", _relu, _relu_xla, lambda y, x: [lambda t: _relu_partial(y, x, t)], accepts=lambda d: d.kind != "c"
-)
-
-
-def _logistic(x: Any) -> Any:
-    # The exponential of a large negative number is infinite, and the result 0, as it should be; but float16 has results
-    # that are not 0 where its exponential is infinite.
-    wide = x if x.dtype.itemsize > 2 else x.astype(np.float32)
-    one = wide.dtype.type(1)
-    with np.errstate(over="ignore"):
-        return (one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
-
-
-logistic = unary(
-    "logistic",
-    _logistic,
-    "logistic",
-    lambda y, x, t: mul(t, mul(y, sub(full_like(y, 1), y))),
-    accepts=is_real,
 )
 
 

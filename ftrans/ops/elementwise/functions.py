@@ -19,13 +19,11 @@ from .family import (
     Partial,
     add,
     div,
-    is_integer,
     is_real,
     mul,
     neg,
     of_jnp,
     of_lax,
-    piecewise_constant,
     steep,
     sub,
     unary,
@@ -212,10 +210,26 @@ def _around(x: Tracer) -> tuple[Tracer, Tracer]:
     return sub(one, x), add(one, x)
 
 
+def _product_around(x: Any) -> Any:
+    return (1 - x) * (1 + x)
+
+
+# `1 - x**2`: the product has all digits where x is close to 1, and this derivative where x is close to 0.
+one_minus_square = Elementwise(
+    "one_minus_square",
+    _product_around,
+    _product_around,
+    lambda y, x: [lambda t: mul(t, mul(full_like(x, -2), x))],
+    accepts=is_real,
+)
+
+
 def _cosine_of_arcsin(x: Tracer) -> Tracer:
     """`sqrt(1 - x**2)`; of complex numbers as two roots, none of which crosses its branch cut (Kahan, 1987)."""
+    if not is_complex(x.dtype):
+        return sqrt(one_minus_square(x))  # type: ignore[no-any-return]
     below, above = _around(x)
-    return mul(sqrt(below), sqrt(above)) if is_complex(x.dtype) else sqrt(mul(below, above))  # type: ignore[no-any-return]
+    return mul(sqrt(below), sqrt(above))  # type: ignore[no-any-return]
 
 
 def _cosh_of_arcsinh(x: Tracer) -> Tracer:
@@ -243,6 +257,8 @@ def _arctan_tangent(x: Tracer, t: Tracer) -> Tracer:
 
 
 def _arctanh_tangent(x: Tracer, t: Tracer) -> Tracer:
+    if not is_complex(x.dtype):
+        return div(t, one_minus_square(x))  # type: ignore[no-any-return]
     below, above = _around(x)
     return div(div(t, below), above)  # type: ignore[no-any-return]
 
@@ -254,7 +270,53 @@ arccos = unary(
 arctan = unary("arctan", np.arctan, "atan", lambda y, x, t: _arctan_tangent(x, t))
 sinh = unary("sinh", np.sinh, of_lax("sinh", _complex_sinh), lambda y, x, t: mul(t, cosh(x)))
 cosh = unary("cosh", np.cosh, "cosh", lambda y, x, t: mul(t, sinh(x)))
-tanh = unary("tanh", np.tanh, "tanh", lambda y, x, t: mul(t, sub(full_like(y, 1), mul(y, y))))
+
+
+def _sech_square(x: Any) -> Any:
+    decayed = np.exp(-2 * np.abs(x))
+    return 4 * (decayed / np.square(1 + decayed))
+
+
+def _sech_square_xla(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    decayed = jnp.exp(-2 * jnp.abs(x))
+    return 4 * (decayed / jnp.square(1 + decayed))
+
+
+# The derivative of tanh.  In terms of tanh, as `1 - tanh(x)**2`, it would lose its digits where that is close to 1.
+sech_square = Elementwise(
+    "sech_square",
+    _sech_square,
+    _sech_square_xla,
+    lambda y, x: [lambda t: mul(t, mul(full_like(x, -2), mul(tanh(x), y)))],
+    accepts=is_real,
+)
+
+
+def _tanh_tangent(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
+    return mul(t, sub(full_like(y, 1), mul(y, y)) if is_complex(x.dtype) else sech_square(x))  # type: ignore[no-any-return]
+
+
+tanh = unary("tanh", np.tanh, "tanh", _tanh_tangent)
+
+
+def _logistic(x: Any) -> Any:
+    # The exponential of a large negative number is infinite, and the result 0, as it should be; but float16 has results
+    # that are not 0 where its exponential is infinite.
+    wide = x if x.dtype.itemsize > 2 else x.astype(np.float32)
+    one = wide.dtype.type(1)
+    with np.errstate(over="ignore"):
+        return (one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+
+
+logistic = unary(
+    "logistic",
+    _logistic,
+    "logistic",
+    lambda y, x, t: mul(t, mul(full_like(x, 0.25), sech_square(mul(full_like(x, 0.5), x)))),
+    accepts=is_real,
+)
 arcsinh = unary("arcsinh", np.arcsinh, of_lax("asinh", _mirrored_in_real), lambda y, x, t: div(t, _cosh_of_arcsinh(x)))
 arccosh = unary(
     "arccosh", np.arccosh, of_lax("acosh", _mirrored), lambda y, x, t: div(t, _cosh_of_arccosh(x)), steep=True
@@ -273,6 +335,30 @@ def _by_radius(x: Tracer, radius: Tracer, times: int) -> Tracer:
     return select(at_origin, zero, x)  # type: ignore[no-any-return]
 
 
+def _cosine(x: Any, y: Any) -> Any:
+    radius = np.hypot(x, y)
+    # At the origin 0 by 1.
+    return x / (radius + (radius == 0))
+
+
+def _cosine_xla(x: Any, y: Any) -> Any:
+    import jax.numpy as jnp
+
+    radius = jnp.hypot(x, y)
+    return x / (radius + (radius == 0))
+
+
+def _cosine_partials(c: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
+    sine = cosine(y, x)
+    # In this order nothing overflows or vanishes that the product does not.
+    turn = _by_radius(sine, hypot(x, y), 1)
+    return [lambda t: mul(t, mul(sine, turn)), lambda t: neg(mul(t, mul(c, turn)))]
+
+
+# The cosine of the angle of the point (x, y): x by its distance from the origin.  As a quotient, its derivatives would
+# be differences of nearly equal numbers.
+cosine = Elementwise("cosine", _cosine, _cosine_xla, _cosine_partials, accepts=is_real)
+
 arctan2 = Elementwise(
     "arctan2",
     np.arctan2,
@@ -287,7 +373,7 @@ hypot = Elementwise(
     "hypot",
     np.hypot,
     of_jnp("hypot"),
-    lambda z, x, y: [lambda t: mul(t, _by_radius(x, z, 1)), lambda t: mul(t, _by_radius(y, z, 1))],
+    lambda z, x, y: [lambda t: mul(t, cosine(x, y)), lambda t: mul(t, cosine(y, x))],
     accepts=is_real,
     square=lambda x, y: [lambda t: mul(t, mul(full_like(x, 2), x)), lambda t: mul(t, mul(full_like(y, 2), y))],
 )
@@ -302,27 +388,27 @@ root = unary(
 )
 
 
-def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, exponential: Elementwise) -> list[Partial]:
-    zero = full_like(z, 0)
+def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, scale: float) -> list[Partial]:
+    zero, half = full_like(z, 0), full_like(z, 0.5)
 
     def weight(operand: Tracer, other: Tracer) -> Tracer:
-        # An infinite result must not meet an equally infinite operand: inf - inf is not a number.
-        half = full_like(z, -math.log(2) if exponential is exp else -1)
-        limit = select(eq(operand, z), select(eq(other, z), half, zero), full_like(z, -math.inf))
-        limit = select(gt(z, zero), limit, full_like(z, -math.inf))
-        return exponential(select(isinf(z), limit, sub(operand, select(isinf(z), zero, z))))
+        # An infinite operand must not meet an equally infinite other one: inf - inf is not a number.
+        limit = select(eq(operand, z), select(eq(other, z), half, full_like(z, 1)), zero)
+        limit = select(gt(z, zero), limit, zero)
+        apart = sub(select(isinf(z), zero, operand), select(isinf(z), zero, other))
+        return select(isinf(z), limit, logistic(apart if scale == 1 else mul(full_like(z, scale), apart)))  # type: ignore[no-any-return]
 
     return [lambda t: mul(t, weight(x, y)), lambda t: mul(t, weight(y, x))]
 
 
 logaddexp = Elementwise(
-    "logaddexp", np.logaddexp, of_jnp("logaddexp"), lambda z, x, y: _logaddexp_partials(z, x, y, exp), accepts=is_real
+    "logaddexp", np.logaddexp, of_jnp("logaddexp"), lambda z, x, y: _logaddexp_partials(z, x, y, 1.0), accepts=is_real
 )
 logaddexp2 = Elementwise(
     "logaddexp2",
     np.logaddexp2,
     of_jnp("logaddexp2"),
-    lambda z, x, y: _logaddexp_partials(z, x, y, exp2),
+    lambda z, x, y: _logaddexp_partials(z, x, y, math.log(2)),
     accepts=is_real,
 )
 
@@ -365,58 +451,14 @@ abs_ = Elementwise(
 )
 
 
-# Division with remainder: the quotient is piecewise constant.
-
-
-def _integer_division(name: str) -> Callable[..., Any]:
-    """A division of `jax.numpy` whose result is 0 where an integer is divided by 0, as it is in NumPy.
-
-    Zeros have the signs of NumPy: a remainder that of the divisor, a quotient its own.
-    """
-
-    def call(x: Any, y: Any) -> Any:
-        import jax.numpy as jnp
-
-        if not is_integer(x.dtype):
-            quotient = getattr(jnp, name)(x, y)
-            zero = np.zeros((), x.dtype)
-            if name == "fmod":
-                return quotient
-            if name == "remainder":
-                return jnp.where(quotient == 0, jnp.copysign(zero, y), quotient)
-            quotient = jnp.where(quotient == 0, jnp.copysign(zero, x / y), quotient)
-            # Older versions of JAX give NaN for a floor division by zero, where NumPy gives infinity.
-            return jnp.where(y == 0, x / y, quotient)
-        is_zero = y == 0
-        return jnp.where(is_zero, 0, getattr(jnp, name)(x, jnp.where(is_zero, 1, y))).astype(x.dtype)
-
-    return call
-
-
-floor_divide = piecewise_constant("floor_divide", np.floor_divide, _integer_division("floor_divide"), python="{} // {}")
-remainder = Elementwise(
-    "remainder",
-    np.remainder,
-    _integer_division("remainder"),
-    lambda z, x, y: [lambda t: t, lambda t: neg(mul(t, floor_divide(x, y)))],
-    python="{} % {}",
-)
-fmod = Elementwise(
-    "fmod", np.fmod, _integer_division("fmod"), lambda z, x, y: [lambda t: t, lambda t: neg(mul(t, trunc(div(x, y))))]
-)
-
-
-# Piecewise constant functions
-
-
 def _sign_partials(y: Tracer, x: Tracer) -> list[Partial]:
     if not is_complex(x.dtype):
         return [None]
 
     def along(t: Tracer) -> Tracer:
         # A complex sign is x / |x|: only the part of the tangent at right angles to x turns it.
-        radial = convert(real(mul(conj(y), t)), dtype=x.dtype)
-        return _by_radius(sub(t, mul(y, radial)), convert(abs_(x), dtype=x.dtype), 1)
+        across = imag(mul(conj(y), t))
+        return mul(y, _by_radius(complex_(full_like(across, 0), across), convert(abs_(x), dtype=x.dtype), 1))  # type: ignore[no-any-return]
 
     return [along]
 
@@ -428,7 +470,3 @@ def _sign_on_xla(x: Any) -> Any:
 
 
 sign = Elementwise("sign", np.sign, _sign_on_xla, _sign_partials)
-floor = piecewise_constant("floor", np.floor, "floor", accepts=is_real)
-ceil = piecewise_constant("ceil", np.ceil, "ceil", accepts=is_real)
-trunc = piecewise_constant("trunc", np.trunc, of_jnp("trunc"), accepts=is_real)
-rint = piecewise_constant("rint", np.rint, of_jnp("rint"), accepts=is_inexact)

@@ -14,6 +14,7 @@ from ..elementwise import (
     add,
     bitwise_and,
     bitwise_or,
+    cosine,
     div,
     eq,
     exp,
@@ -25,6 +26,7 @@ from ..elementwise import (
     mul,
     neg,
     power,
+    sech_square,
     select,
     sign,
     square,
@@ -66,7 +68,7 @@ def _logit_xla(x: Any) -> Any:
     return numpy.where(numpy.abs(x - 0.5) < 0.2, middle, numpy.log(x / (1 - x)))
 
 
-expit = Special("expit", lambda y, x: [lambda t: mul(t, mul(y, expit(neg(x))))], xla=_logistic_xla)
+expit = Special("expit", lambda y, x: [lambda t: mul(t, times(0.25, sech_square(times(0.5, x))))], xla=_logistic_xla)
 log_expit = Special("log_expit", lambda y, x: [lambda t: mul(t, expit(neg(x)))], xla=_log_expit_xla)
 logit = Special("logit", lambda y, x: [lambda t: div(t, mul(x, minus(1, x)))], xla=_logit_xla)
 
@@ -185,11 +187,12 @@ def _huber_xla(delta: Any, r: Any) -> Any:
 
 def _pseudo_huber_partials(y: Tracer, delta: Tracer, r: Tracer) -> list[Any]:
     # In terms of the radius: y = delta * (radius - delta), and radius - delta = r**2 / (radius + delta).
-    radius = hypot(delta, r)
-    radius = select(eq(radius, _zero(r)), full_like(r, 1), radius)
+    length = hypot(delta, r)
+    radius = select(eq(length, _zero(r)), full_like(r, 1), length)
     share = div(r, select(lt(delta, _zero(r)), radius, add(radius, delta)))
-    along_delta = mul(mul(share, share), mul(r, div(r, radius)))
-    return _inside(lt(delta, _zero(r)), [along_delta, mul(r, div(delta, radius))])
+    sine = cosine(r, delta)
+    along_delta = mul(mul(share, share), mul(r, sine))
+    return _inside(lt(delta, _zero(r)), [along_delta, mul(delta, sine)])
 
 
 def _pseudo_huber_xla(delta: Any, r: Any) -> Any:
