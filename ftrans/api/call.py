@@ -26,7 +26,7 @@ from ..xla import is_jax, run_program
 from . import anomaly
 from .anomaly import Residuals
 from .misuse import explained
-from .progress import close_bars, open_bars
+from .progress import bars_here, close_bars, open_bars
 
 _INTEGERS = (int, bool)
 _PYTHON_NUMBERS = (float, int, bool, complex)
@@ -89,13 +89,13 @@ def _without_cells(args: Sequence[Any]) -> list[Any]:
 
 
 def _run_on_numpy(program: Program, args: Sequence[Any]) -> list[Any]:
-    count = len(open_bars)
+    before = bars_here() if open_bars else []
     try:
         return evaluate(simplify(program), args)
     finally:
         # A loop that failed, or whose end nothing asked for, leaves its progress bar open.
-        if len(open_bars) > count:
-            close_bars(count)
+        if open_bars:
+            close_bars([shown for shown in bars_here() if shown not in before])
 
 
 def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from ..xla import Compiled, is_jax_tracer, to_numpy
 from . import anomaly
 from .call import as_argnums, check_function, name_of, named, trace_flat, type_name
 from .paths import Path, Paths, bind, collector_paused, native, new_path, run_paths
-from .progress import close_bars, open_bars
+from .progress import close_bars_of
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
@@ -86,13 +86,12 @@ def jit(
         except TypeError:
             raise signatures.unhashable(how) from None
         if paths is None:
-            paths = cache[key] = Paths(leaves)
+            paths = cache.setdefault(key, Paths(leaves))
         if paths.swaps_bytes:
             leaves = [native(x) for x in leaves]
         if paths.eager is not None:
             outs, path = apply_to_eager(paths, function, leaves, lambda arrays: compile_for(arrays, how, args))
             return tree.unflatten(path.structure, outs)
-        count = len(open_bars)
         try:
             outs, path = run_paths(paths, function, leaves, lambda: compile_for(leaves, how, args))
             if not path.on_device:
@@ -100,10 +99,11 @@ def jit(
             if anomaly.is_anomaly_enabled():
                 _check(path, leaves, outs, () if how[1] is not None else (args, kwargs))
         except BaseException:
-            close_bars(count)
+            for known in paths.paths:
+                close_bars_of(known.compiled.program)
             raise
-        if len(open_bars) > count and not path.on_device:
-            close_bars(count)
+        if not path.on_device:
+            close_bars_of(path.compiled.program)
         return tree.unflatten(path.structure, outs)
 
     def lower(*args: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ import numpy as np
 from ..core import tree
 from ..core.eager import Eager
 from ..core.interpret import inline
+from ..core.interrupts import interrupts_held_off
 from ..core.program import Const, Program, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Guard, NoWitness, Tracer, building
@@ -32,6 +34,10 @@ _MOST_PATHS = 32
 # Captured arrays up to this size are constants to XLA, which folds them; larger ones are passed on each call.
 _EMBEDDED_BYTES = 1 << 16
 
+# Who keeps the collector from running, and whether it ran before.
+_pauses: set[object] = set()
+_ENABLE = object()
+_pausing = threading.Lock()
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
 
 
@@ -85,14 +91,20 @@ class Paths:
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.swaps_bytes = any(native(x) is not x for x in leaves)
         self.eager = next((x.__class__ for x in leaves if isinstance(x, Eager)), None)
-        self.paths: list[Path] = []
+        self.paths: tuple[Path, ...] = ()
         self._has_warned = False
+        self._lock = threading.Lock()
 
-    def add(self, path: Path, f: Callable[..., Any]) -> None:
-        """Enter a new path; warn once if there are too many of them, and forget the one unused longest."""
-        self.paths.insert(0, path)
+    def add(self, path: Path, f: Callable[..., Any]) -> Path:
+        """Enter a path, unless it is known; return the one to be used.
+
+        Warn once if there are too many of them, and forget the one unused longest.
+        """
+        # Where rounding makes XLA and NumPy differ over a predicate, and where threads trace at once, it is known.
+        path = next((p for p in self.paths if p.assumes_the_same(path)), path)
+        self.use(path)
         if len(self.paths) > _MOST_PATHS:
-            self.paths.pop()
+            self.paths = self.paths[:_MOST_PATHS]
             if not self._has_warned:
                 self._has_warned = True
                 line = path.guards[-1].line if path.guards else None
@@ -104,6 +116,7 @@ class Paths:
                     RuntimeWarning,
                     stacklevel=4,
                 )
+        return path
 
     def find(self, miss: int, values: Sequence[Any], tried: Sequence[Path]) -> Path | None:
         """A path, not tried yet, that assumes the actual outcomes of the guards up to number `miss`."""
@@ -116,9 +129,9 @@ class Paths:
 
     def use(self, path: Path) -> None:
         """Try this path first from now on."""
-        if self.paths[0] is not path:
-            self.paths = [p for p in self.paths if p is not path]
-            self.paths.insert(0, path)
+        if not self.paths or self.paths[0] is not path:
+            with self._lock:
+                self.paths = (path, *[p for p in self.paths if p is not path])
 
 
 def new_path(
@@ -155,7 +168,18 @@ def run_paths(
     paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[], Path]
 ) -> tuple[list[Any], Path]:
     """The results of the path that fits the arguments, which `trace` makes if there is none, and the path."""
-    path: Path | None = paths.paths[0] if paths.paths else None
+    found = run_known(paths, f, leaves)
+    if found is not None:
+        return found
+    # The path is traced with these very arguments, so its guards hold, whatever rounding says of them.
+    path = paths.add(trace(), f)
+    return run_path(path, leaves), path
+
+
+def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[list[Any], Path] | None:
+    """The results of the path that fits the arguments, and the path; None if there is none yet."""
+    known = paths.paths
+    path: Path | None = known[0] if known else None
     tried: list[Path] = []
     while path is not None:
         outs = path.compiled(*leaves, *path.constants)
@@ -175,16 +199,13 @@ def run_paths(
         # Each path is tried once: two programs may round a predicate to either side of where it changes.
         tried.append(path)
         path = paths.find(miss, values, tried)
-    path = trace()
-    # Where rounding makes XLA and NumPy differ over a predicate, this path has been compiled before.
-    path = next((p for p in paths.paths if p.assumes_the_same(path)), path)
-    # The path was traced with these very arguments, so its guards hold, whatever rounding says of them.
+    return None
+
+
+def run_path(path: Path, leaves: list[Any]) -> list[Any]:
+    """The results of a path whose guards hold."""
     outs = path.compiled(*leaves, *path.constants)
-    if any(p is path for p in paths.paths):
-        paths.use(path)
-    else:
-        paths.add(path, f)
-    return outs[: len(outs) - len(path.guards)], path
+    return outs[: len(outs) - len(path.guards)]  # type: ignore[no-any-return]
 
 
 def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:
@@ -204,15 +225,22 @@ def collector_paused() -> Iterator[None]:
     """Keep Python's cyclic garbage collector from running.
 
     Tracing and lowering a long function make many objects and drop few, so collections in between find nothing and
-    cost up to a third of the time.
+    cost up to a third of the time.  Where several threads do so, it runs again after the last of them.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    mine = object()
     try:
+        with interrupts_held_off(), _pausing:
+            if not _pauses and gc.isenabled():
+                gc.disable()
+                _pauses.add(_ENABLE)
+            _pauses.add(mine)
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        with interrupts_held_off(), _pausing:
+            _pauses.discard(mine)
+            if _pauses == {_ENABLE}:
+                _pauses.clear()
+                gc.enable()
 
 
 def native(x: Any) -> Any:

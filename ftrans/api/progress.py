@@ -8,26 +8,45 @@ a step is.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..control.host_call import watch
 from ..control.subprograms import cut, rewired
 from ..core.interpret import inline
-from ..core.program import Const, Program
+from ..core.program import Const, Program, programs_in
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, eq, select, sub
+from ..ops.host import in_host_call
 from ..ops.shapes import full, full_like, iota, slice_
 
 Groups = tuple[list[Tracer], list[Tracer], list[Tracer]]
 
 _COUNT = ArrayType((), np.int64)
+
+
+class Shown(NamedTuple):
+    """A bar on the screen.
+
+    Attributes:
+        bar: the loop that it belongs to.
+        thread: the thread whose NumPy evaluator moves it; None if a compiled program does, from threads of JAX.
+        screen: what draws it.
+    """
+
+    bar: Bar
+    thread: int | None
+    screen: Any
+
+
 # The bars on the screen, the outermost loop's first.
-open_bars: list[Bar] = []
+open_bars: list[Shown] = []
+_opening = threading.RLock()
 
 
 class Bar:
@@ -41,7 +60,6 @@ class Bar:
     def __init__(self, description: str, total: int | None) -> None:
         self._description = description
         self._total = total
-        self._shown: Any = None
 
     # What programs call
 
@@ -49,17 +67,20 @@ class Bar:
         """Show the bar, empty."""
         from tqdm import tqdm  # type: ignore[import-untyped]
 
-        self.close()
-        # The bars of inner loops make room for the next ones.
-        self._shown = tqdm(total=self._total, desc=self._description or None, leave=not open_bars, miniters=1)
-        open_bars.append(self)
+        with _opening:
+            self.close()
+            thread = _this_thread()
+            # The bars of inner loops make room for the next ones.
+            is_inner = any([shown.thread == thread for shown in open_bars])
+            screen = tqdm(total=self._total, desc=self._description or None, leave=not is_inner, miniters=1)
+            open_bars.append(Shown(self, thread, screen))
 
     def report(self, count: Any) -> None:
         """Move the bar to a number of steps.  Lanes of a batch have counts of their own: the largest one is shown."""
-        shown = self._shown
-        if shown is not None:
-            # A derivative may run through a part of the loop again.
-            shown.update(max(int(np.max(count, initial=0)) - shown.n, 0))
+        with _opening:
+            for shown in self._shown():
+                # A derivative may run through a part of the loop again.
+                shown.screen.update(max(int(np.max(count, initial=0)) - shown.screen.n, 0))
 
     def report_or_finish(self, count: Any) -> None:
         """Move the bar; the count 0 stands for the end of the loop."""
@@ -75,10 +96,13 @@ class Bar:
 
     def close(self) -> None:
         """Close the bar where it stands."""
-        shown, self._shown = self._shown, None
-        if shown is not None:
-            open_bars.remove(self)
-            shown.close()
+        with _opening:
+            close_bars(self._shown())
+
+    def _shown(self) -> list[Shown]:
+        """The bar as what runs here shows it."""
+        thread = _this_thread()
+        return [shown for shown in open_bars if shown.bar is self and shown.thread == thread]
 
     # What is added to loops
 
@@ -180,7 +204,37 @@ def _bar(description: str, total: int | None, what: str, line: Line | None) -> B
     return Bar(description, total)
 
 
-def close_bars(count: int = 0) -> None:
-    """Close the bars on the screen but for the first `count`: what moved them is over."""
-    for bar in open_bars[count:][::-1]:
-        bar.close()
+def _this_thread() -> int | None:
+    return None if in_host_call() else threading.get_ident()
+
+
+def bars_here() -> list[Shown]:
+    """The bars on the screen that this thread moves."""
+    thread = _this_thread()
+    return [shown for shown in list(open_bars) if shown.thread == thread]
+
+
+def close_bars(bars: Iterable[Shown]) -> None:
+    """Take bars off the screen: what moved them is over."""
+    with _opening:
+        for shown in list(bars)[::-1]:
+            if any([shown is other for other in open_bars]):
+                open_bars[:] = [other for other in open_bars if other is not shown]
+                shown.screen.close()
+
+
+def close_bars_of(program: Program) -> None:
+    """Take the bars of a compiled program off the screen, which has run."""
+    if open_bars:
+        bars = program.derive("progress bars", lambda: _bars_in(program))
+        close_bars([shown for shown in list(open_bars) if shown.thread is None and shown.bar in bars])
+
+
+def _bars_in(program: Program) -> set[Bar]:
+    found = set()
+    for eqn in program.eqns:
+        if eqn.primitive is watch:
+            found.add(getattr(eqn.params["see"], "__self__", None))
+        for inner in programs_in(eqn.params):
+            found |= _bars_in(inner)
+    return {bar for bar in found if isinstance(bar, Bar)}

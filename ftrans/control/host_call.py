@@ -11,7 +11,7 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn
 from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.host import from_words, to_words
+from ..ops.host import as_host_call, from_words, to_words
 from ..xla.execute import is_jax_tracer
 
 # A count is reported if all but this many of its leading binary digits are zero: a few counts in each doubling.
@@ -64,7 +64,7 @@ class Watch(Primitive):
             see(*from_words(words, types))
 
         def report() -> None:
-            jax.debug.callback(call, *map(to_words, seen))
+            jax.debug.callback(as_host_call(call), *map(to_words, seen))
 
         if not sparsely:
             report()

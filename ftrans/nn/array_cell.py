@@ -28,6 +28,7 @@ from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
+from .filling import Filling, Held, filling, holding_tensors, in_turn
 from .operands import Operand
 
 if TYPE_CHECKING:
@@ -37,36 +38,61 @@ if TYPE_CHECKING:
 # What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
 # trace, and whoever runs the program finds out; None outside of forward code.
 reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
-# The cells into which forward code on tensors has put some, which they hold until the outermost module has run: what
-# the code reads from them again has its gradient.
-holding_tensors: ContextVar[list[ArrayCell] | None] = ContextVar("cells that hold tensors", default=None)
 # What takes changes of cells out of an inner trace, where something does.
 taking_changes: ContextVar[Changes | None] = ContextVar("changes of cells", default=None)
+
+_filling = filling.get
 
 
 class ArrayCell(Operand):
     """A cell of `ftrans.nn`: the base class of `Parameter`, `Buffer` and `RngState`.
 
     Attributes:
-        array: what it holds: a NumPy array, a JAX array after a compiled step, or what a transformation has put in.
+        held: what it holds by itself, for all threads: a NumPy array, or a JAX array after a compiled step.
+        home: the trace that it was made in, which alone may change it; None outside of traces.
         name: the attribute of its module that it is.
         owner: the module, weakly.
-        guests: how many transformations have put something in that they will take out again.
-        home: the trace that the cell belongs to, which alone may change it: the one that it was made in or, later,
-            given to; None outside of traces.
+        transaction: what compiled functions hold while they read and write the cell; None before the first one.
     """
 
-    __slots__ = ("__weakref__", "array", "guests", "home", "name", "owner")
+    __slots__ = ("__weakref__", "held", "home", "name", "owner", "transaction")
 
     # What to write where a function may not change the cell, for messages.
     _instead_of_changing = "return the new value from that function, and assign it where the module was given"
 
     def __init__(self, value: Any) -> None:
-        self.array = _held(value)
+        self.held = _held(value)
+        self.home: Builder | None = current_builder()
         self.name = ""
         self.owner: weakref.ref[Module] | None = None
-        self.guests = 0
-        self.home: Builder | None = current_builder()
+        self.transaction: Any = None
+
+    @property
+    def array(self) -> Any:
+        """What it holds here: what a transformation that runs in this thread or task has put in, or what it holds."""
+        around = _filling()
+        if around is not None:
+            found = around.find(id(self))
+            if found is not None:
+                return found.held
+        return self.held
+
+    @array.setter
+    def array(self, value: Any) -> None:
+        self.place().held = value
+
+    def place(self) -> ArrayCell | Held:
+        """Where what it holds here is."""
+        around = _filling()
+        found = None if around is None else around.find(id(self))
+        return self if found is None else found
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a transformation that runs in this thread or task was given the cell."""
+        around = _filling()
+        found = None if around is None else around.find(id(self))
+        return found is not None and found.is_given
 
     # What it is
 
@@ -125,29 +151,37 @@ class ArrayCell(Operand):
         if isinstance(value, Cell):
             value = value.read()
         self.check_change()
+        place = self.place()
         if isinstance(value, Eager):
-            holding = holding_tensors.get()
-            if self.guests and isinstance(self.array, Eager):
-                pass
-            elif holding is not None:
-                holding.append(self)
-            else:
-                value = np.array(value.concrete())
+            if not (place.__class__ is Held and place.is_given and isinstance(place.held, Eager)):
+                holding = holding_tensors.get()
+                if holding is None:
+                    value = np.array(value.concrete())
+                else:
+                    place = self._place_for_tensor(holding)
         elif value.__class__ is not Tracer:
             value = _held(value)
-        old = self.array
+        old = place.held
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
             self._check_held(value)
             epoch.bump()
-        self.array = value
+        place.held = value
 
     def _check_held(self, value: Any) -> None:
         """Raise if the cell cannot hold an array of this type."""
 
-    def settle(self) -> None:
-        """Hold the array of a tensor that forward code has put in, and not its graph."""
-        if isinstance(self.array, Eager):
-            self.array = np.array(self.array.concrete())
+    def _place_for_tensor(self, holding: Filling) -> Held:
+        """Where a tensor is that forward code on tensors puts in: inside of what calls this code."""
+        around, key = _filling(), id(self)
+        while around is not holding and around is not None:
+            if key in around:
+                return around[key]
+            around = around.outer
+        found = holding.get(key)
+        if found is None:
+            place = self.place()
+            found = holding[key] = Held(self, place.held, place.home, place.__class__ is Held and place.is_given)
+        return found
 
     def check_change(self) -> None:
         """Raise if the cell is about to be changed in a trace that it does not belong to.
@@ -158,11 +192,12 @@ class ArrayCell(Operand):
             RuntimeError: it is.
         """
         builder = current_builder()
-        if self.home is builder:
+        place = self.place()
+        if place.home is builder:
             return
-        if self.home is not None and not self.home.is_open:
+        if place.home is not None and not place.home.is_open:
             # The trace that it was made in is over.
-            self.home = None
+            place.home = None
             if builder is None:
                 return
         changes = taking_changes.get()
@@ -170,13 +205,20 @@ class ArrayCell(Operand):
             raise changed_inside_error(self)
 
     def _on_host(self, array: Any) -> Any:
-        if isinstance(array, Eager) or is_jax_tracer(array):
+        if isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
             return array
-        if is_jax(array):
-            if array.is_deleted():
-                raise deleted_error(self.path)
-            return np.asarray(array)
-        return array
+        try:
+            if not array.is_deleted():
+                return np.asarray(array)
+        except RuntimeError:
+            if not array.is_deleted():
+                raise
+        # A compiled step of another thread may be about to put in what it has made of it.
+        locks = () if self.transaction is None else (self.transaction,)
+        now = in_turn(locks, lambda: self.array)
+        if now is array:
+            raise deleted_error(self.path)
+        return self._on_host(now)
 
     def to(self, dtype: Any) -> ArrayCell:
         """Convert what it holds to another dtype, in place.
@@ -229,14 +271,18 @@ class ArrayCell(Operand):
         return np.asarray(self.value)
 
     def read(self) -> Any:
-        array = self.array
+        around = _filling()
+        found = None if around is None else around.find(id(self))
+        array = self.held if found is None else found.held
         if array.__class__ is Tracer or isinstance(array, Eager):
             return array
+        if found is not None and found.is_given:
+            return self._on_host(array)
         builder = current_builder()
-        if builder is not None and not self.guests and is_compiling():
+        if builder is not None and is_compiling():
             raise not_given_error(self)
-        if reading.get() == "arrays" or (builder is not None and self.guests):
-            return self.value
+        if reading.get() == "arrays":
+            return self._on_host(array)
         if builder is not None and reading.get() == "traced" and self._is_trained():
             # Whether what is computed from it is recorded depends on what else the program is given.
             return Tracer(builder, builder.atom(self))
@@ -262,8 +308,8 @@ class ArrayCell(Operand):
     def twin(self) -> Any:
         """A new cell that holds the same array."""
         new = self.__class__.__new__(self.__class__)
-        new.array, new.name, new.owner, new.guests = self.array, self.name, None, 0
-        new.home = current_builder()
+        new.held, new.home = self.array, current_builder()
+        new.name, new.owner, new.transaction = self.name, None, None
         return new
 
     # Copies hold an array of their own.
@@ -322,7 +368,7 @@ def not_given_error(cell: ArrayCell) -> RuntimeError:
 
 def changed_inside_error(cell: ArrayCell) -> RuntimeError:
     """The error for a cell that is changed in a trace that it does not belong to."""
-    if cell.home is None:
+    if cell.place().home is None:
         where = "that is being traced, and its module is no argument of the transformation"
     else:
         where = "that is traced on its own, inside of the transformation that its module was given to"

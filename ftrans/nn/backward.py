@@ -29,7 +29,8 @@ from ..numpy.promotion import asarray
 from ..xla import is_jax
 from .cells import RngState, collecting_gradients
 from .derived import Derived, ModuleContext, Rule
-from .graph import Filled, Graph, exchanging, graph_of
+from .filling import call_filled
+from .graph import Graph, graph_of
 from .module import Module, capturing
 from .state import copy_with_cells_of_its_own
 
@@ -143,10 +144,7 @@ class Operation:
         count = len(self.graph.cells)
         cells, args = operands[:count], operands[count:]
         own = ModuleContext(ctx.needs_input_grad[1 + count :])
-        with self.filled(cells) as (module, graph):
-            filled = Filled(graph)
-            out = self.rule.forward(module, own, *args, **kwargs)
-            changed = filled.changed()
+        out, changed = self.call_filled(cells, lambda module: self.rule.forward(module, own, *args, **kwargs))
         vars(ctx).update(own.left())
         ctx._materializes = own._materializes
         # Where this is not traced, what was saved is also what the graph lets go of, once it has been used.
@@ -169,17 +167,16 @@ class Operation:
             own = ModuleContext(needs[1 + len(cells) :], derived)
             vars(own).update(left)
             own._materializes = ctx._materializes
-            with exchanging(graph), collecting_gradients(graph.cells) as set_gradients:
-                _fill(graph, [changed.get(i, x) for i, x in enumerate(cells)])
-                filled = Filled(graph)
-                found = self.rule.backward(module, own, *as_tuple(cotangent))
-                if filled.changed():
-                    names = ", ".join(graph.paths[i] for i in filled.changed())
-                    raise RuntimeError(
-                        f"{self.rule.described} changes {names}; backward sets "
-                        "gradients (self.weight.grad = ...) and leaves what the module holds as it is; change buffers "
-                        f"in forward{at_line(user_line())}"
-                    )
+            with collecting_gradients(graph.cells) as set_gradients:
+                held = _fitting(graph, [changed.get(i, x) for i, x in enumerate(cells)])
+                found, changed = call_filled(graph, held, lambda: self.rule.backward(module, own, *as_tuple(cotangent)))
+            if changed:
+                names = ", ".join(graph.paths[i] for i in changed)
+                raise RuntimeError(
+                    f"{self.rule.described} changes {names}; backward sets "
+                    "gradients (self.weight.grad = ...) and leaves what the module holds as it is; change buffers "
+                    f"in forward{at_line(user_line())}"
+                )
             set_by_place = {derived.place_of_cell(i): set_gradients[id(cell)] for i, cell in enumerate(graph.cells)}
             returned = derived.by_place(self._gradients_of_arguments(args, found))
             return derived.completed(set_by_place | returned, needs)
@@ -213,25 +210,27 @@ class Operation:
                 self._copy = copy_with_cells_of_its_own(self.module)
             yield self._copy, graph_of(self._copy)
 
-    @contextmanager
-    def filled(self, arrays: Sequence[Any]) -> Iterator[tuple[Module, Graph]]:
-        """Within this block the cells of the module hold other arrays."""
-        with self._at_hand() as (module, graph), exchanging(graph):
-            _fill(graph, arrays)
-            # What goes on inside is part of a rule, which cannot be looked into.
-            token = capturing.set(None)
-            try:
-                yield module, graph
-            finally:
-                capturing.reset(token)
+    def call_filled(self, arrays: Sequence[Any], f: Callable[[Module], Any]) -> tuple[Any, dict[int, Any]]:
+        """Call a function of the module while its cells hold other arrays: the result, and what has changed in them."""
+        with self._at_hand() as (module, graph):
+
+            def call() -> Any:
+                # What goes on inside is part of a rule, which cannot be looked into.
+                capturing.set(None)
+                return f(module)
+
+            return call_filled(graph, _fitting(graph, arrays), call)
 
 
-def _fill(graph: Graph, arrays: Sequence[Any]) -> None:
-    for cell, x in zip(graph.cells, arrays, strict=True):
+def _fitting(graph: Graph, arrays: Sequence[Any]) -> dict[int, Any]:
+    """What the cells of a graph are to hold, by place."""
+    held = {}
+    for i, (cell, x) in enumerate(zip(graph.cells, arrays, strict=True)):
         # What has no derivative, such as the state of a stream of random numbers, need be no tensor.
         array = np.asarray(x.array) if isinstance(x, Tensor) and not is_inexact(x.dtype) else x
         # A trace takes such a state as an operand, since it is another one for each call.
-        cell.array = asarray(array) if isinstance(cell, RngState) and current_builder() is not None else array
+        held[i] = asarray(array) if isinstance(cell, RngState) and current_builder() is not None else array
+    return held
 
 
 def _another(x: Any) -> Any:

@@ -6,6 +6,7 @@ of random numbers.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
@@ -21,6 +22,8 @@ from ..numpy.promotion import has_tracer
 from . import epoch
 from .array_cell import ArrayCell
 
+# Makes the leaf of a parameter one for all threads, where gradients are added up.
+_making_leaves = threading.RLock()
 # Gradients that the `backward` of a module sets, by the identity of its parameters, while it runs.
 _set_gradients: ContextVar[dict[int, Any] | None] = ContextVar("gradients that backward sets", default=None)
 
@@ -80,20 +83,27 @@ class Parameter(ArrayCell):
 
     def tensor(self) -> Tensor:
         """The parameter as a leaf tensor of `ftrans.autograd`, whose `grad` is the parameter's."""
-        leaf = self._leaf
-        if leaf is not None and self._leaf_of is not self.array:
+        leaf, held = self._leaf, self.held
+        if leaf is not None and self._leaf_of is held:
+            return leaf
+        array = np.asarray(self._on_host(held))
+        with _making_leaves:
+            leaf = self._leaf
+            if leaf is None or self._leaf_of is not held:
+                leaf = self._leaf_for(leaf, array)
+                self._leaf, self._leaf_of = leaf, held
+        return leaf
+
+    def _leaf_for(self, leaf: Tensor | None, array: np.ndarray[Any, Any]) -> Tensor:
+        """A leaf of what the parameter holds: the one that there is, unless the type has changed."""
+        if leaf is not None and leaf.array_type is type_of(array):
             # The parameter has got another array since.
-            array = np.asarray(self.value)
-            if leaf.array_type is type_of(array):
-                leaf.data = array
-            else:
-                leaf = None
-        if leaf is None:
-            leaf = Tensor.of(np.asarray(self.value))
-            leaf.requires_grad_(self._requires_grad)
-            if self._hooks is not None and self._requires_grad:
-                leaf.register_hook(self._hooked)
-        self._leaf, self._leaf_of = leaf, self.array
+            leaf.data = array
+            return leaf
+        leaf = Tensor.of(array)
+        leaf.requires_grad_(self._requires_grad)
+        if self._hooks is not None and self._requires_grad:
+            leaf.register_hook(self._hooked)
         return leaf
 
     def recorded(self) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 from ..api import checkpoint as api
 from ..api.call import has_active, name_of
 from ..core.trace import Builder, current_builder
 from .array_cell import ArrayCell, reading, taking_changes
+from .filling import Filling, Held, filling
 from .module import Module
 from .roots import in_places, with_places
 
@@ -61,9 +62,7 @@ def checkpoint(
         changes = Changes()
 
         def pure(*new_args: Any, **new_kwargs: Any) -> Any:
-            with changes.collected():
-                out = function(*in_places(new_args, modules), **in_places(new_kwargs, modules))
-                return out, changes.values()
+            return changes.collected(lambda: function(*in_places(new_args, modules), **in_places(new_kwargs, modules)))
 
         pure.__name__ = name_of(function)
         modules: list[Module] = []
@@ -109,34 +108,34 @@ class Checkpointed(Module):
 class Changes:
     """What a function that is traced on its own changes in cells that belong to the trace around it.
 
-    The changed cells get back what they held when the inner trace ends; what was put in leaves it as a result, and is
-    put in again outside.
+    What is put into the cells is there while the inner trace runs; it leaves that as a result, and is put in again
+    outside.
     """
 
     def __init__(self) -> None:
         self._outer = current_builder()
         self._around = taking_changes.get()
         self._inner: Builder | None = None
-        self._before: dict[int, tuple[ArrayCell, Any, Builder | None]] = {}
+        self._taken = Filling()
 
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Within this block, which is inside of the inner trace, changes of cells are collected."""
+    def collected(self, f: Callable[[], Any]) -> tuple[Any, list[Any]]:
+        """The result of a function that is called inside of the inner trace, and what the changed cells hold then."""
+
+        def call() -> Any:
+            filling.set(self._taken)
+            taking_changes.set(self)
+            return f(), [found.held for found in self._taken.values()]
+
         self._inner = current_builder()
-        token = taking_changes.set(self)
-        try:
-            yield
-        finally:
-            taking_changes.reset(token)
-            for cell, array, home in self._before.values():
-                cell.array, cell.home = array, home
+        self._taken = Filling()
+        return copy_context().run(call)  # type: ignore[no-any-return]
 
     def take(self, cell: ArrayCell) -> bool:
         """Let a cell be changed in the running trace, if that is the inner one; return whether it may be."""
-        if current_builder() is not self._inner or not self._reaches(cell.home):
+        place = cell.place()
+        if current_builder() is not self._inner or not self._reaches(place.home):
             return False
-        self._before[id(cell)] = cell, cell.array, cell.home
-        cell.home = self._inner
+        self._taken[id(cell)] = Held(cell, place.held, self._inner, isinstance(place, Held) and place.is_given)
         return True
 
     def _reaches(self, home: Builder | None) -> bool:
@@ -144,11 +143,7 @@ class Changes:
         around = self._around
         return home is self._outer or (around is not None and around._inner is self._outer and around._reaches(home))
 
-    def values(self) -> list[Any]:
-        """What the changed cells hold."""
-        return [cell.array for cell, _, _ in self._before.values()]
-
     def make(self, values: list[Any]) -> None:
         """Put what has left the inner trace into the cells."""
-        for (cell, _, _), x in zip(self._before.values(), values, strict=True):
-            cell.value = x
+        for found, x in zip(self._taken.values(), values, strict=True):
+            found.cell.value = x

@@ -191,8 +191,9 @@ class Derived:
                 leaves[i] = x
             kwargs, *operands = self._together(leaves)
             ctx = ModuleContext((True,) * (len(operands) - cells))
-            with self._operation.filled(operands[:cells]):
-                out = rule.forward(self._module, ctx, *operands[cells:], **kwargs)
+            out, _ = self._operation.call_filled(
+                operands[:cells], lambda _: rule.forward(self._module, ctx, *operands[cells:], **kwargs)
+            )
             results, structure = tree.flatten(out)
             is_active = [_has_derivative(x) and not any(x is m for m in ctx._marked) for x in results]
             cts = matched(cotangent, structure, f"{rule.name}: a gradient", "the result")

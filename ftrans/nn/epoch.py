@@ -1,4 +1,4 @@
-"""The structure epoch: a number that grows whenever the structure of any module changes.
+"""The structure epoch: a number that changes whenever the structure of any module changes.
 
 A list of the cells of a module, made at one epoch, is right as long as the epoch has not changed.  Values of cells are
 no structure; their shapes and dtypes are.
@@ -6,6 +6,10 @@ no structure; their shapes and dtypes are.
 
 from __future__ import annotations
 
+from itertools import count
+
+# Threads that change modules at once never give two epochs the same number.
+_next = count(1).__next__
 _epoch = 0
 
 
@@ -17,4 +21,4 @@ def now() -> int:
 def bump() -> None:
     """Note that the structure of a module has changed."""
     global _epoch
-    _epoch += 1
+    _epoch = _next()

@@ -17,7 +17,8 @@ from ..core.trace import current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray
 from .cells import Parameter
-from .graph import Filled, Graph, exchanging, graph_of
+from .filling import call_filled
+from .graph import Graph, graph_of
 from .module import Module, capturing
 from .nested import settled
 from .precision import floating_dtype
@@ -145,18 +146,21 @@ class _Settings(NamedTuple):
             new_args = list(args)
             for i, x in zip(positions, others, strict=True):
                 new_args[i] = in_places(x, modules)
-            with exchanging(graph), _captured(self.capture, args):
-                for i, x in zip(places, cells, strict=True):
-                    cell = graph.cells[i]
-                    for hook in cell.hooks if isinstance(cell, Parameter) else ():
-                        x = grad_hook(x, _hook_on_cotangent(hook))
-                    cell.array = x
-                for cell in graph.cells if computing else ():
-                    if id(cell) in computing:
-                        cell.array = asarray(cell.array).astype(self.dtype)
-                filled = Filled(graph)
-                out = settled(self.f(*new_args, **kwargs))
-                changed = filled.changed()
+            given = dict(zip(places, cells, strict=True))
+            for i, x in given.items():
+                cell = graph.cells[i]
+                for hook in cell.hooks if isinstance(cell, Parameter) else ():
+                    x = grad_hook(x, _hook_on_cotangent(hook))
+                given[i] = x
+            for i, cell in enumerate(graph.cells):
+                if id(cell) in computing:
+                    given[i] = asarray(given.get(i, cell.array)).astype(self.dtype)
+
+            def call() -> Any:
+                with _captured(self.capture, args):
+                    return settled(self.f(*new_args, **kwargs))
+
+            out, changed = call_filled(graph, given, call)
             require_untraced(graph)
             changed_places[:] = changed
             aux: Any = None

@@ -8,8 +8,8 @@ sizes, and which cells are one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -18,21 +18,19 @@ import numpy as np
 from ..core.checksum import checksum
 from ..core.keys import Identity, exact_number
 from ..core.source import at_line, user_line
-from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from . import epoch
 from .array_cell import ArrayCell
 from .cells import Cells, Parameter
 from .contents import REMEMBERED, joined
-from .module import Module, given_modules
+from .module import Module
 from .nested import is_mutable, parts_of
 
 if TYPE_CHECKING:
     from .state import Structure
 
+_giving_transactions = threading.Lock()
 _PLAIN = (bool, int, str, bytes, type(None))
-# Cells are shared by threads, so only one of them at a time may fill them.
-filling = threading.RLock()
 
 
 class ModuleKey(NamedTuple):
@@ -92,6 +90,7 @@ class Graph:
         self.structure: Structure | None = None
         # What the root is as an operation with a rule, made when it is called.
         self.operations: dict[str, Any] = {}
+        self._transactions: tuple[AbstractContextManager[Any], ...] | None = None
 
     def _entered(self, path: str, x: Any) -> Any:
         """Enter a value of an attribute; return what the forward code depends on in it."""
@@ -179,6 +178,21 @@ class Graph:
                 return False
         return not self._arrays or all([_fingerprint(x) == before for x, before in self._arrays])
 
+    def transactions(self) -> tuple[AbstractContextManager[Any], ...]:
+        """The locks of the cells, each once, in the order in which everybody takes them.
+
+        Cells that a compiled function meets first together have one; a cell keeps it for ever.
+        """
+        found = self._transactions
+        if found is None:
+            with _giving_transactions:
+                new = threading.RLock()
+                for cell in self.cells:
+                    if cell.transaction is None:
+                        cell.transaction = new
+            found = self._transactions = tuple(sorted({cell.transaction for cell in self.cells}, key=id))
+        return found
+
     def trained_parameters(self) -> dict[str, Parameter]:
         """The parameters that gradients are taken with respect to, by path."""
         return {self.paths[i]: cast(Parameter, self.cells[i]) for i in self.trained}
@@ -253,52 +267,12 @@ def graph_of(module: Module) -> Graph:
     return graph
 
 
-@contextmanager
-def exchanging(graph: Graph) -> Iterator[None]:
-    """Within this block the cells of a graph may be filled with other arrays; afterwards they hold what they held."""
-    builder = current_builder()
-    with filling:
-        before = [(cell.array, cell.home) for cell in graph.cells]
-        token = given_modules.set(given_modules.get() | {id(m) for m in graph.modules.values()})
-        for cell in graph.cells:
-            cell.guests += 1
-            cell.home = builder
-        try:
-            yield
-        finally:
-            given_modules.reset(token)
-            for cell, (array, home) in zip(graph.cells, before, strict=True):
-                cell.array = array
-                cell.home = home
-                cell.guests -= 1
-
-
-class Filled:
-    """What was put into cells, to see later which of them have been changed since."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self._arrays = [cell.array for cell in graph.cells]
-        # Assigning to elements of a traced value changes what it stands for.
-        self._atoms = [x.atom if x.__class__ is Tracer else None for x in self._arrays]
-
-    def changed(self) -> dict[int, Any]:
-        """What the changed cells hold, by place."""
-        found = {}
-        for i, (cell, array, atom) in enumerate(zip(self.graph.cells, self._arrays, self._atoms, strict=True)):
-            now = cell.array
-            if now is not array or (atom is not None and now.atom is not atom):
-                found[i] = now
-        return found
-
-
-def fitted(graph: Graph, place: int, x: Any, type: ArrayType | None = None) -> Any:
-    """What forward code has put into a cell: a traced value, which must have the type of the cell, or a given one.
+def fitted(graph: Graph, place: int, x: Any, wanted: ArrayType) -> Any:
+    """What forward code has put into a cell, a traced value, in the type that it must have.
 
     Raises:
         TypeError: it has another shape or dtype, so that the next call could not be the same.
     """
-    wanted = type or graph.cells[place].type
     if tuple(x.shape) == wanted.shape and x.dtype == wanted.dtype:
         return x
     if tuple(x.shape) == wanted.shape and np.can_cast(x.dtype, wanted.dtype, "same_kind"):

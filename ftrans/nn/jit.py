@@ -7,7 +7,9 @@ cells that the function changes come back as results.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +17,20 @@ import numpy as np
 from ..api import anomaly
 from ..api.call import name_of, named
 from ..api.jit import apply_to_eager
-from ..api.paths import Path, Paths, native, new_path, run_paths
-from ..api.progress import close_bars, open_bars
+from ..api.paths import Path, Paths, native, new_path, run_known, run_path
+from ..api.progress import close_bars_of
 from ..api.signatures import Signatures, leaf_key
 from ..core import tree
+from ..core.interrupts import interrupts_held_off
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
+from ..core.types import type_of
 from ..xla import is_jax, to_numpy
+from . import epoch
 from .array_cell import deleted_error
 from .cells import Parameter
-from .graph import Filled, Graph, exchanging, filling, fitted
+from .filling import call_filled, in_turn, read_cells, write_cells
+from .graph import Graph, fitted
 from .module import Module
 from .nested import settled
 from .roots import Place, graph_of_roots, in_places, modules_in, with_places, without_modules
@@ -107,6 +113,7 @@ class _Jitted:
         self._signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
         self._numbers: dict[Any, int] = {}
+        self._numbering = threading.Lock()
         # What graphs, which belong to their modules, know this function by: neither keeps the other one alive.
         self._name = object()
         self._traces = Traces(f)
@@ -120,61 +127,101 @@ class _Jitted:
         call = self._quick_call(args) if not kwargs else None
         if call is None:
             call = self._any_call(args, kwargs)
-        leaves = call.leaves
-        # Another thread may be filling the cells with traced values.
-        with filling:
+        traced: _Traced | None = None
+        while True:
             graph = graph_of_roots(call.modules)
-            cells = graph.cells
-            inputs = [cell.array for cell in cells]
-        inputs += leaves
+            paths = self._paths(graph, call)
+            try:
+                found = in_turn(graph.transactions(), self._step, graph, call, paths, traced)
+                if isinstance(found, list):
+                    traced = self._trace(graph, call, paths, found)
+            except BaseException as error:
+                for known in paths.paths:
+                    close_bars_of(known.compiled.program)
+                explained = _explained(error, graph)
+                if explained is error:
+                    raise
+                raise explained from None
+            if isinstance(found, _Result):
+                break
+        outs, note = found.outs, found.path.note
+        if not note.on_device and paths.eager is None:
+            outs = [to_numpy(x) for x in outs]
+            close_bars_of(found.path.compiled.program)
+        return note.put_together(outs, graph)
+
+    def _paths(self, graph: Graph, call: _Call) -> Paths:
+        """The programs for the structure of the modules and the other arguments."""
         key = self._number(graph), call.signature
         try:
             paths = self._cache.get(key)
         except TypeError:
             raise self._signatures.unhashable(call.how) from None
         if paths is None:
-            self._traces.note(graph, call.signature, leaves)
-            paths = self._cache[key] = Paths(inputs)
-        if paths.swaps_bytes:
-            inputs = [native(x) for x in inputs]
+            self._traces.note(graph, call.signature, call.leaves)
+            paths = self._cache.setdefault(key, Paths([*read_cells(graph.cells), *call.leaves]))
+        return paths
+
+    def _trace(self, graph: Graph, call: _Call, paths: Paths, inputs: list[Any]) -> _Traced | None:
+        """Trace and enter a path for these inputs; None if another thread has made them useless in the meantime."""
+        try:
+            path = self._compile(graph, call, list(map(native, inputs)))
+        except (RuntimeError, ValueError):
+            if all(map(is_, inputs, read_cells(graph.cells))):
+                raise
+            if not any([is_jax(x) and x.is_deleted() for x in inputs]):
+                raise
+            return None
+        return _Traced(inputs, paths.add(path, self._f))
+
+    def _step(self, graph: Graph, call: _Call, paths: Paths, traced: _Traced | None) -> _Result | list[Any] | None:
+        """Read the cells, run, and write what has changed, while nobody else does with these cells.
+
+        Returns:
+            The result.  A list of the inputs if no path fits them and the function is to be traced with them.  None if
+            the modules have got another structure since the graph was made.
+        """
+        if graph.epoch != epoch.now():
+            return None
+        cells = graph.cells
+        inputs = [*read_cells(cells), *call.leaves]
         if paths.eager is not None:
-            inputs = [*map(_as_eager, cells), *leaves]
+            inputs[: len(cells)] = map(_as_eager, cells)
             results, path = apply_to_eager(paths, self._f, inputs, lambda arrays: self._compile(graph, call, arrays))
             note: _Note = path.note
-            for place, new in zip(note.places, results[note.count :], strict=True):
-                cells[place].value = new
-            return note.put_together(results[: note.count], graph)
+            with interrupts_held_off():
+                for place, new in zip(note.places, results[note.count :], strict=True):
+                    cells[place].value = new
+            return _Result(results[: note.count], path)
+        # Others may use the modules while the function is traced, and change what they hold.
+        is_new = traced is not None and all(map(is_, inputs, traced.inputs))
+        given = list(map(native, inputs)) if paths.swaps_bytes else inputs
         is_checked = anomaly.is_anomaly_enabled()
         if is_checked and self._donated:
             # What turns out not to be finite is computed once more, from the same arrays.
-            inputs = [np.array(x) if is_jax(x) else x for x in inputs]
-        count = len(open_bars)
-        try:
-            results, path = run_paths(paths, self._f, inputs, lambda: self._compile(graph, call, inputs))
-        except BaseException as error:
-            close_bars(count)
-            explained = _explained(error, graph)
-            if explained is error:
-                raise
-            raise explained from None
-        note = path.note
-        if is_checked:
-            anomaly.check(
-                path.compiled.program,
-                [*inputs, *path.constants],
-                results,
-                names=lambda: [*graph.paths, *(f"argument {i}" for i in range(len(leaves)))],
-                out_names=lambda: note.names(graph, self._f),
-            )
-        outs = results[: note.count]
-        del results[: note.count]
-        for place, new in zip(note.places, results, strict=True):
-            cells[place].array = new
-        if not note.on_device:
-            outs = [to_numpy(x) for x in outs]
-            if len(open_bars) > count:
-                close_bars(count)
-        return note.put_together(outs, graph)
+            given = [np.array(x) if is_jax(x) else x for x in given]
+        # What is donated is gone when the call returns, and the cells still hold it.
+        with interrupts_held_off():
+            found = (run_path(traced.path, given), traced.path) if is_new else run_known(paths, self._f, given)
+            if found is None:
+                return inputs
+            results, path = found
+            note = path.note
+            if is_checked:
+                self._check(graph, call, path, given, results)
+            outs = results[: note.count]
+            write_cells(cells, note.places, results[note.count :])
+        return _Result(outs, path)
+
+    def _check(self, graph: Graph, call: _Call, path: Path, inputs: list[Any], results: list[Any]) -> None:
+        """Raise AnomalyError if results are not finite."""
+        anomaly.check(
+            path.compiled.program,
+            [*inputs, *path.constants],
+            results,
+            names=lambda: [*graph.paths, *(f"argument {i}" for i in range(len(call.leaves)))],
+            out_names=lambda: path.note.names(graph, self._f),
+        )
 
     def _quick_call(self, args: tuple[Any, ...]) -> _Call | None:
         """The usual call, of modules and arrays without containers; None for another one."""
@@ -203,7 +250,8 @@ class _Jitted:
         """The number of the structure of a graph, which it has in common with others."""
         number = graph.numbers.get(self._name)
         if number is None:
-            number = graph.numbers[self._name] = self._numbers.setdefault(graph.key, len(self._numbers))
+            with self._numbering:
+                number = graph.numbers[self._name] = self._numbers.setdefault(graph.key, len(self._numbers))
         return number
 
     def _compile(self, graph: Graph, given: _Call, inputs: list[Any]) -> Path:
@@ -220,17 +268,17 @@ class _Jitted:
         rebuild = positional if given.how is None else self._signatures.rebuild(given.how, function)
 
         def call(tracers: list[Any]) -> Any:
-            with exchanging(graph):
-                for cell, x in zip(graph.cells, tracers, strict=False):
-                    cell.array = x
-                filled = Filled(graph)
-                # What a cell or a module in the result holds is what it holds now.
-                out, structure = note.taken_apart(rebuild(tracers[len(graph.cells) :]), graph)
-                changed = filled.changed()
+            count = len(graph.cells)
+            # What a cell or a module in the result holds is what it holds before the call ends.
+            (out, structure), changed = call_filled(
+                graph, dict(enumerate(tracers[:count])), lambda: note.taken_apart(rebuild(tracers[count:]), graph)
+            )
             if require_unchanged(graph, self._f):
                 self._traces.forget(graph)
             note.places = list(changed)
-            return tree.unflatten(structure, out), [fitted(graph, i, x) for i, x in changed.items()]
+            return tree.unflatten(structure, out), [
+                fitted(graph, i, x, type_of(tracers[i])) for i, x in changed.items()
+            ]
 
         def donated() -> tuple[int, ...]:
             positions = [i % len(given.args) for i in self._donated if -len(given.args) <= i < len(given.args)]
@@ -259,6 +307,20 @@ class _Call(NamedTuple):
     leaves: list[Any]
     how: Any
     args: tuple[Any, ...]
+
+
+class _Traced(NamedTuple):
+    """A path that has been traced, and the inputs that it was traced with."""
+
+    inputs: list[Any]
+    path: Path
+
+
+class _Result(NamedTuple):
+    """The arrays in the result of the function, and the path that made them."""
+
+    outs: list[Any]
+    path: Path
 
 
 class _Note:

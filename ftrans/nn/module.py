@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, Self
+
+import numpy as np
 
 from ..autograd.hooks import Handle
 from ..core.cell import Cell
@@ -14,15 +16,14 @@ from ..core.source import at_line, scope, user_line
 from ..core.trace import Tracer, current_builder
 from ..numpy.torch_names import hint
 from . import epoch
-from .array_cell import ArrayCell, holding_tensors, reading
+from .array_cell import ArrayCell, reading
 from .cells import Parameter
 from .constants import is_constant, is_same
 from .contents import REMEMBERED, Contents, joined
+from .filling import Filling, filling, given_modules, holding_tensors
 from .hooks import add_hook, call_with_hooks
 from .nested import walk
 
-# The modules that a running transformation was given.
-given_modules: ContextVar[frozenset[int]] = ContextVar("modules given to transformations", default=frozenset())
 # Paths of the modules whose forward code runs, the outermost first.
 _running: ContextVar[tuple[Module, ...]] = ContextVar("running modules", default=())
 
@@ -139,17 +140,9 @@ class Module(Contents):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        token = None
-        holding: list[ArrayCell] | None = None
-        if reading.get() is None and current_builder() is not None:
-            token = reading.set("traced")
-        elif reading.get() is None:
-            # Without arguments, it is computed from parameters only, by hand as it were.
-            is_recorded = not (args or kwargs) or _has_tensor(args) or _has_tensor(kwargs.values())
-            token = reading.set("tensors" if is_recorded else "arrays")
-            if is_recorded:
-                holding = []
-                held_before = holding_tensors.set(holding)
+        if reading.get() is None:
+            # What is noted for the code inside is gone with the context, whatever happens.
+            return copy_context().run(self._call_outermost, args, kwargs)
         running = _running.get()
         inner = _running.set((*running, self))
         try:
@@ -170,12 +163,31 @@ class Module(Contents):
             raise
         finally:
             _running.reset(inner)
-            if token is not None:
-                reading.reset(token)
-            if holding is not None:
-                holding_tensors.reset(held_before)
-                for cell in holding:
-                    cell.settle()
+
+    def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same, where no other module runs."""
+        if current_builder() is not None:
+            reading.set("traced")
+        # Without arguments, it is computed from parameters only, by hand as it were.
+        elif (args or kwargs) and not _has_tensor(args) and not _has_tensor(kwargs.values()):
+            reading.set("arrays")
+        else:
+            return self._call_on_tensors(args, kwargs)
+        return Module.__call__(self, *args, **kwargs)
+
+    def _call_on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        reading.set("tensors")
+        holding, around = Filling(), filling.get()
+        filling.set(holding)
+        holding_tensors.set(holding)
+        try:
+            return Module.__call__(self, *args, **kwargs)
+        finally:
+            # What was put into cells is there for all to see, without its graph.
+            filling.set(around)
+            for found in holding.values():
+                x = found.held
+                found.cell.array = np.array(x.concrete()) if isinstance(x, Eager) else x
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The forward code and its hooks, under the eyes of whoever wants to see the modules run."""

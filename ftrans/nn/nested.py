@@ -83,7 +83,7 @@ def rebuilt(x: Any, f: Callable[[Any], Any], always: bool = False) -> Any:
 def settled(x: Any) -> Any:
     """A result of forward code, with what its cells hold now in their places."""
     if isinstance(x, ArrayCell):
-        return x.value if x.guests else x.read()
+        return x.value if x.is_given else x.read()
     if x.__class__ is np.ndarray and x.dtype == object:
         return asarray(x) if current_builder() is not None and has_tracer(x) else x
     return x if parts_of(x) is None else rebuilt(x, settled)

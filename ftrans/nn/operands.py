@@ -18,7 +18,7 @@ from ..numpy.torch_names import INSTEAD, missing, require_clear_repeat, require_
 from .inplace import ChangedInPlace
 
 # Attributes of cells that are not there are not those of arrays.
-_SLOTS = ("array", "guests", "home", "name", "owner")
+_SLOTS = ("array", "held", "home", "name", "owner", "transaction")
 
 
 class Operand(ChangedInPlace):

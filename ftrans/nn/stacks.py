@@ -10,9 +10,11 @@ import numpy as np
 from ..api.checkpoint import GivenPolicy
 from ..api.loops import scan as loop
 from ..core.source import at_line, user_line
+from ..core.types import type_of
 from .cells import Parameter
 from .containers import ModuleList, Sequential
-from .graph import CellKey, Filled, Graph, ModuleKey, exchanging, fitted, graph_of
+from .filling import call_filled
+from .graph import CellKey, Graph, ModuleKey, fitted, graph_of
 from .module import Module
 from .state import structure_of
 from .traces import differences, share_constants
@@ -147,15 +149,11 @@ class _Layers:
 
         def step(carry: Any, slices: list[Any]) -> Any:
             x, kept = carry
-            with exchanging(self.graph):
-                given = dict(zip([*self.stacked, *self.carried], [*slices, *kept], strict=True))
-                given |= {j: held[j][0] for j in self.constant}
-                for j, array in given.items():
-                    self.graph.cells[j].array = array
-                types = [cell.type for cell in self.graph.cells]
-                filled = Filled(self.graph)
-                out = self.first(x, *self.args)
-                new = {j: fitted(self.graph, j, array, types[j]) for j, array in filled.changed().items()}
+            given = dict(zip([*self.stacked, *self.carried], [*slices, *kept], strict=True))
+            given |= {j: held[j][0] for j in self.constant}
+            types = {j: type_of(array) for j, array in given.items()}
+            out, changes = call_filled(self.graph, given, lambda: self.first(x, *self.args))
+            new = {j: fitted(self.graph, j, array, types[j]) for j, array in changes.items()}
             self._check_shared(new)
             changed[:] = new
             kept = [new.get(j, array) for j, array in zip(self.carried, kept, strict=True)]

@@ -18,7 +18,8 @@ from ..xla import is_jax, is_jax_tracer
 from .array_cell import ArrayCell, deleted_error
 from .cells import RngState
 from .contents import REMEMBERED, LoadResult, all_paths, is_saved
-from .graph import Filled, Graph, exchanging, graph_of, without_types
+from .filling import call_filled
+from .graph import Graph, graph_of, without_types
 from .module import Module
 from .nested import parts_of, rebuilt, settled
 
@@ -189,12 +190,8 @@ def call_with_state(
 ) -> tuple[Any, dict[str, Any]]:
     """The result of `f`, called with `state` in the cells of the graph, and the state afterwards."""
     places = {path: _place(graph, path) for path in state}
-    with exchanging(graph):
-        for path, place in places.items():
-            graph.cells[place].array = fitting(path, graph.cells[place], state[path])
-        filled = Filled(graph)
-        out = settled(f(*args, **kwargs))
-        changed = filled.changed()
+    given = {place: fitting(path, graph.cells[place], state[path]) for path, place in places.items()}
+    out, changed = call_filled(graph, given, lambda: settled(f(*args, **kwargs)))
     return out, {**state, **{graph.paths[i]: x for i, x in changed.items()}}
 
 

@@ -15,7 +15,8 @@ from ..core.types import ArrayType, type_of
 from ..debug import report
 from ..transforms.differentiate import pullback, slim
 from .cells import Parameter
-from .graph import exchanging, graph_of
+from .filling import call_filled
+from .graph import graph_of
 from .module import Module, capturing
 from .roots import require_module
 
@@ -226,14 +227,13 @@ def _traced(
         for i, x in zip(places, tracers[len(graph.cells) :], strict=True):
             given[i] = x
         new_inputs, new_kwargs = tree.unflatten(structure, given)
-        token = capturing.set(around)
-        try:
-            with exchanging(graph):
-                for cell, x in zip(graph.cells, tracers, strict=False):
-                    cell.array = x
-                return model(*new_inputs, **new_kwargs)
-        finally:
-            capturing.reset(token)
+
+        def run() -> Any:
+            # The context is that of this call alone.
+            capturing.set(around)
+            return model(*new_inputs, **new_kwargs)
+
+        return call_filled(graph, dict(enumerate(tracers[: len(graph.cells)])), run)[0]
 
     types = [type_of(x) for x in values]
     witnesses = [x if hasattr(x, "__array__") or isinstance(x, Tracer) else _NO_VALUE for x in values]

@@ -13,10 +13,12 @@ from ..api.vmap import Axes, Batched, axes_of_leaves, common_size, place, run_ba
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
+from ..core.types import type_of
 from . import random
 from .array_cell import ArrayCell, reading
 from .cells import RngState
-from .graph import Filled, exchanging, fitted, graph_of
+from .filling import call_filled
+from .graph import fitted, graph_of
 from .module import Module
 from .roots import graph_of_arguments, in_places, with_places
 
@@ -160,13 +162,12 @@ class _Call:
             *args, lane, values = given
             for i in streams:
                 values[i] = np.concatenate([random.fold_in(values[i], lane), np.zeros(1, np.uint32)])
-            with exchanging(self.graph):
-                for cell, x in zip(cells, values, strict=True):
-                    cell.array = x
-                types = [cell.type for cell in cells]
-                filled = Filled(self.graph)
-                out = self.f(*in_places(args, self.modules), **in_places(kwargs, self.modules))
-                new = filled.changed()
+            types = [type_of(x) for x in values]
+            out, new = call_filled(
+                self.graph,
+                dict(enumerate(values)),
+                lambda: self.f(*in_places(args, self.modules), **in_places(kwargs, self.modules)),
+            )
             changed[:] = new
             return out, [fitted(self.graph, i, x, types[i]) for i, x in new.items()]
 

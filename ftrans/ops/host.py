@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
 
 from ..core.types import ArrayType
+
+_in_host_call: ContextVar[bool] = ContextVar("in a host call", default=False)
+
+# Whether the code that runs was called by a compiled program.
+in_host_call = _in_host_call.get
+
+
+def as_host_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that a compiled program calls, which may ask whether one does."""
+
+    def marked(*args: Any) -> Any:
+        _in_host_call.set(True)
+        return function(*args)
+
+    return lambda *args: copy_context().run(marked, *args)
 
 
 def on_host(function: Callable[..., Sequence[Any]], types: Sequence[ArrayType], *arrays: Any) -> list[Any]:
@@ -20,7 +36,7 @@ def on_host(function: Callable[..., Sequence[Any]], types: Sequence[ArrayType], 
         return [_in_words(y, t) for y, t in zip(function(*from_words(words, given)), types, strict=True)]
 
     shapes = [jax.ShapeDtypeStruct(w.shape, w.dtype) for w in (_in_words(None, t) for t in types)]
-    words = jax.pure_callback(call, shapes, *map(to_words, arrays), vmap_method="sequential")
+    words = jax.pure_callback(as_host_call(call), shapes, *map(to_words, arrays), vmap_method="sequential")
     return [_of_words(w, t.dtype) for w, t in zip(words, types, strict=True)]
 
 

@@ -7,6 +7,7 @@ import signal
 import threading
 from typing import Any
 
+from ...core.interrupts import interrupt_handler
 from ...core.source import at_line, user_line
 from .history import History
 
@@ -67,11 +68,7 @@ class Best:
 
 
 class Interrupts:
-    """Within this block, the first Ctrl-C is a request to stop after the step that runs; the second one an exception.
-
-    A KeyboardInterrupt between a step and the moment when its results are in the cells would lose the parameters, whose
-    old memory the step has overwritten.
-    """
+    """Within this block, the first Ctrl-C is a request to stop after the step that runs, the second an exception."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -79,7 +76,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         # A handler of the user's stays, and other threads never get the signal.
-        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        is_default = interrupt_handler() is signal.default_int_handler
         if is_default and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
