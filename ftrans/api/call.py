@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.cell import Cell
+from ..core.contexts import in_own_context
 from ..core.eager import Eager
 from ..core.interpret import evaluate, inline
 from ..core.lookalikes import lookalike
@@ -103,10 +104,14 @@ def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], ope
     if current_builder() is not None:
         return record([asarray(x) for x in operands])
     arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
-    builder = Builder([type_of(x) for x in arrays], NoWitness(f"the operands of {what} are given later"), shared=True)
+    return run(_recorded(what, record, [type_of(x) for x in arrays]), arrays)
+
+
+@in_own_context
+def _recorded(what: str, record: Callable[[list[Tracer]], list[Tracer]], types: Sequence[ArrayType]) -> Program:
+    builder = Builder(types, NoWitness(f"the operands of {what} are given later"), shared=True)
     with building(builder):
-        program = builder.finish(record(builder.inputs()), what)
-    return run(program, arrays)
+        return builder.finish(record(builder.inputs()), what)
 
 
 def has_active(container: Any) -> bool:
@@ -146,6 +151,22 @@ def trace_flat(
     # Inside a trace that is made only once, nobody will come this way again.
     builder = Builder(types, witnesses, shared and (outer is None or outer.shared))
     builder.has_one_shape = with_guards and not shared
+    run = _traced if outer is not None else _traced_alone
+    try:
+        return run(builder, f, rebuild, weak, has_aux, with_guards)
+    finally:
+        # An interrupt may have come in the way of the builder itself.
+        builder.is_open = False
+
+
+def _traced(
+    builder: Builder,
+    f: Callable[..., Any],
+    rebuild: Callable[[list[Tracer]], Any],
+    weak: Sequence[bool],
+    has_aux: bool,
+    with_guards: bool,
+) -> tuple[Traced, Any]:
     recording: AbstractContextManager[Any] = building(builder)
     if current_observer() is not None:
         recording = reported(recording, "tracing", "", f)
@@ -177,6 +198,9 @@ def trace_flat(
         guards = [Tracer(builder, guard.atom) for guard in builder.guards] if with_guards else []
         program = builder.finish([*leaves, *aux_leaves, *guards], name_of(f))
     return Traced(program, builder.captured, structure, builder), rebuild_aux
+
+
+_traced_alone = in_own_context(_traced)
 
 
 def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:

@@ -20,7 +20,7 @@ from ..transforms.simplify import simplify
 from ..xla import Compiled, is_jax_tracer, to_numpy
 from . import anomaly
 from .call import as_argnums, check_function, name_of, named, trace_flat, type_name
-from .paths import Path, Paths, bind, collector_paused, native, new_path, run_paths
+from .paths import Path, Paths, bind, native, new_path, run_paths, without_collector
 from .progress import close_bars_of
 from .signatures import Signatures
 
@@ -110,8 +110,7 @@ def jit(
         """JAX's `Lowered` object for these arguments."""
         _, leaves, how = signatures.prepare(args, kwargs)
         path = compile_for(leaves, how, args)
-        with collector_paused():
-            return path.compiled.lower(*leaves, *path.constants)
+        return without_collector(path.compiled.lower, *leaves, *path.constants)
 
     compiled = named(jit_of_f, function, "jit")
     compiled.lower = lower  # type: ignore[attr-defined]

@@ -7,20 +7,19 @@ the other outcome is taken, or traced and compiled.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..core import tree
+from ..core.contexts import in_own_context
 from ..core.eager import Eager
 from ..core.interpret import inline
-from ..core.interrupts import interrupts_held_off
 from ..core.program import Const, Program, literal
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Guard, NoWitness, Tracer, building
@@ -29,15 +28,14 @@ from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer
 from .call import Traced, name_of, trace_flat
 
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
 _NUMBERS = (float, int, bool, complex)
 _MOST_PATHS = 32
 # Captured arrays up to this size are constants to XLA, which folds them; larger ones are passed on each call.
 _EMBEDDED_BYTES = 1 << 16
 
-# Who keeps the collector from running, and whether it ran before.
-_pauses: set[object] = set()
-_ENABLE = object()
-_pausing = threading.Lock()
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
 
 
@@ -150,18 +148,25 @@ def new_path(
         donated: says, once the function is traced, which leaves XLA may overwrite.
         note: what the path is to carry for its maker.
     """
-    with collector_paused():
-        traced = trace_guarded(f, leaves, call)
-        if any(isinstance(x, Eager) for x in traced.captured):
-            raise _closes_over_eager(f)
-        program, captured = bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
-        program = simplify(program)
+    traced, program, captured = without_collector(_bound, f, leaves, call)
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments.
     given = () if guards or donated is None else donated()
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
     return Path(Compiled(program, given), constants, guards, traced.structure, on_device, note)
+
+
+@in_own_context
+def _bound(
+    f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]
+) -> tuple[Traced, Program, list[Any]]:
+    """A function as it was traced, its program with small captured arrays as constants, and the others."""
+    traced = trace_guarded(f, leaves, call)
+    if any(isinstance(x, Eager) for x in traced.captured):
+        raise _closes_over_eager(f)
+    program, captured = bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
+    return traced, simplify(program), captured
 
 
 def run_paths(
@@ -220,27 +225,19 @@ def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list
     return traced
 
 
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep Python's cyclic garbage collector from running.
+def without_collector(f: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
+    """The result of a function during which Python's cyclic garbage collector does not run.
 
     Tracing and lowering a long function make many objects and drop few, so collections in between find nothing and
-    cost up to a third of the time.  Where several threads do so, it runs again after the last of them.
+    cost up to a third of the time.  Of several threads that do so at once, the first one switches it on again.
     """
-    mine = object()
+    was_enabled = gc.isenabled()
     try:
-        with interrupts_held_off(), _pausing:
-            if not _pauses and gc.isenabled():
-                gc.disable()
-                _pauses.add(_ENABLE)
-            _pauses.add(mine)
-        yield
+        gc.disable()
+        return f(*args, **kwargs)
     finally:
-        with interrupts_held_off(), _pausing:
-            _pauses.discard(mine)
-            if _pauses == {_ENABLE}:
-                _pauses.clear()
-                gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def native(x: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..control.host_call import watch
 from ..control.subprograms import cut, rewired
+from ..core.forks import lock
 from ..core.interpret import inline
 from ..core.program import Const, Program, programs_in
 from ..core.source import Line, at_line, user_line
@@ -46,7 +47,7 @@ class Shown(NamedTuple):
 
 # The bars on the screen, the outermost loop's first.
 open_bars: list[Shown] = []
-_opening = threading.RLock()
+_opening = lock()
 
 
 class Bar:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..api import anomaly
+from ..core.contexts import in_own_context
 from ..core.source import at_line, attributed_to, user_line
 from ..core.straightline import warnings_at_user_line
 from ..core.types import is_complex
@@ -237,6 +238,7 @@ def _paired(tensors: Any, cotangents: Any, what: str) -> list[Any]:
     return given
 
 
+@in_own_context
 def backward(
     tensors: Tensors,
     grad_tensors: Any = None,
@@ -276,14 +278,11 @@ def backward(
                 continue
             gradient = sweep.gradient(x)
             if gradient is not None:
-                before = x.grad
-                if before is not None:
-                    x.grad = as_tensor(np.add(before, gradient))
-                else:
-                    # A recorded gradient may be that of other tensors as well, or what the user gave.
-                    x.grad = gradient.clone() if create_graph else gradient  # type: ignore[attr-defined]
+                # A recorded gradient may be that of other tensors as well, or what the user gave.
+                x.add_grad(gradient.clone() if create_graph else gradient)  # type: ignore[attr-defined]
 
 
+@in_own_context
 def grad(
     outputs: Tensors,
     inputs: Tensors,

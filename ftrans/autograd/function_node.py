@@ -15,6 +15,7 @@ import numpy as np
 
 from ..api.derivatives import vjp
 from ..core import tree
+from ..core.contexts import in_own_context
 from ..core.source import Line, at_line, user_line
 from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .function import Function
 
 
+@in_own_context
 def apply_to_tensors(function: type[Function], args: tuple[Any, ...]) -> Any:
     """The result of a Function outside of a trace, with a node for it where a gradient may be asked for.
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..core.source import Line, at_line, user_line
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ class Hooks:
         Raises:
             RuntimeError: a hook returns something that does not fit.
         """
-        from .tensor import Tensor, as_tensor
+        from .tensor import Tensor
 
         # Others may hold the gradient itself, so hooks and `grad` get a copy.
         is_tensor = isinstance(gradient, Tensor)
@@ -85,7 +83,7 @@ class Hooks:
                     current = _checked(new, current, line)
         x = self._retained[output]() if output in self._retained else None
         if x is not None:
-            x.grad = current if x.grad is None else as_tensor(np.add(x.grad, current))
+            x.add_grad(current)
         return current if is_tensor else current.array
 
 

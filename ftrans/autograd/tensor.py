@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.forks import lock
 from ..core.lookalikes import refuse_lookalike
 from ..core.program import Program
 from ..core.source import Line, at_line, user_line
@@ -18,6 +19,8 @@ from .graph import Memory, Node
 from .hooks import Handle, Hooks
 from .modes import current_mode, note_departure
 from .windows import Window
+
+_adding = lock()
 
 
 class Tensor(Eager):
@@ -166,6 +169,12 @@ class Tensor(Eager):
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    def add_grad(self, gradient: Tensor) -> None:
+        """Add to `grad`, as several threads may do at once; the first gradient is kept as it is."""
+        with _adding:
+            before = self.grad
+            self.grad = gradient if before is None else as_tensor(np.add(before, gradient))
 
     def zero_grad(self) -> None:
         """Forget the gradient."""

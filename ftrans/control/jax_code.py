@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.interrupts import interrupts_held_off
 from ..core.primitive import Primitive, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact
-from ..xla import to_numpy
+from ..xla import about_to_run, to_numpy
 from .black_box import no_derivative
 
 
@@ -42,7 +43,7 @@ class JaxCode:
 
         found = self._types.get(tuple(given))
         if found is None:
-            with default_types(given):
+            with interrupts_held_off, default_types(given):
                 shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in given]
                 found = [ArrayType(x.shape, np.dtype(x.dtype)) for x in jax.eval_shape(self.function, *shapes)]
             self._types[tuple(given)] = found
@@ -52,9 +53,10 @@ class JaxCode:
         """The results, as JAX arrays or tracers."""
         import jax
 
+        about_to_run()
         if self._compiled is None:
             self._compiled = jax.jit(self.function)
-        with default_types(arrays):
+        with interrupts_held_off, default_types(arrays):
             return list(self._compiled(*arrays))
 
 

@@ -119,11 +119,12 @@ def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
         found = [_kinds_through(eqn, p, operands[len(operands) - len(p.inputs) :]) for p in programs]
         return [_joined(eqn, column) for column in zip(*found, strict=True)]
     key = (eqn.primitive, tuple(eqn.params.items()), tuple(a.type for a in eqn.operands), tuple(operands))
-    if key not in _problems:
+    problems = _problems.get(key)
+    if problems is None:
         if len(_problems) > _MOST_PROBLEMS:
             _problems.clear()
-        _problems[key] = _leaf_problems(eqn, operands)
-    return [_LINEAR if what is None else NotLinear(eqn, what) for what in _problems[key]]
+        problems = _problems[key] = _leaf_problems(eqn, operands)
+    return [_LINEAR if what is None else NotLinear(eqn, what) for what in problems]
 
 
 def _kinds_through(eqn: Eqn, program: Program, inputs: list[_Kind]) -> list[_Kind]:

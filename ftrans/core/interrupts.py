@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
+from threading import get_ident
+from time import monotonic
 from types import FrameType
 from typing import Any
 
@@ -45,9 +46,9 @@ class _Interrupts:
         else:
             self.before(number, frame)
 
-    def look(self, now: float) -> None:
+    def look(self) -> None:
         """Become the handler, in place of any function that is; that one is called by this one."""
-        self.next_look = now + LOOK_SECONDS
+        self.next_look = monotonic() + LOOK_SECONDS
         found = signal.getsignal(signal.SIGINT)
         if callable(found) and found != self.handle:
             self.before = found
@@ -55,7 +56,7 @@ class _Interrupts:
 
     def forked(self) -> None:
         """Go on in a child process, whose main thread may be another one."""
-        self.main, self.depth, self.is_pending = threading.get_ident(), 0, False
+        self.main, self.depth, self.is_pending = get_ident(), 0, False
 
 
 _interrupts = _Interrupts()
@@ -63,30 +64,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_interrupts.forked)
 
 
-class interrupts_held_off:
+class _HeldOff:
     """Within this block Ctrl-C raises nothing; what came in the meantime is raised at its end.
 
-    It costs about half a microsecond in the main thread; other threads are never interrupted.
+    It costs half a microsecond in the main thread; other threads are never interrupted.
     """
 
-    __slots__ = ("_is_main",)
+    __slots__ = ()
 
     def __enter__(self) -> None:
-        state = _interrupts
-        self._is_main = threading.get_ident() == state.main
-        if self._is_main:
-            now = time.monotonic()
-            if now >= state.next_look:
-                state.look(now)
-            state.depth += 1
+        if get_ident() == _interrupts.main:
+            if not _interrupts.depth and monotonic() >= _interrupts.next_look:
+                _interrupts.look()
+            _interrupts.depth += 1
 
     def __exit__(self, *_: object) -> None:
-        if self._is_main:
-            state = _interrupts
-            state.depth -= 1
-            if state.is_pending and not state.depth:
-                state.is_pending = False
-                state.before(int(signal.SIGINT), None)
+        if get_ident() == _interrupts.main:
+            _interrupts.depth -= 1
+            if _interrupts.is_pending and not _interrupts.depth:
+                _interrupts.is_pending = False
+                _interrupts.before(int(signal.SIGINT), None)
+
+
+interrupts_held_off = _HeldOff()
 
 
 def interrupt_handler() -> Any:

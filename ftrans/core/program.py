@@ -9,6 +9,7 @@ dies with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -94,7 +95,7 @@ def literal(value: Any, type: ArrayType) -> Const:
         if array.ndim:
             array = array.copy()
             array.flags.writeable = False
-        const = _literals[key] = Const(array[()], type)
+        const = _literals.setdefault(key, Const(array[()], type))
     if number is not None:
         _literals[number] = const
     return const
@@ -169,7 +170,7 @@ class Program:
         """What `make` returns, computed once per program and key."""
         if key not in self.derived:
             with activity("transforming", str(key[0] if isinstance(key, tuple) else key), self):
-                self.derived[key] = make()
+                self.derived[key] = copy_context().run(make)
         found: Derived = self.derived[key]
         return found
 

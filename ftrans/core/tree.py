@@ -15,6 +15,7 @@ import numpy as np
 from . import dataclass_nodes
 from .cell import Cell
 from .dataclass_nodes import is_dataclass
+from .forks import lock
 from .source import at_line, user_line
 from .trace import Tracer
 from .types import is_inexact, type_of
@@ -29,6 +30,9 @@ NAMESPACE = "ftrans"
 _LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
 # Classes that have been met as leaves and are no dataclasses.
 _plain_leaves: set[type] = set()
+# Dataclasses that are known to optree.
+_registered: set[type] = set()
+_registering = lock()
 # Whether containers are being taken apart to be differentiated.
 _of_targets: ContextVar[bool] = ContextVar("leaves that are differentiated", default=False)
 
@@ -43,6 +47,14 @@ class _Leaf:
 
 
 LEAF: Any = _Leaf()
+
+
+def _register_dataclass(cls: Any) -> None:
+    with _registering:
+        # Another thread may have met the class at the same time.
+        if cls not in _registered:
+            dataclass_nodes.register(cls, NAMESPACE, _beside_fields)
+            _registered.add(cls)
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
@@ -64,7 +76,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
                 leaves = [_held(x) if isinstance(x, cls) else x for x in leaves]
                 continue
             if is_dataclass(cls):
-                dataclass_nodes.register(cls, NAMESPACE, _beside_fields)
+                _register_dataclass(cls)
                 return flatten(tree)
             _plain_leaves.add(cls)
     return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)

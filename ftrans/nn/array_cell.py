@@ -205,7 +205,7 @@ class ArrayCell(Operand):
             raise changed_inside_error(self)
 
     def _on_host(self, array: Any) -> Any:
-        if isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
+        if array.__class__ is np.ndarray or isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
             return array
         try:
             if not array.is_deleted():

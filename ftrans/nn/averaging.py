@@ -79,8 +79,8 @@ class EMA(Module):
         """Within this block the model has the averages as its parameters."""
         parameters = dict(self.model.named_parameters())
         before = {path: parameters[path].array for path in self.averages}
-        self.copy_to()
         try:
+            self.copy_to()
             yield
         finally:
             for path, array in before.items():

@@ -6,7 +6,6 @@ of random numbers.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from ..autograd.hooks import Handle
 from ..autograd.tensor import Tensor
 from ..core.cell import Cell
+from ..core.forks import lock
 from ..core.source import at_line, user_line
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
@@ -23,7 +23,7 @@ from . import epoch
 from .array_cell import ArrayCell
 
 # Makes the leaf of a parameter one for all threads, where gradients are added up.
-_making_leaves = threading.RLock()
+_making_leaves = lock()
 # Gradients that the `backward` of a module sets, by the identity of its parameters, while it runs.
 _set_gradients: ContextVar[dict[int, Any] | None] = ContextVar("gradients that backward sets", default=None)
 

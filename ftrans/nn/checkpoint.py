@@ -9,6 +9,7 @@ from typing import Any
 
 from ..api import checkpoint as api
 from ..api.call import has_active, name_of
+from ..core.contexts import in_own_context
 from ..core.trace import Builder, current_builder
 from .array_cell import ArrayCell, reading, taking_changes
 from .filling import Filling, Held, filling
@@ -67,19 +68,20 @@ def checkpoint(
         pure.__name__ = name_of(function)
         modules: list[Module] = []
         plain_args, plain_kwargs = with_places((args, kwargs), modules)
-        token = None
-        if reading.get() is None and current_builder() is None and has_active((plain_args, plain_kwargs)):
-            token = reading.set("tensors")
-        try:
-            run = api.checkpoint(pure, policy=policy, memory_budget=memory_budget)
-            out, new = run(*plain_args, **plain_kwargs)
-        finally:
-            if token is not None:
-                reading.reset(token)
+        run = api.checkpoint(pure, policy=policy, memory_budget=memory_budget)
+        out, new = _reading_tensors(run, plain_args, plain_kwargs)
         changes.make(new)
         return out
 
     return checkpointed
+
+
+@in_own_context
+def _reading_tensors(run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function whose modules read tensors from their cells if there are tensors among the arguments."""
+    if reading.get() is None and current_builder() is None and has_active((args, kwargs)):
+        reading.set("tensors")
+    return run(*args, **kwargs)
 
 
 class Checkpointed(Module):

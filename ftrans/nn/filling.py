@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
-from ..core.interrupts import interrupts_held_off
 from ..core.trace import Builder, Tracer, current_builder
 from ..ops.host import in_host_call
 
@@ -75,14 +74,13 @@ def read_cells(cells: Sequence[ArrayCell]) -> list[Any]:
 
 
 def write_cells(cells: Sequence[ArrayCell], places: Sequence[int], values: Sequence[Any]) -> None:
-    """Put values into the cells at these places, all of them or none."""
-    with interrupts_held_off():
-        if filling.get() is None:
-            for place, x in zip(places, values, strict=True):
-                cells[place].held = x
-        else:
-            for place, x in zip(places, values, strict=True):
-                cells[place].array = x
+    """Put values into the cells at these places."""
+    if filling.get() is None:
+        for place, x in zip(places, values, strict=True):
+            cells[place].held = x
+    else:
+        for place, x in zip(places, values, strict=True):
+            cells[place].array = x
 
 
 def in_turn(locks: Sequence[AbstractContextManager[Any]], f: Callable[..., Any], *args: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..core.checksum import checksum
+from ..core.forks import lock
 from ..core.keys import Identity, exact_number
 from ..core.source import at_line, user_line
 from ..core.types import ArrayType, is_inexact, type_of
@@ -29,7 +30,7 @@ from .nested import is_mutable, parts_of
 if TYPE_CHECKING:
     from .state import Structure
 
-_giving_transactions = threading.Lock()
+_giving_transactions = lock()
 _PLAIN = (bool, int, str, bytes, type(None))
 
 

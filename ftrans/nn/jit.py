@@ -25,7 +25,8 @@ from ..core.interrupts import interrupts_held_off
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from ..core.types import type_of
-from ..xla import is_jax, to_numpy
+from ..ops.host import in_host_call
+from ..xla import about_to_run, is_jax, to_numpy
 from . import epoch
 from .array_cell import deleted_error
 from .cells import Parameter
@@ -124,6 +125,7 @@ class _Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_builder() is not None:
             return self._f(*args, **kwargs)
+        about_to_run()
         call = self._quick_call(args) if not kwargs else None
         if call is None:
             call = self._any_call(args, kwargs)
@@ -132,7 +134,15 @@ class _Jitted:
             graph = graph_of_roots(call.modules)
             paths = self._paths(graph, call)
             try:
-                found = in_turn(graph.transactions(), self._step, graph, call, paths, traced)
+                locks = graph.transactions()
+                if len(locks) == 1 and not in_host_call():
+                    # The usual case, without detours.
+                    with locks[0]:
+                        found = self._step(graph, call, paths, traced)
+                else:
+                    found = in_turn(locks, self._step, graph, call, paths, traced)
+                if found.__class__ is _Result:
+                    break
                 if isinstance(found, list):
                     traced = self._trace(graph, call, paths, found)
             except BaseException as error:
@@ -142,8 +152,6 @@ class _Jitted:
                 if explained is error:
                     raise
                 raise explained from None
-            if isinstance(found, _Result):
-                break
         outs, note = found.outs, found.path.note
         if not note.on_device and paths.eager is None:
             outs = [to_numpy(x) for x in outs]
@@ -189,20 +197,20 @@ class _Jitted:
             inputs[: len(cells)] = map(_as_eager, cells)
             results, path = apply_to_eager(paths, self._f, inputs, lambda arrays: self._compile(graph, call, arrays))
             note: _Note = path.note
-            with interrupts_held_off():
-                for place, new in zip(note.places, results[note.count :], strict=True):
-                    cells[place].value = new
+            with interrupts_held_off:
+                for place, x in zip(note.places, results[note.count :], strict=True):
+                    cells[place].value = x
             return _Result(results[: note.count], path)
         # Others may use the modules while the function is traced, and change what they hold.
-        is_new = traced is not None and all(map(is_, inputs, traced.inputs))
+        new = traced.path if traced is not None and all(map(is_, inputs, traced.inputs)) else None
         given = list(map(native, inputs)) if paths.swaps_bytes else inputs
         is_checked = anomaly.is_anomaly_enabled()
         if is_checked and self._donated:
             # What turns out not to be finite is computed once more, from the same arrays.
             given = [np.array(x) if is_jax(x) else x for x in given]
         # What is donated is gone when the call returns, and the cells still hold it.
-        with interrupts_held_off():
-            found = (run_path(traced.path, given), traced.path) if is_new else run_known(paths, self._f, given)
+        with interrupts_held_off:
+            found = run_known(paths, self._f, given) if new is None else (run_path(new, given), new)
             if found is None:
                 return inputs
             results, path = found

@@ -18,7 +18,7 @@ from .graph import CellKey, Graph, ModuleKey, fitted, graph_of
 from .module import Module
 from .state import structure_of
 from .traces import differences, share_constants
-from .vectorize import read_cells
+from .vectorize import operands_of
 
 M = TypeVar("M", bound=Module)
 
@@ -143,7 +143,7 @@ class _Layers:
 
     def run(self, x: Any, checkpoint: Any) -> Any:
         """The result of the last layer; cells that have changed hold the new values afterwards."""
-        held = [read_cells(row, (x, self.args)) for row in self.rows]
+        held = [operands_of(row, (x, self.args)) for row in self.rows]
         xs = [held[j][0] if self.is_stack else np.stack(held[j]) for j in self.stacked]
         changed: list[int] = []
 

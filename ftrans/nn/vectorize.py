@@ -11,6 +11,7 @@ import numpy as np
 from ..api.call import has_active, name_of, named
 from ..api.vmap import Axes, Batched, axes_of_leaves, common_size, place, run_batched
 from ..core import tree
+from ..core.contexts import in_own_context
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from ..core.types import type_of
@@ -147,7 +148,7 @@ class _Call:
     def run(self, out_axes: Axes) -> Any:
         """The result; cells that have changed hold the new values afterwards."""
         cells = self.graph.cells
-        arrays = read_cells(cells, (self.plain_args, self.plain_kwargs))
+        arrays = operands_of(cells, (self.plain_args, self.plain_kwargs))
         # Of a shared stream all lanes get one key, each another stream that begins with it.
         streams = {
             i: random.advance(x)
@@ -200,13 +201,9 @@ class _Call:
             )
 
 
-def read_cells(cells: list[ArrayCell], args: Any) -> list[Any]:
+@in_own_context
+def operands_of(cells: list[ArrayCell], args: Any) -> list[Any]:
     """What cells hold, for code that is called with these arguments: tensors if there are tensors among them."""
-    token = None
     if reading.get() is None and current_builder() is None:
-        token = reading.set("tensors" if has_active(args) else "arrays")
-    try:
-        return [cell.read() for cell in cells]
-    finally:
-        if token is not None:
-            reading.reset(token)
+        reading.set("tensors" if has_active(args) else "arrays")
+    return [cell.read() for cell in cells]

@@ -2,6 +2,7 @@
 
 from .execute import (
     Compiled,
+    about_to_run,
     device_arrays,
     is_jax,
     is_jax_tracer,
@@ -14,6 +15,7 @@ from .execute import (
 
 __all__ = [
     "Compiled",
+    "about_to_run",
     "device_arrays",
     "is_jax",
     "is_jax_tracer",

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ..core.interrupts import interrupts_held_off
 from ..core.program import Program
 from ..core.source import Line
-from .execute import lower, naming_lines
+from .execute import about_to_run, lower, naming_lines
 
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) .*\{$")
@@ -113,7 +114,8 @@ def costs(program: Program) -> Costs:
     """Compile `program` and read what it costs from the result.  Loops count as often as XLA knows them to run."""
     import jax
 
-    with jax.enable_x64(True), naming_lines() as names:
+    about_to_run()
+    with interrupts_held_off, jax.enable_x64(True), naming_lines() as names:
         types = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in program.in_types]
         compiled = jax.jit(lambda *args: lower(program, args)).lower(*types).compile()
     module = _Module(compiled.as_text() or "", {name: line for line, name in names.items()})

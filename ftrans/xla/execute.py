@@ -6,6 +6,7 @@ types are enabled in a scope around each trace and call.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.interpret import executable, interpret
+from ..core.interrupts import interrupts_held_off
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
 from ..core.source import Line, at_line, user_line
@@ -27,13 +29,57 @@ _names: ContextVar[dict[Line, str] | None] = ContextVar("names of lines", defaul
 def is_jax(x: Any) -> bool:
     """Whether `x` is a JAX array or one of JAX's own tracers."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(x, jax.Array)
+    try:
+        return jax is not None and isinstance(x, jax.Array)
+    except AttributeError:
+        # Another thread is about to import it.
+        return False
 
 
 def is_jax_tracer(x: Any) -> bool:
     """Whether `x` stands for an array inside a JAX transformation."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(x, jax.core.Tracer)
+    try:
+        return jax is not None and isinstance(x, jax.core.Tracer)
+    except AttributeError:
+        return False
+
+
+class _Process:
+    """Whether JAX has run something in this process, and whether it has in the one that this was forked from.
+
+    Its threads are not in a forked child, where whoever waits for them waits for ever.
+    """
+
+    __slots__ = ("has_run", "is_lost")
+
+    def __init__(self) -> None:
+        self.has_run = self.is_lost = False
+
+    def forked(self) -> None:
+        """Note that this is a child from now on."""
+        self.is_lost = self.has_run
+
+
+_process = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.forked)
+
+
+def about_to_run() -> None:
+    """Note that JAX is about to run something.
+
+    Raises:
+        RuntimeError: this process was forked from one in which it has.
+    """
+    if _process.is_lost:
+        raise RuntimeError(
+            "this process was forked from one that has compiled functions or computed on JAX arrays, and the threads "
+            "of JAX do not exist here, so that it would wait for them for ever. Start processes by "
+            'multiprocessing.get_context("spawn"), or fork before JAX is used first; functions of NumPy arrays run '
+            f"here as they are, without jit{at_line(user_line())}"
+        )
+    _process.has_run = True
 
 
 class naming_lines:
@@ -103,7 +149,8 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
     """Run `program` op by op through JAX; results are JAX arrays."""
     import jax
 
-    with jax.enable_x64(True):
+    about_to_run()
+    with interrupts_held_off, jax.enable_x64(True):
         return lower(program, device_arrays(args), current_observer())
 
 
@@ -126,7 +173,8 @@ def device_arrays(arrays: Sequence[Any]) -> list[Any]:
     """Arrays as JAX arrays of the same dtypes."""
     import jax
 
-    with jax.enable_x64(True):
+    about_to_run()
+    with interrupts_held_off, jax.enable_x64(True):
         return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
 
 
@@ -134,7 +182,9 @@ def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], A
     """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure."""
     import jax
 
-    with jax.enable_x64(any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))):
+    about_to_run()
+    is_wide = any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))
+    with interrupts_held_off, jax.enable_x64(is_wide):
         paths, structure = jax.tree_util.tree_flatten_with_path(jax.jit(f)(x))
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
     return names, [leaf for _, leaf in paths], structure
@@ -144,13 +194,14 @@ def put_on_device(x: Any, device: Any) -> Any:
     """An array as a JAX array on a device, which is one of JAX's, or the name of a platform such as "gpu"."""
     import jax
 
+    about_to_run()
     if isinstance(device, str):
         try:
             device = jax.devices(device)[0]
         except RuntimeError:
             known = ", ".join(sorted({d.platform for d in jax.devices()}))
             raise ValueError(f"there is no device {device!r} here; JAX sees {known}{at_line(user_line())}") from None
-    with jax.enable_x64(True):
+    with interrupts_held_off, jax.enable_x64(True):
         return jax.device_put(x, device)
 
 
@@ -180,7 +231,9 @@ class Compiled:
 
     def __call__(self, *args: Any) -> Any:
         """Run on NumPy or JAX arrays; results are JAX arrays."""
-        with self._enable_x64(True):
+        about_to_run()
+        # An interrupt at the wrong moment would leave 64-bit types on.
+        with interrupts_held_off, self._enable_x64(True):
             if current_observer() is None or any(map(is_jax_tracer, args)):
                 return self.function(*args)
             return self._observed(args)
@@ -202,7 +255,8 @@ class Compiled:
 
     def lower(self, *args: Any) -> Any:
         """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
-        with self._enable_x64(True):
+        about_to_run()
+        with interrupts_held_off, self._enable_x64(True):
             return self.function.lower(*args)
 
 

@@ -6,12 +6,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.interrupts import interrupts_held_off
+from .execute import about_to_run
+
 
 def is_finite_on_device(x: Any) -> bool:
     """Whether no element of a JAX array is NaN or infinite."""
     import jax
 
-    with jax.enable_x64(True):
+    about_to_run()
+    with interrupts_held_off, jax.enable_x64(True):
         return bool(_test()(x))
 
 

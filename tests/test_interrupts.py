@@ -1,0 +1,287 @@
+"""Interrupts: after Ctrl-C at any moment a model is as before or as after a step, and nothing is left switched on.
+
+Python raises KeyboardInterrupt where a call has returned or a function begins.  A profile function is called at just
+these places, so each test raises the signal at the first of them, the second, and so on, of everything that runs: of
+this library, of NumPy and of JAX.  Where that is much, it is some of them, and more of them where FTRANS_STRESS is set.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+import pytest
+
+import ftrans as ft
+from ftrans import nn
+from ftrans.core import interrupts
+from ftrans.core.source import attributed_line
+from ftrans.core.trace import current_builder
+from ftrans.nn.array_cell import reading
+from ftrans.nn.filling import filling
+
+# Where Python itself closes a generator, it can raise nothing, and says that it did not.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+X = np.ones((2, 3), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(interrupts, "LOOK_SECONDS", 0.0)
+    interrupts._interrupts.next_look = 0.0
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupted_at(place: int, f: Callable[[], Any]) -> bool:
+    """Call a function, with Ctrl-C at the place of this number; return whether it got there."""
+    count = 0
+
+    def look(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        if event in ("call", "c_return"):
+            count += 1
+            if count == place:
+                signal.raise_signal(signal.SIGINT)
+
+    try:
+        sys.setprofile(look)
+        f()
+    except KeyboardInterrupt:
+        assert count >= place
+    finally:
+        sys.setprofile(None)
+    return count >= place
+
+
+def at_every_place(f: Callable[[], Any], check: Callable[[], None], stride: int = 1) -> int:
+    """Interrupt a function at one place after another, and check what it leaves; return how many there were."""
+    if "FTRANS_STRESS" in os.environ:
+        stride = max(stride // 20, 1)
+    place = 1
+    while interrupted_at(place, f):
+        check()
+        nothing_is_left()
+        place += stride
+    return place
+
+
+def nothing_is_left() -> None:
+    assert current_builder() is None
+    assert attributed_line() is None
+    assert reading.get() is None
+    assert filling.get() is None
+    assert ft.autograd.is_grad_enabled()
+    assert gc.isenabled()
+    assert not jax.config.jax_enable_x64
+    assert jax.numpy.ones(1).dtype == np.float32
+    assert interrupts._interrupts.depth == 0
+
+
+class Model(nn.Module):
+    """Cells that each step adds one to: the gradient of the loss is -1."""
+
+    def __init__(self) -> None:
+        self.weights = [nn.Parameter(np.zeros(3, np.float32)) for _ in range(3)]
+        self.count = nn.Buffer(np.zeros(3, np.float32))
+
+    def forward(self) -> Any:
+        self.count.value = self.count + 1
+        return -sum((w * 1).sum() for w in self.weights)
+
+
+def state_of(*modules: nn.Module) -> float:
+    """The number of steps that modules have seen, the same in all of their cells."""
+    values = {float(x) for module in modules for _, cell in module.named_cells() for x in cell.numpy().ravel()}
+    assert len(values) == 1, values
+    return values.pop()
+
+
+def add(model: Model) -> Any:
+    value, gradients = nn.value_and_grad(lambda model: model())(model)
+    for path, p in model.named_parameters():
+        p.value = p - gradients[path]
+    return value
+
+
+@pytest.mark.parametrize("donated", [(), (0,)], ids=["kept", "donated"])
+def test_a_compiled_step_happens_or_does_not(donated: tuple[int, ...]) -> None:
+    model, step = Model(), nn.jit(add, donate_argnums=donated)
+    step(model)
+    step(model)
+    last = state_of(model)
+
+    def check() -> None:
+        nonlocal last
+        now = state_of(model)
+        assert now in (last, last + 1)
+        last = now
+
+    # It is raised at the end of what must not be interrupted at the latest, and never lost.
+    assert at_every_place(lambda: step(model), check) > 10
+    step(model)
+    assert state_of(model) == last + 2
+
+
+@pytest.mark.parametrize("donated", [(), (0,)], ids=["kept", "donated"])
+def test_the_first_call_of_a_compiled_step(donated: tuple[int, ...]) -> None:
+    model = Model()
+    last = 0.0
+
+    def check() -> None:
+        nonlocal last
+        now = state_of(model)
+        assert now in (last, last + 1)
+        last = now
+
+    at_every_place(lambda: nn.jit(add, donate_argnums=donated)(model), check, stride=997)
+
+
+@pytest.mark.parametrize("donated", [(), (0, 1)], ids=["kept", "donated"])
+def test_a_step_of_an_optimizer_happens_or_does_not(donated: tuple[int, ...]) -> None:
+    model = Model()
+    # Its state is the number of steps.
+    optimizer = nn.Optimizer(model, optax.sgd(lambda count: 1.0))
+
+    def train(model: Any, optimizer: Any) -> None:
+        optimizer.step(nn.grad(lambda model: model())(model))
+
+    step = nn.jit(train, donate_argnums=donated)
+    step(model, optimizer)
+    step(model, optimizer)
+    last = 2.0
+
+    def check() -> None:
+        nonlocal last
+        now = state_of(model, optimizer)
+        assert now in (last, last + 1)
+        last = now
+
+    assert at_every_place(lambda: step(model, optimizer), check) > 10
+
+
+WAYS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "forward": (lambda model: model(X), 1),
+    "tensors": (lambda model: model(ft.autograd.tensor(X)), 7),
+    "backward": (lambda model: model(ft.autograd.tensor(X)).sum().backward(), 29),
+    "value_and_grad": (lambda model: nn.value_and_grad(lambda model, x: model(x).sum())(model, X), 47),
+    "functional_call": (lambda model: nn.functional_call(model, {"0.bias": np.ones(3)}, X), 1),
+    "vmap": (lambda model: nn.vmap(lambda model, x: model(x), in_axes=(None, 0))(model, X), 47),
+    "scan": (lambda model: nn.scan([model, model], X), 47),
+    "checkpoint": (lambda model: ft.grad(lambda x: nn.checkpoint(model)(x).sum())(X), 47),
+    "compiled": (lambda model: nn.jit(lambda model, x: model(x))(model, X), 1499),
+}
+
+
+@pytest.mark.parametrize(("way", "stride"), WAYS.values(), ids=WAYS)
+def test_a_model_is_whole_after_an_interrupt(way: Callable[[Any], Any], stride: int) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    before = {path: np.array(x) for path, x in nn.state_of(model).items()}
+    expected = np.tanh(X @ before["0.weight"].T + before["0.bias"])
+
+    def check() -> None:
+        for path, x in nn.state_of(model).items():
+            assert type(x) is np.ndarray
+            np.testing.assert_array_equal(x, before[path])
+        assert isinstance(model[0].weight * 1, ft.autograd.Tensor)
+        np.testing.assert_allclose(model(X), expected, rtol=1e-6)
+
+    assert at_every_place(lambda: way(model), check, stride) > stride
+
+
+def test_plain_functions_are_whole_after_an_interrupt() -> None:
+    def f(x: Any) -> Any:
+        return ft.scan(lambda y, x: (np.sin(y) * x, None), 1.0, x)[0]
+
+    x = np.linspace(1.0, 2.0, 3)
+    double = ft.jit(lambda x: 2.0 * x)
+    double(x)
+
+    def run() -> None:
+        ft.grad(lambda x: f(x) * x.sum())(x)
+        double(x)
+
+    slopes = ft.jacfwd(f)(x)
+    at_every_place(run, lambda: np.testing.assert_allclose(ft.grad(f)(x), slopes, rtol=1e-12), stride=53)
+
+
+def test_compiled_functions_leave_the_types_of_jax_as_they_are() -> None:
+    model, x = nn.Linear(3, 1), np.ones(3)
+    double, forward = ft.jit(lambda x: 2.0 * x), nn.jit(lambda model, x: model(x))
+
+    def run() -> None:
+        double(x)
+        forward(model, X)
+
+    run()
+    assert at_every_place(run, lambda: None) > 20
+
+
+# Holding off
+
+
+def test_an_interrupt_that_was_held_off_comes_at_the_end() -> None:
+    done = []
+
+    def work() -> None:
+        with interrupts.interrupts_held_off:
+            with interrupts.interrupts_held_off:
+                signal.raise_signal(signal.SIGINT)
+                done.append(1)
+            signal.raise_signal(signal.SIGINT)
+            done.append(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == [1, 2]
+    with interrupts.interrupts_held_off:
+        done.append(3)
+
+
+def test_a_handler_of_the_user_is_called_once_at_the_end() -> None:
+    calls = []
+
+    def mine(number: int, frame: Any) -> None:
+        calls.append(number)
+
+    signal.signal(signal.SIGINT, mine)
+    with interrupts.interrupts_held_off:
+        signal.raise_signal(signal.SIGINT)
+        assert not calls
+    assert calls == [signal.SIGINT]
+    signal.raise_signal(signal.SIGINT)
+    assert calls == [signal.SIGINT] * 2
+    assert interrupts.interrupt_handler() is mine
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupts.interrupts_held_off:
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_other_threads_hold_nothing_off() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with interrupts.interrupts_held_off:
+            inside.set()
+            assert done.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert inside.wait(60)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    done.set()
+    thread.join(60)
