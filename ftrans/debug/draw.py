@@ -110,7 +110,7 @@ def draw(
         >>> program = ft.trace(lambda w, x: np.sum(np.tanh(w @ x)))(np.ones((2, 3)), np.ones(3))
         >>> drawing = ft.debug.draw(program, backward=True, names=["w", "x"])
         >>> drawing
-        <drawing of lambda: 9 equations>
+        <drawing of lambda: 8 equations>
         >>> drawing.svg[:4]
         '<svg'
     """
