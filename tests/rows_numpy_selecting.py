@@ -58,8 +58,9 @@ row(
 row("numpy.sort", distinct((2, 4)), axis=0)
 row("numpy.sort", distinct((2, 3)), axis=None, kind="stable")
 row("numpy.sort", normal((4,), c128), note="complex")
-row("numpy.partition", distinct((2, 5)), kth=2)
-row("numpy.partition", distinct((4, 2)), kth=(1, -1), axis=0)
+# What order the other elements have is up to NumPy, and to the CPU.
+row("numpy.partition", distinct((2, 5)), kth=2, call=lambda f, x: f(x)[:, 2])
+row("numpy.partition", distinct((4, 2)), kth=(1, -1), axis=0, call=lambda f, x: f(x)[[1, -1]])
 row("numpy.unique", distinct((5,)), asks=True)
 row("numpy.bincount", given([0, 2, 2, 1], int), normal((4,)), call=lambda f, i, w: f(i, w, 5), dtypes=())
 row(

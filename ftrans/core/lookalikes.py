@@ -69,10 +69,9 @@ def lookalike(cls: type) -> Lookalike | None:
     if hasattr(cls, "toarray"):
         why = "is sparse, and arrays in a program are not"
         return Lookalike(f"a {cls.__name__}", why, "pass A.toarray(), and write A @ x for a product")
-    if not hasattr(cls, "__array__"):
-        return Lookalike(
-            f"a {cls.__name__}", "has a shape and a dtype, but is no array", "pass the array of its numbers"
-        )
+    if hasattr(cls, "matvec"):
+        why = "multiplies vectors, and has no elements"
+        return Lookalike(f"a {cls.__name__}", why, "pass the matrix as an array, or a function that multiplies by it")
     return None
 
 
