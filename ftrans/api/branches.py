@@ -138,7 +138,8 @@ def _trace_branch(what: str, f: Function, given: Leaves, dtypes: Sequence[Any] |
     reason = f"a branch of {what} is traced for every value that its operands may have"
     witnesses = [NoWitness(reason, functools.partial(example_of, x)) for x in given.leaves]
     traced, _ = trace_flat(f, given.types, rebuild, witnesses, [is_weak(x) for x in given.leaves])
-    return _Branch(traced.program, traced.captured, *returned, traced.builder)
+    out, structure, leaves = returned
+    return _Branch(traced.program, traced.captured, out, structure, leaves, traced.builder)
 
 
 def _choose(

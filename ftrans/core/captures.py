@@ -49,7 +49,7 @@ class Captures:
     __slots__ = ("_copies", "_watched")
 
     def __init__(self, outer: Captures | None) -> None:
-        self._copies = _Copies() if outer is None else outer._copies
+        self._copies: _Copies = _Copies() if outer is None else outer._copies
         self._watched: dict[int, _Watched] = {}
 
     def taken(self, x: Any) -> Any:
