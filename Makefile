@@ -16,7 +16,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test lint pytest test-matrix test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest test-matrix test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -25,6 +25,9 @@ examples: $(VENV)/with-examples  ## train networks on real data, and the other e
 	@set -e; for example in $(EXAMPLES); do echo "== $$example"; $(VENV)/bin/python $$example; done
 
 test: lint pytest  ## lint, type checks and tests
+
+test-all:  ## the long suite: make test with 10,000 random programs
+	$(MAKE) test PYTEST="$(PYTEST) --programs 10000"
 
 lint: $(VENV)/with-test $(VENV)/with-lint
 	$(in-venv) ruff check .

@@ -328,7 +328,11 @@ def test_traced_integers_select_views() -> None:
 
     matrix = np.random.default_rng(0).normal(size=(3, 3))
     expected = f(matrix, 2)
-    assert_close(ft.trace(f)(matrix, np.array(2))(matrix, np.array(2))[0], expected)
+    assert_close(ft.trace(f)(matrix, np.int64(2))(matrix, np.int64(2))[0], expected)
+    # An index that is an array, if only without axes, makes a copy.
+    copied = f(matrix, np.array(2))
+    assert_close(ft.trace(f)(matrix, np.array(2))(matrix, np.array(2))[0], copied)
+    assert_close(ft.jit(f)(matrix, np.array(2)), copied)
     assert_close(ft.jit(f)(matrix, 2), expected)
     assert_close(ft.jit(f)(matrix, -1), expected)
 

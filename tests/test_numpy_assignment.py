@@ -304,14 +304,14 @@ def assigned_to_a_view_of_an_outer_value(x: Any) -> Any:
 
 
 def view_or_copy(x: Any) -> Any:
-    y = x.T * 2.0
+    y = np.sort(x, 0)
     flat = y.reshape(-1)
     flat[0] = 1.0
     return np.sum(y)
 
 
 def base_changed_under_view_or_copy(x: Any) -> Any:
-    y = x.T * 2.0
+    y = np.sort(x, 0)
     flat = y.ravel()
     y[0, 0] = 1.0
     return np.sum(flat)

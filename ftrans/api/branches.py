@@ -22,6 +22,7 @@ from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
 from ..ops.shapes import full_like
+from . import lending
 from .bodies import Function, Leaves, integer_of, known_value, scalar_of, tracers_of
 from .call import check_function, record_or_run, trace_flat, type_name
 
@@ -59,7 +60,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     pred = scalar_of(pred, "pred", "cond")
     known = known_value(pred)
     if known is not None:
-        return _own((true_fn if known else false_fn)(*operands))
+        return _called(true_fn if known else false_fn, operands)
 
     def index_of(tracer: Tracer) -> Tracer:
         holds = tracer if tracer.dtype.kind == "b" else ne(tracer, full_like(tracer, 0))
@@ -100,7 +101,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     last = len(branches) - 1
     known = known_value(index)
     if known is not None or last == 0:
-        return _own(branches[min(max(int(known or 0), 0), last)](*operands))
+        return _called(branches[min(max(int(known or 0), 0), last)], operands)
 
     def index_of(tracer: Tracer) -> Tracer:
         tracer = minimum(tracer, full_like(tracer, min(last, np.iinfo(tracer.dtype).max)))
@@ -110,8 +111,13 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     return _choose("switch", index, index_of, branches, [f"branch {i}" for i in range(last + 1)], operands)
 
 
-def _own(result: Any) -> Any:
-    """A result of a branch that was called directly, which must not share memory with an argument."""
+def _called(branch: Function, operands: Sequence[Any]) -> Any:
+    """The result of a branch that is called directly, which shares no memory with its arguments."""
+    try:
+        result = branch(*map(lending.lent, operands))
+    except ValueError as error:
+        lending.explain(error)
+        raise
     return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
 
 

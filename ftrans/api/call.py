@@ -22,9 +22,10 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
+from ..numpy.views import as_array
 from ..transforms.simplify import condense, simplify
 from ..xla import is_jax, run_program
-from . import anomaly
+from . import anomaly, lending
 from .anomaly import Residuals
 from .misuse import explained
 from .progress import bars_here, close_bars, open_bars
@@ -174,6 +175,11 @@ def _traced(
         tracers = builder.inputs()
         for index, is_weak in enumerate(weak):
             tracers[index].weak = is_weak
+        if not isinstance(builder.witnesses, NoWitness):
+            for tracer, value in zip(tracers, builder.witnesses, strict=False):
+                # An array without axes can be assigned to, a number cannot.
+                if value.__class__ is np.ndarray and not value.shape:
+                    as_array(tracer)
         try:
             out = rebuild(tracers)
         except Exception as error:
@@ -226,7 +232,9 @@ def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
 
     def rebuild(values: Sequence[Any]) -> Any:
         remaining = iter(values)
-        return tree.unflatten(structure, [next(remaining) if t else x for x, t in zip(leaves, is_traced, strict=True)])
+        return tree.unflatten(
+            structure, [next(remaining) if t else lending.returned(x) for x, t in zip(leaves, is_traced, strict=True)]
+        )
 
     return traced, rebuild
 
@@ -351,7 +359,7 @@ class Arguments(NamedTuple):
 def select_arguments(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], what: str
 ) -> Arguments:
-    """Take the arguments at `argnums` apart, to be differentiated by `what`; the others stay as they are.
+    """Take the arguments at `argnums` apart, to be differentiated by `what`; the others are lent to the function.
 
     Raises:
         TypeError: a leaf is not an array of floating-point numbers.
@@ -381,12 +389,16 @@ def select_arguments(
             if structure.__class__ is tree.Partial
             else tree.unflatten(structure, tracers)
         )
-        if len(args) == 1 and isinstance(argnums, int):
-            return f(new, **kwargs)
-        changed = list(args)
-        for position, value in zip(positions, (new,) if isinstance(argnums, int) else new, strict=True):
-            changed[position] = value
-        return f(*changed, **kwargs)
+        if len(args) == 1 and isinstance(argnums, int) and not kwargs:
+            return f(new)
+        values = dict(zip(positions, (new,) if isinstance(argnums, int) else new, strict=True))
+        changed = [values[i] if i in values else lending.lent(x) for i, x in enumerate(args)]
+        named = {name: lending.lent(x) for name, x in kwargs.items()}
+        try:
+            return f(*changed, **named)
+        except ValueError as error:
+            lending.explain(error)
+            raise
 
     return Arguments(leaves, types, weak, structure, call)
 

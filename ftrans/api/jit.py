@@ -122,7 +122,7 @@ def apply_to_eager(
 ) -> tuple[list[Any], Path]:
     """The results of a compiled function on arguments some of which are more than arrays, and the path taken."""
     arrays = [x.concrete() if isinstance(x, Eager) else x for x in leaves]
-    path = paths.paths[0] if paths.paths else None
+    path = paths.first(arrays)
     if path is None or path.guards:
         _, path = run_paths(paths, f, arrays, lambda: trace(arrays))
     assert paths.eager is not None

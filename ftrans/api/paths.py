@@ -52,6 +52,7 @@ class Path(NamedTuple):
         constants: the captured arrays, on the device.
         guards: the predicates that were assumed.
         structure: structure of the function's result.
+        strides: the strides of arguments, by position, which say what is a view in the function and what a copy.
         on_device: whether an argument or a captured array is JAX's, so that results stay JAX arrays.
         note: what its maker wants to know of it.
     """
@@ -60,8 +61,13 @@ class Path(NamedTuple):
     constants: list[Any]
     guards: list[Guard]
     structure: tree.Structure
+    strides: dict[int, tuple[int, ...]]
     on_device: bool
     note: Any = None
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Whether arguments lie in memory as those that the function was traced with, where that matters."""
+        return all(isinstance(x := leaves[i], np.ndarray) and x.strides == s for i, s in self.strides.items())
 
     def first_miss(self, values: Sequence[Any]) -> int | None:
         """The first guard whose value differs from what was assumed."""
@@ -72,8 +78,10 @@ class Path(NamedTuple):
 
     def assumes_the_same(self, other: Path) -> bool:
         """Whether two paths are one, because all that they assume is equal."""
-        return len(self.guards) == len(other.guards) and all(
-            mine.assumes_the_same(others) for mine, others in zip(self.guards, other.guards, strict=True)
+        return (
+            self.strides == other.strides
+            and len(self.guards) == len(other.guards)
+            and all(mine.assumes_the_same(others) for mine, others in zip(self.guards, other.guards, strict=True))
         )
 
 
@@ -116,10 +124,17 @@ class Paths:
                 )
         return path
 
-    def find(self, miss: int, values: Sequence[Any], tried: Sequence[Path]) -> Path | None:
+    def first(self, leaves: Sequence[Any]) -> Path | None:
+        """The path used last that takes arguments with the strides of these."""
+        known = self.paths
+        if known and not known[0].strides:
+            return known[0]
+        return next((p for p in known if p.fits(leaves)), None)
+
+    def find(self, miss: int, values: Sequence[Any], tried: Sequence[Path], leaves: Sequence[Any]) -> Path | None:
         """A path, not tried yet, that assumes the actual outcomes of the guards up to number `miss`."""
         for path in self.paths:
-            if any(path is t for t in tried) or len(path.guards) <= miss:
+            if any(path is t for t in tried) or len(path.guards) <= miss or not path.fits(leaves):
                 continue
             if all(path.guards[i].holds_for(values[i]) for i in range(miss + 1)):
                 return path
@@ -154,7 +169,7 @@ def new_path(
     given = () if guards or donated is None else donated()
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
-    return Path(Compiled(program, given), constants, guards, traced.structure, on_device, note)
+    return Path(Compiled(program, given), constants, guards, traced.structure, traced.builder.assumed, on_device, note)
 
 
 @in_own_context
@@ -183,12 +198,13 @@ def run_paths(
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[list[Any], Path] | None:
     """The results of the path that fits the arguments, and the path; None if there is none yet."""
-    known = paths.paths
-    path: Path | None = known[0] if known else None
+    path: Path | None = paths.first(leaves)
     tried: list[Path] = []
     while path is not None:
         outs = path.compiled(*leaves, *path.constants)
         if not path.guards:
+            if path.strides:
+                paths.use(path)
             return outs, path
         count = len(outs) - len(path.guards)
         if is_jax_tracer(outs[0]):
@@ -203,7 +219,7 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[l
             return outs[:count], path
         # Each path is tried once: two programs may round a predicate to either side of where it changes.
         tried.append(path)
-        path = paths.find(miss, values, tried)
+        path = paths.find(miss, values, tried, leaves)
     return None
 
 

@@ -101,7 +101,8 @@ def leaf_key(x: Any) -> Any:
         kind = _kinds[cls]
     except KeyError:
         if isinstance(x, np.ndarray | np.generic):
-            kind = "numpy" if lookalike(cls) is None else None
+            # An array without axes can be assigned to, a number of NumPy cannot.
+            kind = ("numpy" if isinstance(x, np.ndarray) else "scalar") if lookalike(cls) is None else None
         elif isinstance(x, Eager):
             kind = "eager"
         else:

@@ -97,7 +97,8 @@ def run_batched(
     types = [t.with_shape(t.shape[1:]) if b else t for t, b in zip(map(type_of, values), flags, strict=True)]
     reason = f"vmap runs {name_of(f)} for all {size} elements at once, and the value differs between them"
     witnesses = [
-        NoWitness(reason, functools.partial(_first, x)) if b else x for x, b in zip(values, flags, strict=True)
+        NoWitness(reason, functools.partial(_first, x), lie_alike=True) if b else x
+        for x, b in zip(values, flags, strict=True)
     ]
 
     def call(tracers: list[Tracer]) -> Any:

@@ -22,6 +22,7 @@ from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray
+from ..numpy.views import as_array
 from .derivation import Derivative, Flags, OfCall, OfProgram, Run
 
 # Numbers of Python belong to the kind of call until a call has been seen with so many of them.
@@ -325,6 +326,10 @@ def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[
     mutated: list[int] = []
 
     def rebuild(tracers: list[Tracer]) -> Any:
+        for tracer, x in zip(tracers, call.leaves, strict=False):
+            # A tensor without axes can be assigned to, as an array can; as an index it is a number.
+            if isinstance(x, Eager) and tracer.dtype.kind in "fc":
+                as_array(tracer)
         before = [x.atom for x in tracers]
         arrays = [w if f else x for w, x, f in zip(witnesses, tracers[:count], is_fixed, strict=False)]
         out = call.with_arrays(arrays, tracers[count:] if takes_numbers else None)

@@ -59,10 +59,12 @@ class NoWitness(NamedTuple):
     Attributes:
         reason: why.
         example: gives one of the values that it may have, where one is known.
+        lie_alike: whether all of them have the strides of this one.
     """
 
     reason: str
     example: Callable[[], Any] | None = None
+    lie_alike: bool = False
 
 
 _PRINTING = "printing"
@@ -143,6 +145,10 @@ class Builder:
     Attributes:
         has_one_shape: whether the program is compiled once, so that values of arrays must not decide its shapes.
         refused: the last error for a value that could not be had.  NumPy tends to replace it by one that says less.
+        layouts: for a variable, tracers of it whose arrays may lie in memory otherwise than the variable's equation
+            says; kept for the face of NumPy.
+        strides: what is known of how arrays lie in memory, by variable; kept for the face of NumPy.
+        assumed: the strides of inputs that something in the program depends on.
 
     Args:
         types: types of the program's explicit inputs.
@@ -168,9 +174,12 @@ class Builder:
         self.definitions: dict[Var, Eqn] = {}
         self._eqns: list[Eqn] = []
         self._closed_over: Captures | None = None
-        self._witnesses = witnesses
+        self.witnesses = witnesses
         self.refused: TypeError | None = None
         self.has_one_shape = False
+        self.layouts: dict[Atom, list[Tracer]] = {}
+        self.strides: dict[Atom, Any] = {}
+        self.assumed: dict[int, tuple[int, ...]] = {}
         self._values: dict[Var, Any] | None = None
         self._runs_code = witnesses is not _TRANSFORMED
         # What is done about floating-point errors as the trace begins, and what was done when that was last compared.
@@ -310,7 +319,8 @@ class Builder:
                 self._captures_so_far().taken(x)
             return self._capture(("array", id(x)), x, type)
         if x.nbytes <= _SMALL_BYTES and not is_frozen(x):
-            return self._capture(("copy", type, x.tobytes()), x.copy(), type)
+            identity = ("copy", type, x.strides if x.ndim > 1 else None, x.tobytes())
+            return self._capture(identity, x.copy("K"), type)
         x = self._captures_so_far().taken(x)
         return self._capture(("array", id(x)), x, type)
 
@@ -412,7 +422,7 @@ class Builder:
 
     def _value_of(self, var: Var, what: str, line: Line | None) -> Any:
         if self._values is None:
-            witnesses = self._witnesses
+            witnesses = self.witnesses
             if isinstance(witnesses, NoWitness):
                 witnesses = [witnesses] * len(self.root.inputs)
             self._values = dict(zip(self.root.inputs, witnesses, strict=True))
@@ -451,6 +461,19 @@ class Builder:
             return np.errstate(all="ignore")
         return nullcontext() if symbolic else warnings_at_user_line()
 
+    def value_of_input(self, var: Atom) -> Any:
+        """The value of an input as it was given, a `NoWitness` where there is none; None for another variable.
+
+        The strides of an argument, where the program is made once for many calls, are noted as assumed.
+        """
+        for place, input in enumerate(self.root.inputs):
+            if input is var:
+                value = self.witnesses if isinstance(self.witnesses, NoWitness) else self.witnesses[place]
+                if not self.shared and isinstance(value, np.ndarray):
+                    self.assumed[place] = value.strides
+                return value
+        return next((x for x, v in zip(self.captured, self.capture_vars, strict=True) if v is var), None)
+
     def _slice(self, var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
         """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
         needed = {var}
@@ -472,7 +495,7 @@ class Builder:
         atom = self.atom(tracer)
         if isinstance(atom, Const):
             return atom.array()
-        given = self._witnesses
+        given = self.witnesses
         witnesses = [given] * len(self.root.inputs) if isinstance(given, NoWitness) else given
         known = dict(zip((*self.root.inputs, *self.capture_vars), (*witnesses, *self.captured), strict=True))
         needed, slice_ = self._slice(atom, known)

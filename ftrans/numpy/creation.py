@@ -24,10 +24,12 @@ from ..core.types import ArrayType, Shape, type_of
 from ..ops import shapes
 from .array_api import check_device
 from .dispatch import holds_eager, implements
+from .layouts import own
 from .promotion import asarray as as_tracer
 from .promotion import (
     broadcast_to,
     cast,
+    converted,
     has_tracer,
     promote,
     result_dtype,
@@ -35,6 +37,7 @@ from .promotion import (
     strong_dtype,
     value_in_hand,
 )
+from .views import is_scalar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,19 +52,19 @@ def _shape(shape: Any) -> Shape:
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """Zeros; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float) if current_builder() is not None else np.zeros(shape, dtype, order)
+    return full(shape, 0, dtype or float, order) if current_builder() is not None else np.zeros(shape, dtype, order)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """Ones; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 1, dtype or float) if current_builder() is not None else np.ones(shape, dtype, order)
+    return full(shape, 1, dtype or float, order) if current_builder() is not None else np.ones(shape, dtype, order)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """An array to be filled; while a trace runs, one of zeros that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float) if current_builder() is not None else np.empty(shape, dtype, order)
+    return full(shape, 0, dtype or float, order) if current_builder() is not None else np.empty(shape, dtype, order)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
@@ -71,14 +74,17 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
         if holds_eager(fill_value):
             return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
         return np.full(shape, fill_value, dtype, order)
-    return _filled(_shape(shape), fill_value, dtype)
+    return _filled(_shape(shape), fill_value, dtype, None, order)
 
 
-def _filled(shape: Shape, value: Any, dtype: Any) -> Tracer:
+def _filled(shape: Shape, value: Any, dtype: Any, like: Tracer | None, order: str) -> Tracer:
+    """A new array that lies in memory in an order, or as a copy of another one in that order."""
     if has_tracer(value) or holds_eager(value) or np.ndim(value):
         x = as_tracer(value)
-        return same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
-    return shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
+        found = same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
+    else:
+        found = shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
+    return own(found, like, order)
 
 
 def traced_in_trace(like: Function) -> Function:
@@ -112,7 +118,10 @@ def full_like(
     """An array filled with a value, of the shape and dtype of `a`."""
     check_device(device)
     type = _type(a)
-    return _filled(type.shape if shape is None else _shape(shape), fill_value, type.dtype if dtype is None else dtype)
+    if shape is not None and _shape(shape) != type.shape:
+        # NumPy lays out another shape in the order of `a` as well, if it has as many axes.
+        return _filled(_shape(shape), fill_value, dtype or type.dtype, None, "?" if order == "K" else order)
+    return _filled(type.shape, fill_value, dtype or type.dtype, as_tracer(a), order)
 
 
 @traced_in_trace
@@ -142,7 +151,7 @@ def empty_like(
     return full_like(prototype, 0, dtype, order, subok, shape, device=device)
 
 
-def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K", ndmin: int = 0) -> Any:
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0) -> Any:
     """An array of nested lists, which may hold traced values or tensors.
 
     While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
@@ -154,11 +163,13 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str = "K"
             return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
         made = np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
         return assignable(made) if copy else made
-    x = as_tracer(object)
-    if dtype is not None and x.dtype != dtype:
-        x = cast(x, np.dtype(dtype))
-    elif copy:
-        x = same_value(x)
+    is_array = object.__class__ is Tracer and not is_scalar(object)
+    if copy is False and not is_array:
+        raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
+    x = converted(as_tracer(object), dtype, copy if is_array else None, order)
+    if not x.shape and is_scalar(x):
+        # What NumPy makes of a number is an array, which can be assigned to.
+        x = own(same_value(x), None)
     return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
 
 
@@ -167,7 +178,9 @@ def assignable(x: Any) -> Any:
     if not isinstance(x, np.ndarray) or x.dtype.char not in "efdFD" or current_builder() is None:
         return x
     # A single number is part of the program, not an input of it.
-    return same_value(as_tracer(x if x.ndim else x[()]))
+    if not x.ndim:
+        return own(same_value(as_tracer(x[()])), None)
+    return same_value(as_tracer(x))
 
 
 def _assignable_in_trace(make: Function) -> Function:
@@ -190,9 +203,11 @@ def _joined(x: Any) -> Any:
     return x.read() if isinstance(x, Cell) else x
 
 
-def as_array(a: Any, dtype: Any = None, order: str = "K") -> Any:
+def as_array(a: Any, dtype: Any = None, order: str = "K", copy: bool | None = None) -> Any:
     """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
-    return array(a, dtype, copy=False, order=order) if has_tracer(a) or holds_eager(a) else np.asarray(a, dtype, order)
+    if has_tracer(a) or holds_eager(a):
+        return array(a, dtype, copy=copy, order=order)
+    return np.array(a, dtype, order=order, copy=copy)  # type: ignore[call-overload]
 
 
 def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
@@ -213,13 +228,13 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
     is_new = given is None or isinstance(a, np.generic) or (dtype is not None and given != dtype)
     if copy is False and is_new:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
-    made = array(a, dtype, order=order) if copy else as_array(a, dtype, order)
+    made = array(a, dtype, order=order) if copy else as_array(a, dtype, order, copy)
     return assignable(made) if is_new else made
 
 
 @implements(np.copy)
 def _copied(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return same_value(as_tracer(a))
+    return array(a, order=order)
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
@@ -232,9 +247,39 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    """`a` as an array of at least one axis."""
+    """`a` as an array of at least one axis, in row-major order: itself if it lies so, else a copy."""
     is_plain = not has_tracer(a) and not holds_eager(a)
-    return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=False, ndmin=1)
+    return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=None, order="C", ndmin=1)
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    """`a` as an array of at least one axis, in column-major order: itself if it lies so, else a copy."""
+    is_plain = not has_tracer(a) and not holds_eager(a)
+    return np.asfortranarray(a, dtype) if is_plain else array(a, dtype, copy=None, order="F", ndmin=1)
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: str = "K") -> Any:
+    """`asarray`, with an error if an element is not finite, where values are known."""
+    if not has_tracer(a) and not holds_eager(a):
+        return np.asarray_chkfinite(a, dtype, order)  # type: ignore[call-overload]
+    x = as_array(a, dtype, order)
+    value = value_in_hand(x) if has_tracer(x) else x.numpy()
+    if value is not None and value.dtype.kind in "fc" and not np.isfinite(value).all():
+        raise ValueError(f"array must not contain infs or NaNs{at_line(user_line())}")
+    return x
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
+    """`a` as an array with properties of its memory, of which the order is one that traced values have."""
+    if not has_tracer(a) and not holds_eager(a):
+        return np.require(a, dtype, requirements)
+    wanted = {str(r).upper()[:1] for r in requirements or ()}
+    if "O" in wanted:
+        raise ValueError(
+            "a traced value has no memory of its own, so that 'O' cannot be required of it; write a.copy()"
+            + at_line(user_line())
+        )
+    return array(a, dtype, copy=None, order="C" if "C" in wanted else "F" if "F" in wanted else "K")
 
 
 eye = _assignable_in_trace(np.eye)

@@ -13,6 +13,7 @@ from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops.shapes import full
 from .dispatch import implements
+from .layouts import own
 from .promotion import asarray, cast, has_tracer, result_dtype, value_in_hand
 
 
@@ -154,7 +155,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         for axis, e in enumerate(edges):
             counts = counts / np.diff(e).reshape((-1,) + (1,) * (dims - axis - 1))
         counts = counts / total
-    return counts, edges
+    return own(counts, None, "?"), edges
 
 
 @implements(np.histogram2d)

@@ -20,9 +20,10 @@ from ..core.types import Shape, is_complex
 from ..ops.elementwise import select
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.shapes import transpose
+from .layouts import own
 from .promotion import asarray, broadcast_to, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
-from .views import View, assign, is_scalar, view_of
+from .views import Flat, View, assign, is_scalar, sharing, view_of
 from .windows import At, Window, index_error, wrapped
 
 _MOST_WINDOWS = 10_000
@@ -45,26 +46,28 @@ def getitem(x: Tracer, index: Any) -> Any:
         if _has_traced_integers_only(entries):
             y, rest = _located(x, entries)
             y = getitem(y, rest) if rest else y
-            return same_value(y) if not rest or _has_array(index) else y
+            return same_value(y, "?") if not rest or _has_array(index) else y
         parsed = _parse(x.shape, entries)
         if parsed.items:
             return _advanced(parsed).read(x)
         window = parsed.window
         if _has_array(index):
-            return same_value(window.read(x))
+            return same_value(window.read(x), "?")
     y = window.read(x)
     if window.is_element:
         return y if y is not x else same_value(x)
+    if isinstance(x.memory, View) and isinstance(x.memory.access, Flat):
+        # NumPy's iterator copies what it gives.
+        return same_value(y)
     y = Tracer(y.builder, y.atom) if y is x else y
-    if not is_scalar(x):
-        y.memory = View(x, window)
-    return y
+    # NumPy makes an array of a number that is indexed, and no view of it.
+    return own(y, None) if is_scalar(x) else sharing(y, x, window)
 
 
 def _has_array(index: Any) -> bool:
     """Whether an index has an array without axes, which is an integer for NumPy but selects a copy, as arrays do."""
     items = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(i, np.ndarray) or (i.__class__ is Tracer and i.memory is not None) for i in items)
+    return any(isinstance(i, np.ndarray) or (i.__class__ is Tracer and not is_scalar(i)) for i in items)
 
 
 def setitem(x: Tracer, index: Any, value: Any) -> None:

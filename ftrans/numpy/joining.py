@@ -236,13 +236,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = [1, 0]
-    lines = [
-        reshaped(x, tuple(x.size if o == i else 1 for i in range(len(xs)))) for x, o in zip(xs, order, strict=True)
-    ]
-    if sparse:
-        return tuple(same_value(x) for x in lines)
-    shape = np.broadcast_shapes(*(x.shape for x in lines))
-    return tuple(same_value(promotion.broadcast_to(x, shape)) for x in lines)
+    grids: Any = [np.reshape(x, [-1 if o == i else 1 for i in range(len(xs))]) for x, o in zip(xs, order, strict=True)]
+    if not sparse:
+        grids = np.broadcast_arrays(*grids)
+    return tuple(same_value(x, "C") if copy else x for x in grids)
 
 
 # Removing and putting in between

@@ -21,8 +21,9 @@ from . import promotion
 from .array_api import check_device
 from .dispatch import implements
 from .indexing import getitem
+from .layouts import own
 from .promotion import asarray, broadcast_shapes, reshaped, same_value
-from .views import Part, Permuted, ReadOnly, Reshaped, view_of
+from .views import Part, Permuted, ReadOnly, Reshaped, is_scalar, owner, view_of
 
 
 def axis_error(axis: int, ndim: int) -> Exception:
@@ -174,7 +175,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
                 f"cannot select an axis to squeeze out which has size not equal to one: axis {axis} of {a.type}"
                 + at_line(user_line())
             )
-    return getitem(a, (*(0 if i in axes else slice(None) for i in range(a.ndim)), Ellipsis))
+    return getitem(a, (*(0 if i in axes else slice(None) for i in range(a.ndim)), Ellipsis)) if a.ndim else a
 
 
 @implements(np.expand_dims)
@@ -227,7 +228,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """Arrays repeated to their common shape."""
     xs = [asarray(x) for x in args]
     shape = broadcast_shapes("broadcast_arrays", *xs)
-    return tuple(x if x.shape == shape else broadcast_to(x, shape) for x in xs)
+    return tuple(getitem(x, Ellipsis) if x.shape == shape else broadcast_to(x, shape) for x in xs)
 
 
 # Order of elements
@@ -238,7 +239,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     """The elements in opposite order along axes, all of them by default."""
     m = asarray(m)
     axes = normal_axes(axis, m.ndim)
-    return getitem(m, (*(slice(None, None, -1 if i in axes else None) for i in range(m.ndim)), Ellipsis))
+    return getitem(m, tuple(slice(None, None, -1 if i in axes else None) for i in range(m.ndim)))
 
 
 @implements(np.fliplr)
@@ -381,7 +382,10 @@ def imag(val: Any) -> Any:
     val = asarray(val)
     if is_complex(val.dtype):
         return view_of(val, Part(False))
-    return view_of(val, ReadOnly(lambda x: full(x.shape, 0, x.dtype), np.imag))
+    if is_scalar(val):
+        return full((), 0, val.dtype)
+    zeros = own(full(val.shape, 0, val.dtype), val, "A")
+    return view_of(zeros, ReadOnly(lambda x: x, lambda base: base))
 
 
 @implements(np.angle)
@@ -462,11 +466,6 @@ def common_type(*arrays: Any) -> Any:
 @implements(np.shares_memory, np.may_share_memory, constant=True)
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether an assignment to one array may change the other."""
-
-    def owner(x: Any) -> Any:
-        while x.__class__ is Tracer and hasattr(x.memory, "base"):
-            x = x.memory.base
-        return x
 
     return owner(a) is owner(b)
 

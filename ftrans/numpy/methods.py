@@ -16,11 +16,12 @@ from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
-from .promotion import asarray, cast, same_value
+from .layouts import contiguous, layout
+from .promotion import asarray, cast, converted, same_value
 from .selection import Selection
 from .texts import formatted, representation, text
-from .ufuncs import assign_cast
-from .views import Flat, is_scalar, view_of, with_memory
+from .ufuncs import assign_cast, deliver
+from .views import Flat, assignable, in_order, is_scalar, lent_element, view_of
 
 # Python's operators, by the names of their methods without underscores.
 BINARY = {
@@ -47,7 +48,7 @@ _UFUNC_METHODS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos",
     "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "arctan2", "hypot",
     "fmod", "rint", "floor", "ceil", "trunc", "fabs", "sign", "degrees", "radians", "deg2rad", "rad2deg", "logical_not",
-    "conjugate", "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
+    "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
 )  # fmt: skip
 
 # The instruction of `x[i] = v` in Python code.
@@ -135,18 +136,19 @@ def _to_float(self: Tracer, target: str = "float") -> float:
         "ftrans.numpy.zeros(shape), for a list of traced values write ftrans.numpy.array([...]), and for np.arange(n) "
         "ftrans.numpy.arange(n)" + at_line(user_line())
     )
-    if _is_called_by_vectorize():
+    if any(frame.f_code.co_name == "_vectorize_call" for frame in _callers(4)):
         error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
     raise refuse(error)
 
 
-def _is_called_by_vectorize() -> bool:
-    frame: FrameType | None = sys._getframe(1)
-    names: list[str] = []
-    while frame is not None and len(names) < 4:
-        names.append(frame.f_code.co_name)
+def _callers(count: int) -> list[FrameType]:
+    """Where NumPy or the user is, the innermost function first."""
+    frame: FrameType | None = sys._getframe(2)
+    frames: list[FrameType] = []
+    while frame is not None and len(frames) < count:
+        frames.append(frame)
         frame = frame.f_back
-    return "_vectorize_call" in names
+    return frames
 
 
 def _to_complex(self: Tracer) -> complex:
@@ -164,9 +166,16 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
                 + at_line(user_line())
             )
         )
-    array = np.empty(self.shape, object)
+    if any(frame.f_code.co_name == "require" and frame.f_locals.get("requirements") for frame in _callers(1)):
+        # It would copy what cannot be written to, and nobody would see what is written to the copy.
+        error = f"np.require of a traced value ({self.type}) is ftrans.numpy.require{at_line(user_line())}"
+        raise refuse(TypeError(error))
+    # In the order of NumPy's array, np.asfortranarray and its like copy if they copy there.
+    is_by_columns = self.ndim > 1 and layout(self) == contiguous(self.shape, "F")
+    array = np.empty(self.shape, object, "F" if is_by_columns else "C")
     for index in np.ndindex(self.shape):
-        array[index] = getitem(self, index)
+        element = getitem(self, index)
+        array[index] = element if copy else lent_element(element, self)
     # Here NumPy's own arrays stay what they are, so that whoever changes the result changes the array.
     array.flags.writeable = copy is True
     return array
@@ -273,7 +282,9 @@ def _astype(
             + at_line(user_line())
         )
     x = asarray(self)
-    return cast(x, dtype) if x.dtype != dtype else same_value(x) if copy else x
+    if not copy and dtype == x.dtype:
+        return in_order(x, order, lambda base, dtype, order: np.asarray(base).astype(dtype, order, copy=False))
+    return converted(x, dtype, True, order)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -316,9 +327,10 @@ def _partition(self: Tracer, kth: Any, axis: int = -1, kind: Any = "introselect"
     setitem(self, Ellipsis, TABLE[np.partition](self, kth, axis, kind, order))
 
 
-def _conj(self: Tracer) -> Any:
+def _conj(self: Tracer, out: Any = None) -> Any:
     """The complex conjugate; the array itself if it is real."""
-    return TABLE[np.conjugate](self) if self.dtype.kind == "c" else self
+    result = TABLE[np.conjugate](self) if self.dtype.kind == "c" else self
+    return deliver(result, out, "conjugate")
 
 
 def _view(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
@@ -328,17 +340,17 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
             f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
             + at_line(user_line())
         )
-    return getitem(self, Ellipsis)
+    return same_value(self) if is_scalar(self) else getitem(self, Ellipsis)
 
 
 def _copy(self: Tracer, order: str = "C") -> Tracer:
     """A copy: what is assigned to one is not seen by the other."""
-    return same_value(self)
+    return converted(asarray(self), None, True, order)
 
 
 _FUNCTIONS = (
     "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
-    "round", "conjugate", "repeat", "take", "squeeze", "swapaxes", "diagonal", "trace", "dot", "argsort",
+    "round", "repeat", "take", "squeeze", "swapaxes", "diagonal", "trace", "dot", "argsort",
     "argpartition", "searchsorted", "nonzero", "ravel", "put", "choose",
 )  # fmt: skip
 
@@ -359,7 +371,7 @@ def _assignable(name: str) -> property:
     read = _PROPERTIES[name]
 
     def write(self: Tracer, value: Any) -> None:
-        target = read(with_memory(self))
+        target = read(assignable(self))
         setitem(target, Ellipsis, np.resize(asarray(value), target.shape) if name == "flat" else value)
 
     return property(read, write, doc=f"`numpy.ndarray.{name}`.")
@@ -397,10 +409,11 @@ def install() -> None:
         "__ceil__": _whole(np.ceil),
         "__trunc__": _whole(np.trunc),
         "__reduce_ex__": _no_pickle,
-        "__copy__": same_value,
-        "__deepcopy__": lambda self, memo: same_value(self),
+        "__copy__": lambda self: _copy(self, "K"),
+        "__deepcopy__": lambda self, memo: _copy(self, "K"),
         "astype": _astype,
         "conj": _conj,
+        "conjugate": _conj,
         "copy": _copy,
         "fill": _fill,
         "flatten": _flatten,

@@ -33,6 +33,7 @@ from .promotion import (
 from .reductions import NO_VALUE, truth
 from .selection import known_mask
 from .ufuncs import deliver
+from .views import is_scalar
 
 
 def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE) -> Any:
@@ -265,10 +266,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         result = np.where(np.isneginf(x), float(limits.min) if neginf is None else neginf, result).astype(x.dtype)
     else:
         result = x
-    if copy:
+    if copy or is_scalar(x):
         return same_value(result)
-    x[...] = result
-    return x
+    if result is not x:
+        x[...] = result
+    return x if x.ndim else x[()]
 
 
 # Functions of one variable

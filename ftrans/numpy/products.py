@@ -329,5 +329,5 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"correlate takes vectors, not {x.type} and {y.type}{at_line(user_line())}")
     if y.size > x.size:
-        return np.conj(np.correlate(y, x, mode))[::-1]
+        return np.copy(np.conj(np.correlate(y, x, mode))[::-1])
     return np.convolve(x, np.conj(y)[::-1], mode)

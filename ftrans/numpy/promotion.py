@@ -23,6 +23,7 @@ from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, curre
 from ..core.types import ArrayType, Shape, is_complex, type_of
 from ..ops.elementwise import convert
 from ..ops.shapes import broadcast, concatenate, full, reshape
+from .layouts import own
 from .selection import Selection
 
 _NUMBERS = (float, int, complex, np.number, np.bool_)
@@ -262,10 +263,29 @@ def reshaped(x: Tracer, shape: Shape) -> Any:
     return (current_builder() or builder(x)).record(reshape, (x,), {"shape": shape})[0]
 
 
-def same_value(x: Tracer) -> Any:
+def same_value(x: Tracer, order: str = "K") -> Any:
     """A new tracer for the value of `x`: what is assigned to one is not seen by the other.
 
-    It belongs to the running trace, so that a copy of an enclosing function's value can be assigned to.
+    It belongs to the running trace, so that a copy of an enclosing function's value can be assigned to.  `order` says
+    how NumPy's copy lies in memory; "=" is for the strides of `x` itself, "?" for a copy that may lie in any order.
     """
     x, here = asarray(x), current_builder() or x.builder
-    return Tracer(here, x.atom if x.builder is here else here.atom(x))
+    found = Tracer(here, x.atom if x.builder is here else here.atom(x), x.weak and order == "=")
+    return own(found, x, order) if x.atom.type.shape else found
+
+
+def converted(x: Tracer, dtype: Any = None, copy: bool | None = True, order: Any = "K") -> Any:
+    """`x` as an array of NumPy's `dtype` and `order`: a copy, or itself if that is enough and `copy` allows it."""
+    from .views import in_order, is_scalar
+
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    order = order or "K"
+    is_new = dtype != x.dtype
+    if is_new and copy is False:
+        raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
+    if not is_new and not copy:
+        return in_order(x, order)
+    found = cast(x, dtype) if is_new else same_value(x, order)
+    if not x.shape:
+        return found if is_scalar(x) else own(found, None)
+    return own(found, x, order) if is_new and (order != "K" or isinstance(found.atom, Const)) else found

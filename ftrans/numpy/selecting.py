@@ -16,7 +16,7 @@ from .manipulation import along_axis, normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
 from .selection import Selection
 from .ufuncs import assign_cast, deliver, not_assignable
-from .views import Flat, ReadOnly, view_of, with_memory
+from .views import Flat, ReadOnly, assignable, view_of
 
 
 def _in_range(indices: Any, size: int, mode: str) -> Any:
@@ -147,7 +147,7 @@ def _target(x: Any, name: str) -> Tracer:
     x = x.taken() if x.__class__ is Selection else x
     if x.__class__ is not Tracer:
         raise not_assignable(x, name)
-    return with_memory(x)
+    return assignable(x)
 
 
 @implements(np.copyto)

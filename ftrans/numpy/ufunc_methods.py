@@ -30,7 +30,7 @@ from .reductions import (
     truth,
 )
 from .ufuncs import deliver, not_assignable, resolved_dtypes
-from .views import Flat, view_of, with_memory
+from .views import Flat, assignable, view_of
 
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
 # Operands may be grouped and ordered in any way, so NumPy reduces over several axes at once.
@@ -346,7 +346,7 @@ def at(ufunc: np.ufunc, implementation: Any, target: Any, index: Any, *values: A
     # Where the elements are in the array as one line, whatever the index is made of.
     own = np.arange(x.size).reshape(x.shape)
     places = asarray(getitem(asarray(own), index)) if has_tracer(index) else own[index]
-    flat = view_of(with_memory(x), Flat())
+    flat = view_of(assignable(x), Flat())
     spread = [reshaped(broadcast_to(v, places.shape), (places.size,)) for v in operands]
     try:
         known = _known(places, "places in an array from").reshape(-1)

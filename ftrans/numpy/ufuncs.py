@@ -18,6 +18,7 @@ from ..ops import elementwise as e
 from ..ops.elementwise import representation
 from ..ops.shapes import full_like
 from .dispatch import CONSTANT, TABLE, implements, public
+from .layouts import own
 from .promotion import (
     asarray,
     broadcast_shapes,
@@ -91,6 +92,7 @@ def _general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | Non
         otherwise: the rule for these.
     """
     is_primitive = isinstance(rule, Primitive)
+    is_composed = ufunc.nin > 1 and not all(isinstance(r, Primitive) for r in (rule, otherwise) if r is not None)
 
     def call(*xs: Any) -> Tracer:
         if len(xs) != ufunc.nin:
@@ -111,7 +113,8 @@ def _general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | Non
             y = cast(y, out_dtype)
         if all(map(is_weak, operands)) and out_dtype.kind != "b":
             y.weak = True
-        return y
+        # The parts of the rule have each kept the order of what they read, NumPy that of all operands together.
+        return own(y, None, "?") if is_composed and len(shape) > 1 else y
 
     call.__name__ = ufunc.__name__
     call.__doc__ = f"`numpy.{ufunc.__name__}` on arrays and on traced values."

@@ -4,23 +4,23 @@ A tracer is assigned to by making it stand for another variable.  A *view* knows
 read from it and written to it.  It reads again when the base has changed, so nobody has to tell it; and an
 assignment to a view is one to its base.
 
-Whether a reshaped array is a view depends in NumPy on how its base lies in memory.  Where that is not certain,
-using both after one was assigned to is an error.
+Whether a reshaped array is a view depends in NumPy on how its base lies in memory (`layouts`).  Where that is not
+certain, using both after one was assigned to is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.program import Atom, Const
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
-from ..ops.elementwise import Elementwise, complex_, imag, real
+from ..ops.elementwise import complex_, imag, real
 from ..ops.shapes import transpose
+from .layouts import WRITES, Layout, Owner, blank, gapped, layout, note, own, strides_of
 from .promotion import asarray, reshaped
 
 _SHARED, _COPIED, _UNCLEAR = "shared", "copied", "unclear"
@@ -68,11 +68,12 @@ class View:
         if sharing is _UNCLEAR:
             raise _unclear_error(tracer, user_line())
         if sharing is _COPIED:
-            tracer.memory = None
+            self.part(tracer)
             return
         with recording_in(tracer.builder):
             tracer.atom = self.access.read(base).atom
         self.atom = base.atom
+        note(tracer)
 
     def write(self, tracer: Tracer, new: Tracer) -> None:
         """Assign `new` to the base."""
@@ -82,51 +83,69 @@ class View:
             assign(base, self.access.write(base, new))
             self.atom = base.atom
             return
-        tracer.memory = None
+        self.part(tracer)
         while isinstance(base.memory, View):
             base = base.memory.base
         if sharing is _UNCLEAR:
             base.memory = _Unclear(user_line())
 
+    def part(self, tracer: Tracer) -> None:
+        """Make of a view that NumPy makes a copy an array of its own."""
+        tracer.memory = Owner(Tracer(tracer.builder, tracer.atom), "=")
+        tracer.memory.source.memory = self
+
     def sharing(self) -> str:
         """Whether NumPy's array would share memory with its base, be a copy, or whether one cannot tell."""
         if self.is_shared:
             return _SHARED
-        accesses: list[Access] = [self.access]
-        root = self.base
-        while isinstance(root.memory, View):
-            accesses.append(root.memory.access)
-            root = root.memory.base
-
-        def is_view(array: Any) -> bool:
-            base = array
-            for access in reversed(accesses):
-                base, array = array, access.numpy(array)
-            return array.size < 2 or np.may_share_memory(base, array)
-
-        in_any_order = is_view(np.empty([2 * n for n in root.shape], bool)[(np.s_[::2],) * root.ndim])
-        if in_any_order:
+        root = self._root()
+        whole, *_, array = self._like(root, gapped(root.shape))
+        if _is_view(whole, array):
+            # Of an array with gaps between all its elements; so it is one of any array.
+            self.is_shared = True
             return _SHARED
-        origin = root.memory.origin if isinstance(root.memory, _Owner) else root.atom
-        if _is_row_major(root, origin):
-            return _SHARED if is_view(np.empty(root.shape, bool)) else _COPIED
-        return _UNCLEAR
+        strides = layout(root)
+        if strides is None:
+            return _UNCLEAR
+        self.is_shared = _is_view(*self._like(root, strides)[-2:])
+        return _SHARED if self.is_shared else _COPIED
+
+    def layout(self, tracer: Tracer) -> Layout:
+        """The strides of the array."""
+        root = self._root()
+        strides = layout(root)
+        return None if strides is None else strides_of(self._like(root, strides)[-1])
+
+    def _root(self) -> Tracer:
+        *_, root = chain(self.base)
+        return root
+
+    def _like(self, root: Tracer, strides: Any) -> list[Any]:
+        """In NumPy: the array that owns the elements, with these strides, and the views of it up to this one."""
+        accesses = [self.access, *(x.memory.access for x in chain(self.base) if isinstance(x.memory, View))]
+        arrays = [blank(root.type, strides)]
+        for access in reversed(accesses):
+            arrays.append(access.numpy(arrays[-1]))
+        return arrays
 
 
-class _Owner:
-    """Stands in the place of a view, for an array that has been assigned to: an assignment keeps its memory layout.
+def chain(x: Tracer) -> Iterator[Tracer]:
+    """A view, what it is a view of, and so on to the array that owns the elements."""
+    while isinstance(x.memory, View):
+        yield x
+        x = x.memory.base
+    yield x
 
-    Attributes:
-        origin: what the array stood for at first.
-    """
 
-    __slots__ = ("origin",)
+def owner(x: Any) -> Any:
+    """The array whose elements `x` may share, which is itself where NumPy has made a copy."""
+    while x.__class__ is Tracer and isinstance(x.memory, View) and x.memory.sharing() is not _COPIED:
+        x = x.memory.base
+    return x
 
-    def __init__(self, origin: Atom) -> None:
-        self.origin = origin
 
-    def refresh(self, tracer: Tracer) -> None:
-        """An owner is never out of date."""
+def _is_view(base: Any, array: Any) -> bool:
+    return array.size < 2 or np.may_share_memory(base, array)
 
 
 class _Unclear:
@@ -147,47 +166,81 @@ def _unclear_error(tracer: Tracer, line: Line | None) -> ValueError:
     )
 
 
-def _is_row_major(root: Tracer, atom: Atom) -> bool:
-    """Whether NumPy would hold an array in row-major order, as far as one can tell."""
-    builder = root.builder
-    if isinstance(atom, Const):
-        return True
-    if atom in builder.root.inputs or atom in builder.capture_vars:
-        # A program that is kept for later calls must not depend on how the arguments of this one lie in memory.
-        if not builder.shared:
-            return atom.type.ndim < 2
-        value = builder.witness(Tracer(builder, atom))
-        return isinstance(value, np.ndarray) and bool(value.flags.c_contiguous)
-    eqn = definition(Tracer(root.builder, atom))
-    if eqn is None:
-        return False
-    if isinstance(eqn.primitive, Elementwise):
-        return all(_is_row_major(root, a) for a in eqn.operands)
-    if eqn.primitive.name in ("set_slice", "scatter_set", "scatter_add"):
-        return _is_row_major(root, eqn.operands[0])
-    return atom.type.ndim < 2
+class _Lent:
+    """Stands in the place of a view, for an element of the array of objects that NumPy makes of a traced array.
+
+    NumPy's `asarray` returns the array itself, so that it would hold the new element after an assignment.
+    """
+
+    __slots__ = ("atom", "base")
+
+    def __init__(self, base: Tracer) -> None:
+        self.base = base
+        self.atom = base.atom
+
+    def refresh(self, tracer: Tracer) -> None:
+        self.base.builder.atom(self.base)
+        if self.base.atom is not self.atom:
+            raise ValueError(
+                f"np.asarray of a traced array ({self.base.type}) was used after an assignment to the array: it holds "
+                "the elements from before. Use the array itself, or ftrans.numpy.asarray, which returns it"
+                + at_line(user_line())
+            )
+
+
+def lent_element(element: Tracer, base: Tracer) -> Tracer:
+    """An element of `base`, which must not be used after an assignment to `base`."""
+    found = Tracer(element.builder, element.atom)
+    found.memory = _Lent(base)
+    return found
 
 
 def view_of(base: Tracer, access: Access) -> Tracer:
     """A view of `base`."""
     base = asarray(base)
+    if isinstance(base.memory, View) and isinstance(base.memory.access, Flat):
+        # Other functions of NumPy make an array of an iterator, which is a view or a copy as `ravel` is.
+        base = view_of(base.memory.base, Reshaped((base.size,), np.ravel))
+    if isinstance(access, ReadOnly) and is_scalar(base):
+        # What is repeated of a number cannot be written to either.
+        base = own(Tracer(base.builder, base.atom), None)
     read = access.read(base)
     tracer = Tracer(read.builder, read.atom)
-    if not is_scalar(base):
-        tracer.memory = View(base, access)
+    return tracer if is_scalar(base) else sharing(tracer, base, access)
+
+
+def sharing(tracer: Tracer, base: Tracer, access: Access) -> Tracer:
+    """Make a tracer for what was read from `base` a view of it."""
+    tracer.memory = View(base, access)
+    # What is read may be what was written before, which lies in memory in its own way.
+    note(tracer)
     return tracer
 
 
 def is_scalar(x: Tracer) -> bool:
     """Whether NumPy has an immutable number in the place of `x`, of which there are no views."""
-    return not x.atom.type.shape and x.memory is None
+    return not x.atom.type.shape and (x.memory is None or x.memory.__class__ is _Lent)
 
 
-def with_memory(x: Tracer) -> Tracer:
-    """`x` as an array that is about to be assigned to through a view, which it is even if it has no axes."""
-    if x.memory is None:
-        x.memory = _Owner(x.atom)
+def as_array(x: Tracer) -> Tracer:
+    """`x` as an array that can be assigned to, which it may be even if it has no axes."""
+    if x.memory is None or x.memory.__class__ is _Lent:
+        x.memory = Owner(Tracer(x.builder, x.atom), "=")
     return x
+
+
+def assignable(x: Tracer) -> Tracer:
+    """`x` as an array that is about to be assigned to, maybe through a view.
+
+    Raises:
+        TypeError: NumPy has a number in its place.
+    """
+    if is_scalar(x):
+        raise TypeError(
+            f"assignment to a number ({x.type}): NumPy's numbers, such as x[0] and np.sum(x), are no arrays and keep "
+            "their value. Compute a new one, or make an array of it by ftrans.numpy.array(x)" + at_line(user_line())
+        )
+    return as_array(x)
 
 
 def assign(target: Tracer, new: Tracer) -> None:
@@ -201,10 +254,13 @@ def assign(target: Tracer, new: Tracer) -> None:
     atom = target.builder.atom(new)
     if isinstance(target.memory, View):
         target.memory.write(target, Tracer(target.builder, atom))
-    elif target.memory is None:
-        target.memory = _Owner(target.atom)
-    target.atom = atom
+    else:
+        assignable(target)
+    before, target.atom = target.atom, atom
     target.weak = False
+    eqn = definition(target)
+    if eqn is None or eqn.primitive.name not in WRITES or eqn.operands[0] is not before:
+        note(target)
 
 
 # Kinds of access
@@ -244,6 +300,11 @@ class Reshaped:
         return reshaped(new, base.shape)
 
 
+def in_order(x: Tracer, order: str, numpy: Callable[..., Any] = np.asarray) -> Tracer:
+    """`x` as an array that lies in memory in an order of NumPy: itself, or a copy where `numpy` makes one."""
+    return x if order == "K" else view_of(x, Reshaped(x.shape, lambda base: numpy(base, base.dtype, order=order)))
+
+
 class Flat:
     """`x.flat`: the elements in row-major order, which are never a copy."""
 
@@ -270,7 +331,7 @@ class Part:
         return complex_(new, imag(base)) if self.is_real else complex_(real(base), new)
 
     def numpy(self, base: Any) -> Any:
-        return base
+        return base.real if self.is_real else base.imag
 
 
 class ReadOnly:

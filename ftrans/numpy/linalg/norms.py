@@ -47,7 +47,7 @@ def _vector_norm(x: Tracer, order: Any, axes: Any, keepdims: bool) -> Any:
         has_zero = np.any(sizes == 0, axes, keepdims=True)
         sums = np.sum(np.where(has_zero, 1.0, sizes) ** order, axes, keepdims=True)
         result = np.where(has_zero, 0.0, sums ** (1.0 / order))
-        return result if keepdims else np.squeeze(result, axes)
+        return result if keepdims else np.squeeze(result, axes)[()]
     total = np.sum(sizes**order, axes, keepdims=keepdims)
     # Where the norm is 0, so is its derivative.
     is_zero = total == 0
@@ -72,7 +72,7 @@ def _matrix_norm(x: Tracer, order: Any, axes: Sequence[int], keepdims: bool) -> 
     summed, other = (row, column) if abs(order) == 1 else (column, row)
     sums = np.sum(_abs(x), summed, keepdims=True)
     result = (_largest if order > 0 else np.min)(sums, other, keepdims=True)
-    return result if keepdims else np.squeeze(result, (row, column))
+    return result if keepdims else np.squeeze(result, (row, column))[()]
 
 
 @implements(np.linalg.norm)

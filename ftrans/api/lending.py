@@ -1,0 +1,88 @@
+"""Lending: arguments that reach a function as they are, without being traced.
+
+A function that assigns to its argument assigns to a copy, so the arrays of the caller stay as they are.  A traced
+argument is a copy by its nature, and a traced value that is handed on becomes one.  Of the others, small arrays are
+copied, and large ones are lent for reading only, because copying them on every call would cost as much as computing
+with them: an assignment is an error.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import Tracer
+from ..numpy.promotion import same_value
+from ..numpy.views import is_scalar
+
+# Arrays up to this size are copied; what is captured is treated likewise.
+_COPY_BYTES = 1 << 16
+_PLAIN = frozenset((float, int, bool, complex, str, type(None), np.float64))
+
+
+def lent(x: Any) -> Any:
+    """An argument with the arrays in it, also those in containers, replaced by what the function may have."""
+    cls = x.__class__
+    if cls in _PLAIN:
+        return x
+    if cls is Tracer:
+        return x if is_scalar(x) else same_value(x, "=")
+    if isinstance(x, np.ndarray):
+        return _lent_array(x)
+    if isinstance(x, list | tuple):
+        items = [lent(y) for y in x]
+        if all(a is b for a, b in zip(items, x, strict=True)):
+            return x
+        if isinstance(x, tuple):
+            return x._make(items) if hasattr(x, "_make") else tuple(items)
+        found = copy.copy(x)
+        found[:] = items
+        return found
+    if isinstance(x, dict):
+        return _changed(x, {key: (y, lent(y)) for key, y in x.items()}, dict.__setitem__)
+    if hasattr(cls, "__dataclass_fields__"):
+        fields = {name: getattr(x, name) for name in cls.__dataclass_fields__ if hasattr(x, name)}
+        return _changed(x, {name: (y, lent(y)) for name, y in fields.items()}, object.__setattr__)
+    return x
+
+
+def _changed(container: Any, parts: dict[Any, tuple[Any, Any]], put: Any) -> Any:
+    """A copy of a container with new parts; the container itself where all of them are the old ones."""
+    if all(old is new for old, new in parts.values()):
+        return container
+    found = copy.copy(container)
+    for key, (_, new) in parts.items():
+        put(found, key, new)
+    return found
+
+
+def _lent_array(x: Any) -> Any:
+    flags = x.flags
+    if x.dtype.hasobject or (flags.forc and x.nbytes <= _COPY_BYTES):
+        return x.copy("A")
+    low, high = np.lib.array_utils.byte_bounds(x)
+    if high - low > _COPY_BYTES:
+        found = x.view()
+        found.flags.writeable = False
+        return found
+    # NumPy's answers depend on strides: whether a reshaped array is a view, for instance.
+    start = x.__array_interface__["data"][0] - low
+    found = np.ndarray(x.shape, x.dtype, np.empty(high - low, np.uint8), start, x.strides)
+    found[...] = x
+    return found
+
+
+def explain(error: ValueError) -> None:
+    """Add to NumPy's error for an assignment to a large array that was lent what can be done."""
+    if "read-only" in str(error):
+        error.add_note(
+            "  Arguments above 64 KiB that are not differentiated are lent for reading only, so that the array of the "
+            "caller stays as it is: assign to a copy, x = x.copy()"
+        )
+
+
+def returned(x: Any) -> Any:
+    """What a function returns beside traced values: never a part of an argument that was lent for reading only."""
+    return x.copy() if isinstance(x, np.ndarray) and (x.base is not None or not x.flags.writeable) else x
