@@ -34,7 +34,7 @@ from .newton import (
     is_smooth,
     iteration,
 )
-from .subprograms import chosen, cut_behind_constants
+from .subprograms import cut_behind_constants
 
 _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
 # The steps that bring what another solver found to full accuracy.
@@ -137,7 +137,7 @@ class Root(Primitive):
         count = len(residual.inputs) - 1
         at_root = [*primals[:count], outs[0]]
         active = tuple(t is not None for t in tangents[:count])
-        directions = chosen(tangents[:count], active)
+        directions = [t for t in tangents[:count] if t is not None]
         if not directions:
             return outs, [None] * len(outs)
         x, _, regular, iterations, norm = outs
@@ -244,8 +244,8 @@ def _found(
         )
         regular = np.where(told, simple, regular)
     else:
-        product = _product_at(backend, residual, consts, found.x)
-        regular = regular & is_smooth(backend, f, product, x0, found.x, found.value)
+        times = _product_at(backend, residual, consts, found.x)
+        regular = regular & is_smooth(backend, f, times, x0, found.x, found.value)
     first = found.first if start is x0 else backend.norm(f(x0))
     is_root = _is_root(backend, f, direction, x0, first, found, regular, search)
     if search.method == "minimize":
