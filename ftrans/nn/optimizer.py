@@ -21,7 +21,8 @@ from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
 from ..xla import jax_leaves
 from .cells import Buffer, Cells, Parameter, RngState
-from .graph import Filled, exchanging, graph_of
+from .filling import call_filled
+from .graph import graph_of
 from .module import Module
 from .nested import settled
 from .roots import require_module
@@ -245,16 +246,13 @@ def traced_objective(
 ) -> tuple[Program, list[Any]]:
     """A function of a model as a program of its parameters and what else it reads; also return the latter."""
     graph = graph_of(model)
+    place_of = {id(cell): i for i, cell in enumerate(graph.cells)}
+    places = [place_of[id(p)] for p in parameters]
 
     def rebuild(tracers: list[Any]) -> Any:
-        with exchanging(graph):
-            for cell, x in zip(parameters, tracers, strict=True):
-                cell.array = x
-            filled = Filled(graph)
-            out = settled(f(model))
-            changed = [graph.cells[i] for i in filled.changed()]
+        out, changed = call_filled(graph, dict(zip(places, tracers, strict=True)), lambda: settled(f(model)))
         require_untraced(graph)
-        streams = [cell.path for cell in changed if isinstance(cell, RngState)]
+        streams = [graph.paths[i] for i in changed if isinstance(graph.cells[i], RngState)]
         if streams:
             raise RuntimeError(
                 f"value_fn draws random numbers from {', '.join(streams)}, so that a search along a line would compare "
