@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
+from ftrans.core import error_modes, trace
 from ftrans.core.trace import ConcretizationError
 
 
@@ -147,3 +148,12 @@ def test_an_error_that_nobody_waits_for_is_raised_in_the_function() -> None:
         ft.grad(f)(0.0)
     assert not reached
     assert ft.grad(f)(2.0) == -0.25
+
+
+def test_a_numpy_that_keeps_its_modes_elsewhere_is_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_modes, "_variable_of_modes", None)
+    for module in (error_modes, trace):
+        monkeypatch.setattr(module, "current_modes", error_modes._asked)
+    for f in (in_errstate, by_seterr, decorated):
+        assert ft.grad(f)(0.0) == 7.0
+        assert ft.grad(f)(2.0) == -0.25

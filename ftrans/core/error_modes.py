@@ -9,6 +9,7 @@ both costs a few hundredths of a microsecond, and `np.geterr()` most of one.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, NamedTuple
 
@@ -18,22 +19,41 @@ import numpy as np
 _TAKEN = ("raise", "call", "log")
 
 
-def _variable() -> ContextVar[Any]:
-    """The context variable that NumPy keeps its modes in: the one that changes with them."""
+def _variable() -> ContextVar[Any] | None:
+    """The context variable that NumPy keeps its modes in: the one that changes with them, if there is one."""
 
     def context(mode: Any) -> Context:
         with np.errstate(divide=mode):
             return copy_context()
 
     before, after = context("warn"), context("ignore")
-    (variable,) = [v for v in after if before.get(v) is not after[v]]
-    return variable
+    found = [v for v in after if before.get(v) is not after[v]]
+    return found[0] if len(found) == 1 else None
 
 
 _variable_of_modes = _variable()
+_known: dict[Any, Any] = {}
 
-# An object that stands for the present modes.
-current_modes = _variable_of_modes.get
+
+def _asked() -> Any:
+    """The present modes, by their names: one object for equal ones."""
+    modes = tuple(np.geterr().items())
+    return _known.setdefault(modes, modes)
+
+
+# An object that stands for the present modes.  A NumPy that keeps them elsewhere is asked for them, which takes longer.
+current_modes: Callable[[], Any] = _asked if _variable_of_modes is None else _variable_of_modes.get
+
+
+def _meaning(modes: Any) -> dict[str, str]:
+    """What an object that stood for the modes says, as `np.geterr` does."""
+    if _variable_of_modes is None:
+        return dict(modes)
+    token = _variable_of_modes.set(modes)
+    try:
+        return dict(np.geterr())
+    finally:
+        _variable_of_modes.reset(token)
 
 
 class Reaction(NamedTuple):
@@ -45,14 +65,9 @@ class Reaction(NamedTuple):
 
 def reaction_since(modes: Any) -> Reaction | None:
     """What code does about floating-point errors now that it did not when there were other modes and filters."""
-    now = np.geterr()
-    token = _variable_of_modes.set(modes)
-    try:
-        before = np.geterr()
-    finally:
-        _variable_of_modes.reset(token)
+    now, before = _meaning(current_modes()), _meaning(modes)
     for kind, mode in now.items():
-        if mode in _TAKEN and before[kind] not in _TAKEN:  # type: ignore[literal-required]
+        if mode in _TAKEN and before[kind] not in _TAKEN:
             handler = "`except FloatingPointError`" if mode == "raise" else "what is to be called"
             return Reaction(f"np.errstate({kind}={mode!r})", handler)
     if "warn" in now.values() and _action() in ("error", "always"):

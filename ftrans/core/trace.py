@@ -193,13 +193,15 @@ class Builder:
 
     # Recording
 
-    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
-        """Record one equation and return tracers for its results."""
+    def record(
+        self, primitive: Primitive, operands: Sequence[Any], params: Params, line: Line | None = None
+    ) -> list[Tracer]:
+        """Record one equation, of the line that runs now or of a given one; return tracers for its results."""
         atoms = [
             x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
             for x in operands
         ]
-        line = user_line()
+        line = line or user_line()
         if not self.shared:
             eqn = _new_eqn(primitive, atoms, params, line)
             self._eqns.append(eqn)
@@ -219,8 +221,7 @@ class Builder:
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
         """Record an equation of another program on operands of the same types; return tracers for its results."""
         if self.shared:
-            with attributed_to(eqn.line):
-                return self.record(eqn.primitive, operands, eqn.params)
+            return self.record(eqn.primitive, operands, eqn.params, eqn.line)
         atoms = [
             x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
             for x in operands
