@@ -16,7 +16,7 @@ from ...core.source import at_line, user_line
 from ...ops.elementwise import logistic as logistic_primitive
 from ...ops.elementwise import relu as relu_primitive
 from ...ops.elementwise import softplus as softplus_primitive
-from ...ops.special.errors import erf
+from ...ops.special.errors import erfc
 from ..random import gumbel, key_of, uniform
 from .arguments import apply_elementwise, array, axis_of, described, shape_of
 from .distances import norm
@@ -274,7 +274,8 @@ def gelu(input: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     """
     input = array(input)
     if approximate == "none":
-        return input * (0.5 + 0.5 * apply_elementwise(erf, input * math.sqrt(0.5)))
+        # By erfc, which keeps its digits where the probability is small.
+        return input * (0.5 * apply_elementwise(erfc, input * -math.sqrt(0.5)))
     if approximate != "tanh":
         raise ValueError(f"approximate of gelu must be 'none' or 'tanh', not {approximate!r}{at_line(user_line())}")
     # Beyond these bounds tanh is 1 or -1, and the square of a greater number may be infinite.
