@@ -245,7 +245,7 @@ def test_memory_goes_down() -> None:
     assert peak(ft.grad(network), WEIGHTS, DATA) > 0.9 * before
     budget = ft.checkpoint(network, memory_budget=before // 6)
     # The derivative of tanh needs its operand, and the next layer its result: both are there while a part is run again.
-    for f, part in ((budget, 0.75), (by_layers, 0.45)):
+    for f, part in ((budget, 0.75), (by_layers, 0.5)):
         gradient = ft.grad(f)
         close(gradient(WEIGHTS, DATA), ft.grad(network)(WEIGHTS, DATA))
         assert peak(gradient, WEIGHTS, DATA) < part * before
@@ -308,7 +308,7 @@ def test_residuals_of_a_loop_are_stacked() -> None:
     kept = ft.residuals(f)(X)
     stacked = [r for r in kept if r.name != "closed over"]
     assert {r.shape for r in stacked} == {(7, 3)}
-    assert "tanh in scan" in {r.primitive for r in stacked}
+    assert "sech_square in scan" in {r.primitive for r in stacked}
     assert all(r.line is not None and r.line.filename == __file__ for r in stacked)
 
 

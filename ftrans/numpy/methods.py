@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import opcode
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -50,9 +49,6 @@ _UFUNC_METHODS = (
     "fmod", "rint", "floor", "ceil", "trunc", "fabs", "sign", "degrees", "radians", "deg2rad", "rad2deg", "logical_not",
     "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
 )  # fmt: skip
-
-# The instruction of `x[i] = v` in Python code.
-_STORE = opcode.opmap["STORE_SUBSCR"]
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,12 +247,11 @@ def _contains(self: Tracer, value: Any) -> bool:
 
 def _setitem(self: Tracer, index: Any, value: Any) -> None:
     if value.__class__ is Tracer and value.memory is not None and value.ndim:
-        frame = sys._getframe(1)
-        if frame.f_code.co_code[frame.f_lasti] != _STORE:
+        line = user_line()
+        if line is not None and ".shuffle(" in line.expression:
             raise TypeError(
-                "compiled code assigns one part of a traced array to another, which is a view that the next assignment "
-                "may change; for rng.shuffle(x) write x = x[rng.permutation(len(x))], else x[i] = x[j].copy()"
-                + at_line(user_line())
+                "shuffle exchanges rows of a traced array, which are views that its next assignment changes; write "
+                "x = x[rng.permutation(len(x))]" + at_line(line)
             )
     setitem(self, index, value)
 

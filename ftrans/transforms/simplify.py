@@ -62,11 +62,15 @@ def without_dead_code(program: Program) -> Program:
 
 
 class _Sharing(Builder):
-    """A builder that writes no equation twice, neither those of the program nor what rules make of them."""
+    """A builder that writes no equation twice, neither those of the program nor what rules make of them.
+
+    Attributes:
+        known: the results of what has been asked for.
+    """
 
     def __init__(self, types: Sequence[ArrayType]) -> None:
         super().__init__(types)
-        self._known: dict[Any, list[Tracer]] = {}
+        self.known: dict[Any, list[Tracer]] = {}
 
     def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
         return self.once(primitive, operands, params, lambda: Builder.record(self, primitive, operands, params))
@@ -82,9 +86,9 @@ class _Sharing(Builder):
         if primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
             atoms.sort(key=id)
         key = (primitive, *atoms, *params.items())
-        results = self._known.get(key)
+        results = self.known.get(key)
         if results is None:
-            results = self._known[key] = make()
+            results = self.known[key] = make()
         return results
 
 
@@ -115,7 +119,10 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
-        return builder.finish(outs, program.name), bool(changed)
+        rewritten = builder.finish(outs, program.name)
+    # Its tracers know the builder, so both would wait for the garbage collector.
+    builder.known.clear()
+    return rewritten, bool(changed)
 
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
