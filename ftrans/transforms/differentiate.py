@@ -26,6 +26,8 @@ from .simplify import condense, simplify
 from .split import split
 from .transpose import transpose
 
+# Derivatives up to this order are taken in reverse mode, whatever the number of directions.
+_MOST_BACKWARDS = 2
 Flags = tuple[bool, ...]
 Mode = Literal["forward", "reverse"]
 
@@ -154,7 +156,7 @@ def gradient(program: Program, active: Flags, with_value: bool) -> Program:
 
 
 def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
-    if _has_one_direction(program, active):
+    if _is_one_of_many(program, active):
         return _gradient_forward(program, active, with_value)
     parts = pullback(program, active)
     builder = Builder(program.in_types)
@@ -175,14 +177,18 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
         return builder.finish(outs, f"grad({program.name})")
 
 
-def _has_one_direction(program: Program, active: Flags) -> bool:
-    """Whether the gradient is one directional derivative, for which nothing has to be transposed.
+def _is_one_of_many(program: Program, active: Flags) -> bool:
+    """Whether this is a derivative of high order with respect to one number, which is best taken forwards.
 
-    Derivatives of it share what they compute, as terms of Leibniz' rule do, so that those of order n grow with a power
-    of n.  Reverse mode doubles a program each time.  Rules of the user may say something in reverse mode only.
+    There is one direction, so nothing has to be transposed.  Forward derivatives share what they compute, as terms of
+    Leibniz' rule do, so that those of order n grow with a power of n; reverse mode doubles a program each time.  The
+    first two orders are taken backwards like all others: products that begin with the outer factor overflow less.
+    Rules of the user may say something in reverse mode only.
     """
     types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-    return len(types) == 1 and types[0].size == 1 and not is_complex(types[0].dtype) and not any(program.subprograms())
+    if len(types) != 1 or types[0].size != 1 or is_complex(types[0].dtype) or any(program.subprograms()):
+        return False
+    return any(eqn.line is not None and eqn.line.order >= _MOST_BACKWARDS for eqn in program.eqns)
 
 
 def _gradient_forward(program: Program, active: Flags, with_value: bool) -> Program:
