@@ -65,6 +65,21 @@ def test_ten_times_nested(f: Function, reference: Function, x: float, operator: 
         assert size <= unit * order**2, sizes
 
 
+def test_compiled_functions_share_what_orders_have_in_common() -> None:
+    def size(program: Any) -> int:
+        return len(program.eqns) + sum(map(size, program.subprograms()))
+
+    f = ft.jit(lambda x: np.sin(x) / (1 + x * x))
+    derivatives = [f]
+    for _ in range(7):
+        derivatives.append(ft.grad(derivatives[-1]))
+    with mpmath.workdps(60):
+        wanted = mpmath.diff(lambda x: mpmath.sin(x) / (1 + x * x), mpmath.mpf("0.7"), 7)
+    np.testing.assert_allclose(derivatives[7](0.7), float(wanted), rtol=1e-9)
+    sizes = [size(ft.trace(g)(0.7)) for g in derivatives]
+    assert all(n <= max(sizes[:3]) * order**2 for order, n in enumerate(sizes[1:], 1)), sizes
+
+
 def test_a_gradient_that_is_taken_along_a_vector_nests_too() -> None:
     def along(f: Function) -> Function:
         return lambda x: ft.jvp(f, (x,), (np.array([1.0, -2.0, 0.5]),))[1]

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.primitive import Primitive, Tangent
-from ..core.program import Eqn, Program
-from ..core.trace import Tracer
+from ..core.program import Eqn, Program, Var
+from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp_along
 from ..transforms.masked import with_conditions
-from ..transforms.simplify import simplify
+from ..transforms.simplify import condense, simplify
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose_of
 from ..xla import Compiled, to_numpy
 from ..xla.execute import lower, names_lines
-from .subprograms import chosen, rewired, used_inputs
+from .subprograms import chosen, repeated, rewired, specialized, used_inputs, with_outputs
 
 
 class Call(Primitive):
@@ -27,6 +27,7 @@ class Call(Primitive):
     name = "call"
     multiple_results = True
     takes_masks = True
+    calls = True
 
     def type_rule(self, *types: ArrayType, program: Program) -> list[ArrayType]:
         if types != program.in_types:
@@ -76,6 +77,20 @@ class Call(Primitive):
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         derived = batch_program(program, size, tuple(batched))
         return call(*operands, program=derived.program), list(derived.out_batched)
+
+    def simplify(self, operands: Sequence[Tracer], *, program: Program) -> list[Any] | None:
+        """Without operands and results that are others of them, of which derivatives of high order have many."""
+        same = repeated(operands)
+        kept = [x for x, i in zip(operands, same, strict=True) if i is None]
+        short = condense(specialized(program, same))
+        given = dict(zip(short.inputs, kept, strict=True))
+        computed = dict.fromkeys(a for a in short.outputs if isinstance(a, Var) and a not in given)
+        builder = current_builder()
+        if builder is None or (len(kept) == len(operands) and len(computed) == len(program.outputs)):
+            return None
+        results = call(*kept, program=with_outputs(short, tuple(computed))) if computed else []
+        found: dict[Any, Tracer] = given | dict(zip(computed, results, strict=True))
+        return [found[a] if isinstance(a, Var) else Tracer(builder, a) for a in short.outputs]
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         program: Program = eqn.params["program"]

@@ -124,6 +124,15 @@ def rewired(
     return program.derive(("rewired", wires_in, wires_out), make)
 
 
+def with_outputs(program: Program, outputs: tuple[Atom, ...]) -> Program:
+    """`program` with these of its variables as outputs."""
+    if outputs == program.outputs:
+        return program
+    return program.derive(
+        ("with outputs", outputs), lambda: Program(program.name, program.inputs, program.eqns, outputs)
+    )
+
+
 def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Program:
     """`program` where some inputs are known to be a constant (`Const`) or equal to another input (its index).
 
@@ -151,13 +160,17 @@ def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Progr
 
 def redundant(operands: Sequence[Tracer]) -> list[int | Const | None]:
     """For each operand: the constant number that it is filled with, the index of the one that it repeats, or None."""
-    found: list[int | Const | None] = []
+    return [
+        x.atom if isinstance(x.atom, Const) and x.atom.is_splat else same
+        for x, same in zip(operands, repeated(operands), strict=True)
+    ]
+
+
+def repeated(operands: Sequence[Tracer]) -> list[int | None]:
+    """For each operand the index of the one that it repeats, or None."""
     first: dict[Atom, int] = {}
-    for index, x in enumerate(operands):
-        atom = x.atom
-        found.append(atom if isinstance(atom, Const) and atom.is_splat else first.get(atom))
-        first.setdefault(atom, index)
-    return found
+    places = [first.setdefault(x.atom, index) for index, x in enumerate(operands)]
+    return [None if place == index else place for index, place in enumerate(places)]
 
 
 def own_carries(program: Program, consts: int, carries: int) -> tuple[int, ...]:

@@ -45,13 +45,13 @@ def _asked() -> Any:
 current_modes: Callable[[], Any] = _asked if _variable_of_modes is None else _variable_of_modes.get
 
 
-def _meaning(modes: Any) -> dict[str, str]:
+def _meaning(modes: Any) -> dict[str, Any]:
     """What an object that stood for the modes says, as `np.geterr` does."""
     if _variable_of_modes is None:
         return dict(modes)
     token = _variable_of_modes.set(modes)
     try:
-        return dict(np.geterr())
+        return {**np.geterr()}
     finally:
         _variable_of_modes.reset(token)
 

@@ -40,6 +40,7 @@ class Primitive:
         overwrites: whether it has the rule `overwrite`.
         broadcasts: whether its NumPy form broadcasts operands by itself.
         commutes: whether its two operands may change places.
+        calls: whether it is no more than the program that it holds.
         only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
         only_moves: whether it moves, copies or makes elements without computing with them.
         choices: the operands of which it takes some elements and leaves out others.
@@ -55,6 +56,7 @@ class Primitive:
     overwrites = False
     broadcasts = False
     commutes = False
+    calls = False
     only_runs = False
     only_moves = False
     choices: tuple[int, ...] = ()

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.program import Atom, Const, Eqn, Program, Var
+from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.elementwise import add, convert, eq
@@ -22,7 +22,7 @@ from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
 from .jvp import jvp
-from .simplify import condense, simplify
+from .simplify import simplify
 from .split import split
 from .transpose import transpose
 
@@ -57,7 +57,7 @@ def linearize(program: Program, active: Flags) -> Linear:
 
 
 def _linearize(program: Program, active: Flags) -> Linear:
-    derived = jvp(condense(program), active)
+    derived = jvp(program, active)
     tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
     halves = split(derived.program, tangent_inputs)
     count = len(program.outputs)
@@ -186,13 +186,26 @@ def _is_one_of_many(program: Program, active: Flags) -> bool:
     Rules of the user may say something in reverse mode only.
     """
     types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-    if len(types) != 1 or types[0].size != 1 or is_complex(types[0].dtype) or any(program.subprograms()):
+    if len(types) != 1 or types[0].size != 1 or is_complex(types[0].dtype) or not _has_plain_calls_only(program):
         return False
-    return any(eqn.line is not None and eqn.line.order >= _MOST_BACKWARDS for eqn in program.eqns)
+    return _order(program) >= _MOST_BACKWARDS
+
+
+def _order(program: Program) -> int:
+    """How often what the user wrote has been differentiated in a program."""
+    orders = [eqn.line.order for eqn in program.eqns if eqn.line is not None]
+    return max([0, *orders, *map(_order, program.subprograms())])
+
+
+def _has_plain_calls_only(program: Program) -> bool:
+    """Whether all sub-programs, and theirs, are those of compiled functions."""
+    return all(eqn.primitive.calls or not any(programs_in(eqn.params)) for eqn in program.eqns) and all(
+        map(_has_plain_calls_only, program.subprograms())
+    )
 
 
 def _gradient_forward(program: Program, active: Flags, with_value: bool) -> Program:
-    derived = jvp(condense(program), active, wanted=(True, *(False,) * (len(program.outputs) - 1)))
+    derived = jvp(program, active, wanted=(True, *(False,) * (len(program.outputs) - 1)))
     count = len(program.outputs)
     builder = Builder(program.in_types)
     with building(builder):

@@ -28,6 +28,7 @@ from .masked import (
 )
 from .masks import forward, forward_through_square
 from .repeated_values import with_limits
+from .simplify import condense
 
 Flags = tuple[bool, ...]
 Dual = tuple[Tracer, Tangent | None]
@@ -75,7 +76,7 @@ def _none(program: Program) -> Flags:
 
 
 def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False) -> Jvp:
-    program = with_limits(program, active)
+    program = with_limits(condense(program), active)
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Builder([*program.in_types, *tangent_types, *condition_types(tangent_types, masked)])
     with building(builder):

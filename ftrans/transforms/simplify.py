@@ -14,7 +14,7 @@ import numpy as np
 from ..core.interpret import interpret
 from ..core.primitive import Primitive
 from ..core.program import Const, Eqn, Params, Program, Var, literal
-from ..core.source import attributed_to
+from ..core.source import Line, attributed_to
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import steep
@@ -72,8 +72,10 @@ class _Sharing(Builder):
         super().__init__(types)
         self.known: dict[Any, list[Tracer]] = {}
 
-    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> list[Tracer]:
-        return self.once(primitive, operands, params, lambda: Builder.record(self, primitive, operands, params))
+    def record(
+        self, primitive: Primitive, operands: Sequence[Any], params: Params, line: Line | None = None
+    ) -> list[Tracer]:
+        return self.once(primitive, operands, params, lambda: Builder.record(self, primitive, operands, params, line))
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
         return self.once(eqn.primitive, operands, eqn.params, lambda: Builder.repeat(self, eqn, operands))
@@ -102,7 +104,7 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
         return builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
 
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        if not is_final and (eqn.primitive is steep or eqn.primitive.multiple_results):
+        if not is_final and (eqn.primitive is steep or (eqn.primitive.multiple_results and not eqn.primitive.calls)):
             return Builder.repeat(builder, eqn, operands)
         count = len(builder.eqns())
         with attributed_to(eqn.line):
