@@ -109,18 +109,73 @@ def test_a_frozen_view_of_what_changes() -> None:
     assert ft.value_and_grad(f)(1.0) == (40_099.0, 40_099.0)
 
 
-def test_an_array_that_is_thawed() -> None:
-    array = np.ones(20_000)
+def written_by_a_view(array: Any) -> Callable[[float], None]:
+    view = array[:]
     array.flags.writeable = False
+    return lambda value: view.__setitem__(0, value)
+
+
+def written_by_a_row(array: Any) -> Callable[[float], None]:
+    row = array.reshape(2, -1)[0]
+    array.setflags(write=False)
+    return lambda value: row.__setitem__(0, value)
+
+
+def written_when_thawed(array: Any) -> Callable[[float], None]:
+    array.flags.writeable = False
+
+    def write(value: float) -> None:
+        array.flags.writeable = True
+        array[0] = value
+        array.flags.writeable = False
+
+    return write
+
+
+@pytest.mark.parametrize("writer", [written_by_a_view, written_by_a_row, written_when_thawed])
+@pytest.mark.parametrize("size", [4, 20_000])
+def test_a_read_only_array_that_is_written_to_all_the_same(writer: Any, size: int) -> None:
+    array = np.ones(size)
+    write = writer(array)
 
     def f(x: Any) -> Any:
         y = np.sum(x * array)
-        array.flags.writeable = True
-        array[0] = 100.0
+        write(5.0)
+        z = np.sum(x * array)
+        write(1.0)
+        return y + 100.0 * z
+
+    wanted = f(1.0)
+    assert wanted == 101.0 * size + 400.0
+    for value in (ft.value_and_grad(f)(1.0)[1], ft.trace(f)(1.0)(1.0)[0], ft.jit(f)(1.0)):
+        np.testing.assert_allclose(value, wanted)
+
+
+@pytest.mark.usefixtures("without_copies")
+def test_a_read_only_array_too_large_to_be_copied() -> None:
+    array = np.ones(20_000)
+    write = written_by_a_view(array)
+
+    def f(x: Any) -> Any:
+        y = np.sum(x * array)
+        write(5.0)
         return y
 
     with pytest.raises(ValueError, match="used and then overwritten"):
         ft.grad(f)(1.0)
+
+
+@pytest.mark.parametrize("buffer", [bytes, lambda data: memoryview(bytes(data))])
+def test_what_lies_in_bytes_is_not_copied(buffer: Any) -> None:
+    array = np.frombuffer(buffer(np.ones(20_000).tobytes()))
+    assert captures.Captures(None).taken(array) is array
+
+
+def test_a_copy_is_not_copied_again() -> None:
+    """Inner functions hand the copies that they have to the program around them."""
+    outer = captures.Captures(None)
+    copy = captures.Captures(outer).taken(np.ones(20_000))
+    assert outer.taken(copy) is copy
 
 
 def test_an_array_that_gets_another_shape() -> None:

@@ -452,9 +452,8 @@ def test_loops(way: Any, reverse: bool) -> None:
 
 
 def test_loops_keep_less() -> None:
-    long = RNG.normal(size=(400, 256))
-    # What nobody can write to is not copied where it is closed over.
-    long.flags.writeable = False
+    # What lies in bytes is not copied where it is closed over.
+    long = np.frombuffer(RNG.normal(size=(400, 256)).tobytes()).reshape(400, 256)
 
     def f(x: Any, checkpoint: Any) -> Any:
         def step(h: Any, element: Any) -> Any:

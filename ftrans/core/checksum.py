@@ -14,12 +14,13 @@ _SHIFT = np.uint64(29)
 
 
 def is_frozen(array: Any) -> bool:
-    """Whether nobody can write to an array, neither directly nor through what it is a view of."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return False
-        array = array.base
-    return array is None or isinstance(array, bytes)
+    """Whether an array lies in the memory of `bytes`, which nobody can write to.
+
+    Of an array that is read-only itself, there may be views from before that are not.
+    """
+    while isinstance(array, np.ndarray | memoryview):
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+    return isinstance(array, bytes)
 
 
 def checksum(array: np.ndarray[Any, Any]) -> bytes:
