@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core import error_modes, trace
+from ftrans.core import error_modes
 from ftrans.core.trace import ConcretizationError
 
 
@@ -62,6 +62,69 @@ def by_record(x: Any) -> Any:
     return 7.0 * x if caught else y
 
 
+def catching(*filters: Any, **options: Any) -> Callable[[Any], Any]:
+    """A function that catches what becomes an error by some filters, each the arguments of a setting."""
+
+    def by_filters(x: Any) -> Any:
+        try:
+            with warnings.catch_warnings(**options):
+                for action, *rest in filters:
+                    warnings.filterwarnings(action, *rest)
+                return 1.0 / x
+        except RuntimeWarning:
+            return 7.0 * x
+
+    return by_filters
+
+
+def recording(*filters: Any) -> Callable[[Any], Any]:
+    """A function that asks whether anything has been recorded."""
+
+    def by_filters(x: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.resetwarnings()
+            for action, *rest in filters:
+                warnings.filterwarnings(action, *rest)
+            y = 1.0 / x
+        return 7.0 * x if caught else y
+
+    return by_filters
+
+
+def set_later(x: Any) -> Any:
+    """The filters of one block change in place."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = 0.0 * np.exp(x)
+            warnings.simplefilter("error")
+            return y + 1.0 / x
+    except RuntimeWarning:
+        return 7.0 * x
+
+
+def without_a_block(x: Any) -> Any:
+    kept = warnings.filters[:]
+    try:
+        warnings.filterwarnings("error")
+        return 1.0 / x
+    except RuntimeWarning:
+        return 7.0 * x
+    finally:
+        warnings.filters[:] = kept
+
+
+def by_showwarning(x: Any) -> Any:
+    seen: list[Any] = []
+    shown = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.showwarning = lambda *args, **kwargs: seen.append(args)
+        y = 1.0 / x
+    assert warnings.showwarning is shown
+    return 7.0 * x if seen else y
+
+
 def around_an_inner_function(x: Any) -> Any:
     try:
         with np.errstate(divide="raise"):
@@ -70,7 +133,14 @@ def around_an_inner_function(x: Any) -> Any:
         return 7.0 * x
 
 
-FUNCTIONS = [in_errstate, by_seterr, decorated, by_call, by_warning, by_record, around_an_inner_function]
+FUNCTIONS = [
+    in_errstate, by_seterr, decorated, by_call, by_warning, by_record, around_an_inner_function, set_later,
+    without_a_block, by_showwarning, recording(), recording(("default",)), recording(("once", "", RuntimeWarning)),
+    catching(("error", "divide by zero.*"), ("ignore", "overflow.*")),
+    catching(("error", "", RuntimeWarning), ("ignore", "invalid value")),
+    catching(("ignore", "overflow.*"), ("error", "divide by zero.*"), ("default", "", DeprecationWarning)),
+    catching(("error",), ("ignore", "", Warning, "some_module"), ("ignore", "", Warning, "", 1_000_000)),
+]  # fmt: skip
 USES: dict[str, Callable[[Any], Any]] = {
     "grad": ft.grad,
     "jvp": lambda f: lambda x: ft.jvp(f, (x,), (1.0,))[1],
@@ -95,7 +165,9 @@ def test_what_waits_for_an_error_gets_it(f: Any, use: str) -> None:
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_compiled_code_cannot_wait_for_errors(f: Any) -> None:
     for use in (ft.jit(f), ft.jit(ft.grad(f)), ft.jit(lambda x: x + ft.grad(f)(1.0 * x))):
-        with pytest.raises(ConcretizationError, match=r"(?s)(errstate|simplefilter).*is compiled.*np\.where.*ft.*jit"):
+        with pytest.raises(
+            ConcretizationError, match=r"(?s)(errstate|filter of warnings|record=True).*is compiled.*np\.where.*ft.*jit"
+        ):
             use(2.0)
 
 
@@ -135,6 +207,21 @@ def test_modes_that_only_ignore_are_for_compiled_code_too() -> None:
         assert ft.jit(f)(0.0) == np.inf
 
 
+@pytest.mark.parametrize("record", [False, True])
+def test_filters_that_only_ignore_are_for_compiled_code_too(record: bool) -> None:
+    def f(x: Any) -> Any:
+        with warnings.catch_warnings(record=record):
+            warnings.resetwarnings()
+            warnings.simplefilter("error", DeprecationWarning)
+            if record:
+                warnings.simplefilter("ignore", RuntimeWarning)
+            else:
+                warnings.filterwarnings("ignore", message="divide by zero")
+            return 1.0 / x
+
+    assert ft.jit(f)(0.0) == np.inf
+
+
 def test_an_error_that_nobody_waits_for_is_raised_in_the_function() -> None:
     reached = []
 
@@ -152,8 +239,7 @@ def test_an_error_that_nobody_waits_for_is_raised_in_the_function() -> None:
 
 def test_a_numpy_that_keeps_its_modes_elsewhere_is_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(error_modes, "_variable_of_modes", None)
-    for module in (error_modes, trace):
-        monkeypatch.setattr(module, "current_modes", error_modes._asked)
+    monkeypatch.setattr(error_modes, "current_modes", error_modes._asked)
     for f in (in_errstate, by_seterr, decorated):
         assert ft.grad(f)(0.0) == 7.0
         assert ft.grad(f)(2.0) == -0.25

@@ -2,8 +2,9 @@
 
 A program runs when that code is over, and the place that waits for its errors with it.  So a trace looks at each
 equation whether anything has been set since it began.  NumPy keeps its modes in a context variable, whose object is
-another one after each setting, and Python makes another list of filters in each `warnings.catch_warnings()`: comparing
-both costs a few hundredths of a microsecond, and `np.geterr()` most of one.
+another one after each setting.  Python makes another list of filters in each `warnings.catch_warnings()`, and puts a
+new filter at its front or, as the only place besides, at its end.  Comparing these costs about a tenth of a
+microsecond, and `np.geterr()` most of one.
 """
 
 from __future__ import annotations
@@ -63,21 +64,73 @@ class Reaction(NamedTuple):
     handler: str
 
 
-def reaction_since(modes: Any) -> Reaction | None:
-    """What code does about floating-point errors now that it did not when there were other modes and filters."""
-    now, before = _meaning(current_modes()), _meaning(modes)
+class Handling:
+    """What is done about floating-point errors at one time.
+
+    Attributes:
+        modes: stands for NumPy's modes.
+    """
+
+    __slots__ = ("_count", "_filters", "_first", "_recorder", "_show", "modes")
+
+    def __init__(self) -> None:
+        self.modes = current_modes()
+        self._filters = filters = warnings.filters
+        self._count = len(filters)
+        self._first = filters[0] if filters else None
+        self._show = warnings.showwarning
+        self._recorder = _recorder()
+
+    def is_current(self) -> bool:
+        """Whether nothing has been set since."""
+        filters = warnings.filters
+        return (
+            filters is self._filters
+            and current_modes() is self.modes
+            and len(filters) == self._count
+            and (not filters or filters[0] is self._first)
+            and warnings.showwarning is self._show
+        )
+
+    def shows_warnings(self) -> bool:
+        """Whether what becomes of a warning that is shown is now what it was."""
+        return warnings.showwarning is self._show and _recorder() is self._recorder
+
+
+def _recorder() -> Any:
+    """Where `warnings.showwarning` hands its warnings.
+
+    `warnings.catch_warnings(record=True)` replaces this alone, and there is no public way to see it.  Without it, only
+    those are recognised that have a filter which asks for all warnings.
+    """
+    return getattr(warnings, "_showwarnmsg_impl", None)
+
+
+def reaction_since(earlier: Handling) -> Reaction | None:
+    """What code does about floating-point errors now that it did not earlier."""
+    now, before = _meaning(current_modes()), _meaning(earlier.modes)
     for kind, mode in now.items():
         if mode in _TAKEN and before[kind] not in _TAKEN:
             handler = "`except FloatingPointError`" if mode == "raise" else "what is to be called"
             return Reaction(f"np.errstate({kind}={mode!r})", handler)
-    if "warn" in now.values() and _action() in ("error", "always"):
-        return Reaction(f"warnings.simplefilter({_action()!r})", "what waits for the warning")
+    if "warn" not in now.values():
+        return None
+    actions = _actions()
+    for action in ("error", "always"):
+        if action in actions:
+            return Reaction(f"a filter of warnings that says {action!r}", "what waits for the warning")
+    if not earlier.shows_warnings() and actions != {"ignore"}:
+        return Reaction("warnings.catch_warnings(record=True)", "what waits for the warning")
     return None
 
 
-def _action() -> str:
-    """What is done about the warnings that NumPy gives."""
-    for action, _, category, *_ in warnings.filters:
+def _actions() -> set[str]:
+    """What may be done about the warnings that NumPy gives: filters may be for some messages, modules or lines only."""
+    found = set()
+    for action, message, category, module, line in warnings.filters:
         if issubclass(RuntimeWarning, category):
-            return action
-    return "default"
+            # Python 3.14 has another name for it.
+            found.add("always" if action == "all" else action)
+            if message is None and module is None and not line:
+                return found
+    return found | {"default"}

@@ -15,7 +15,6 @@ in that way are the program's *guards*.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
@@ -27,7 +26,7 @@ from .captures import Captures
 from .cell import Cell
 from .checksum import is_frozen
 from .eager import Eager
-from .error_modes import Reaction, current_modes, reaction_since
+from .error_modes import Handling, Reaction, reaction_since
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .source import Line, at_line, attributed_line, attributed_to, user_line
 from .straightline import warnings_at_user_line
@@ -183,9 +182,8 @@ class Builder:
         self._values: dict[Var, Any] | None = None
         self._runs_code = witnesses is not _TRANSFORMED
         # What is done about floating-point errors as the trace begins, and what was done when that was last compared.
-        self._modes = current_modes()
-        self._filters = warnings.filters
-        self._compared: tuple[Any, Any, Reaction | None] = (self._modes, self._filters, None)
+        self._handling = Handling()
+        self._compared: tuple[Handling, Reaction | None] = (self._handling, None)
 
     def inputs(self) -> list[Tracer]:
         """Tracers for the explicit inputs."""
@@ -214,7 +212,7 @@ class Builder:
             eqn = node.eqn  # type: ignore[assignment]
         for var in eqn.outputs:
             self.definitions[var] = eqn
-        if current_modes() is not self._modes or warnings.filters is not self._filters:
+        if not self._handling.is_current():
             self._run_if_errors_matter(eqn)
         return [Tracer(self, v) for v in eqn.outputs]
 
@@ -231,7 +229,7 @@ class Builder:
         self._eqns.append(new)
         for var in new.outputs:
             self.definitions[var] = new
-        if self._runs_code and (current_modes() is not self._modes or warnings.filters is not self._filters):
+        if self._runs_code and not self._handling.is_current():
             self._run_if_errors_matter(new)
         return [Tracer(self, v) for v in new.outputs]
 
@@ -343,10 +341,11 @@ class Builder:
 
     def _reaction(self) -> Reaction | None:
         """What the code does about floating-point errors that was not done when the trace began."""
-        modes, filters = current_modes(), warnings.filters
-        if modes is not self._compared[0] or filters is not self._compared[1]:
-            self._compared = modes, filters, reaction_since(self._modes)
-        return self._compared[2]
+        compared, reaction = self._compared
+        if not compared.is_current():
+            reaction = reaction_since(self._handling)
+            self._compared = Handling(), reaction
+        return reaction
 
     def _run_if_errors_matter(self, eqn: Eqn) -> None:
         """Evaluate an equation at once if the code waits for its errors, which otherwise come when the code is over."""
