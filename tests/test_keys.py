@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import datetime
 import enum
 import functools
 from collections.abc import Callable, Hashable
@@ -16,7 +18,7 @@ from samples import SAMPLES
 
 import ftrans as ft
 from ftrans import autograd, nn
-from ftrans.core.keys import exact
+from ftrans.core.keys import exact, exact_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +104,65 @@ def test_what_equality_leaves_out_is_left_out() -> None:
     assert exact(WithNote(1, "a")) == exact(WithNote(1, "b"))
     assert exact(Named("a", 0.0)) == exact(Named("a", -0.0))
     assert exact(Named("a", 0.0)) != exact(Named("b", 0.0))
+
+
+def value_with_more(base: type, slot: bool = False, compares: bool = False) -> Callable[..., Any]:
+    """Values of a subclass with an attribute, which the equality of the base leaves out."""
+    names: dict[str, Any] = {"__slots__": ("more",)} if slot else {}
+    if compares:
+        names["__eq__"] = lambda a, b: base.__eq__(a, b) and a.more == b.more
+        names["__hash__"] = base.__hash__
+    cls = type("WithMore", (base,), names)
+
+    def make(value: Any, more: Any) -> Any:
+        made = cls(*value) if issubclass(base, Fraction | datetime.date) else cls(value)
+        made.more = more
+        return made
+
+    return make
+
+
+VALUES_WITH_MORE = [
+    (float, 1.0), (complex, 1.0), (int, 1), (str, "a"), (tuple, (1, 2)), (frozenset, (1, 2)), (Decimal, "1"),
+    (Fraction, (1, 2)), (np.float64, 1.0), (np.int32, 1), (bytes, b"a"), (datetime.datetime, (2024, 1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", [{}, {"slot": True}, {"compares": True}])
+@pytest.mark.parametrize(("base", "value"), VALUES_WITH_MORE)
+def test_what_a_subclass_adds_to_a_value(base: type, value: Any, how: dict[str, bool]) -> None:
+    if "slot" in how and base in (int, tuple, bytes):
+        # Their memory has no room for slots.
+        how = {}
+    make = value_with_more(base, **how)
+    keys = [exact(make(value, more)) for more in (1, 2, "a", None)]
+    assert len(set(keys)) == 4
+    assert keys[0] == exact(make(value, 1))
+    assert exact_number(make(value, 1)) is None
+    f = ft.jit(lambda x, s: x * s.more, static_argnums=1)
+    assert [f(1.0, make(value, more)) for more in (2.0, 3.0, 2.0)] == [2.0, 3.0, 2.0]
+
+
+def test_what_a_subclass_adds_need_not_be_hashable() -> None:
+    make = value_with_more(float)
+    one, other = make(1.0, [2.0]), make(1.0, [3.0])
+    f = ft.jit(lambda x, s: x * s.more[0], static_argnums=1)
+    assert [f(1.0, s) for s in (one, other, one)] == [2.0, 3.0, 2.0]
+
+
+def test_times_that_are_equal_and_not_the_same() -> None:
+    zone = lambda hours, name: datetime.timezone(datetime.timedelta(hours=hours), name)  # noqa: E731
+    times = [
+        datetime.datetime(2024, 10, 27, 2, 30),
+        datetime.datetime(2024, 10, 27, 2, 30, fold=1),
+        datetime.datetime(2024, 10, 27, 2, 30, tzinfo=zone(0, "A")),
+        datetime.datetime(2024, 10, 27, 2, 30, tzinfo=zone(0, "B")),
+        datetime.datetime(2024, 10, 27, 3, 30, tzinfo=zone(1, "A")),
+        datetime.time(2, 30),
+        datetime.time(2, 30, fold=1),
+    ]
+    assert len({exact(x) for x in times}) == len(times)
+    assert [exact(copy.copy(x)) for x in times] == [exact(x) for x in times]
 
 
 def test_the_hash_of_an_unhashable_value_says_so() -> None:

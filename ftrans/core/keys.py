@@ -7,12 +7,22 @@ not what it makes of the other.
 from __future__ import annotations
 
 import dataclasses
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from math import copysign
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+# Classes with an equality of the values that they hold, which leaves out what a subclass adds.
+_VALUES = (
+    int, float, complex, np.generic, str, bytes, tuple, frozenset, Decimal, Fraction, date, time, timedelta,
+)  # fmt: skip
+_NOTHING_ADDED = {bool, datetime, *_VALUES}
+_EQUALITIES = {cls.__eq__ for cls in _NOTHING_ADDED}
 
 
 class Identity:
@@ -34,10 +44,18 @@ class Identity:
 
 
 def exact_number(x: Any) -> Any:
-    """A key for a number of Python or NumPy, down to the sign of a zero and of what is no number; None for all else."""
+    """A key for a number of Python or NumPy, down to the sign of a zero and of what is no number; None for all else.
+
+    A number is more than that if its class adds attributes or an equality of its own.
+    """
     cls = x.__class__
     if cls is int or cls is bool:
         return cls, x
+    return None if _added(x) else _number(x)
+
+
+def _number(x: Any) -> Any:
+    cls = x.__class__
     if isinstance(x, np.generic):
         return (cls, x.dtype, x.tobytes()) if x.dtype != object else None
     if isinstance(x, float):
@@ -45,6 +63,32 @@ def exact_number(x: Any) -> Any:
     if isinstance(x, complex):
         return cls, _text(x.real), _text(x.imag)
     return None
+
+
+def _added(x: Any) -> tuple[Any, ...]:
+    """A key for what a subclass adds to a value: an equality of its own, which decides, else attributes."""
+    cls = x.__class__
+    if cls in _NOTHING_ADDED or not isinstance(x, _VALUES) or isinstance(x, Enum):
+        return ()
+    if isinstance(cls.__eq__, FunctionType) and cls.__eq__ not in _EQUALITIES:
+        return x, _fields(x)
+    state = object.__getstate__(x)  # type: ignore[attr-defined]
+    if not state:
+        return ()
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    key = tuple([(name, exact(value)) for name, value in {**(attributes or {}), **(slots or {})}.items()])
+    try:
+        hash(key)
+    except TypeError:
+        return (Identity(x),)
+    return key
+
+
+def _fields(x: Any) -> Any:
+    """A key for the fields of a dataclass that its equality compares; None for another object."""
+    if not dataclasses.is_dataclass(x) or isinstance(x, type):
+        return None
+    return tuple([exact(getattr(x, f.name)) for f in dataclasses.fields(x) if f.compare])
 
 
 def _text(x: float) -> str:
@@ -55,13 +99,22 @@ def _text(x: float) -> str:
 def exact(x: Any) -> Any:
     """A key for a value that can be hashed, equal to that of another one only if a function cannot tell them apart.
 
-    It looks into tuples, named ones too, into frozen sets, ranges, and the fields of dataclasses that their equality
-    compares.  Of objects of other classes their own `==` decides.
+    It looks into tuples, named ones too, into frozen sets, ranges, times, the fields of dataclasses that their equality
+    compares, and the attributes of subclasses of numbers and the like.  Of objects of other classes their own `==`
+    decides.
     """
     cls = x.__class__
     if cls is str or x is None or isinstance(x, Enum):
         return cls, x
-    number = exact_number(x)
+    added = _added(x)
+    return (_value(x), *added) if added else _value(x)
+
+
+def _value(x: Any) -> Any:
+    cls = x.__class__
+    if cls is int or cls is bool:
+        return cls, x
+    number = _number(x)
     if number is not None:
         return number
     if isinstance(x, tuple):
@@ -72,7 +125,8 @@ def exact(x: Any) -> Any:
         return cls, exact(x.start), exact(x.stop), exact(x.step)
     if isinstance(x, Decimal):
         return cls, str(x)
-    if dataclasses.is_dataclass(x) and not isinstance(x, type):
-        fields = [f.name for f in dataclasses.fields(x) if f.compare]
-        return cls, x, tuple([exact(getattr(x, name)) for name in fields])
-    return cls, x
+    if isinstance(x, datetime | time):
+        # Equality leaves out which of two hours a clock shows twice, and of two zones it compares the same moment.
+        return cls, x, x.fold, x.utcoffset(), x.tzinfo, str(x.tzinfo)
+    fields = _fields(x)
+    return (cls, x) if fields is None else (cls, x, fields)
