@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -83,6 +85,78 @@ def test_printing_in_a_compiled_function_makes_no_paths() -> None:
     assert traces == [(shown, shown, shown, f"x={shown}", shown)]
 
 
+# What makes text that is no guard in compiled functions, and what goes on with it.
+SHOWN: dict[str, Callable[[Any], str]] = {
+    "str": str,
+    "twice": lambda x: str(str(x)),
+    "percent s": lambda x: "%s" % x,  # noqa: UP031 - what is tested
+    "f-string": lambda x: f"{x!s}",
+    "array_str": np.array_str,
+    "array2string": np.array2string,
+    "added": lambda x: "n=" + str(x) + ".",
+    "column": lambda x: str(x).ljust(30),
+}
+DECISIONS: dict[str, Callable[[str], Any]] = {
+    "get": lambda text: {"1.0": 1.0, "2.0": 20.0}.get(text, 0.0),
+    "set": lambda text: text in {"2.0"},
+    "list": lambda text: text in ["2.0"],
+    "contains": lambda text: "e" in text,
+    "equal": lambda text: text == "2.0",
+    "equal from the left": lambda text: "2.0" == text,  # noqa: SIM300 - what is tested
+    "unequal": lambda text: text != "2.0",
+    "less": lambda text: text < "2.0",
+    "startswith": lambda text: text.startswith("2"),
+    "find": lambda text: text.find("."),
+    "split": lambda text: text.split("."),
+    "strip": lambda text: text.strip("."),
+    "isdigit": lambda text: text.isdigit(),
+    "element": lambda text: text[0],
+    "list of": list,
+    "length": len,
+    "truth": bool,
+}
+
+
+@pytest.mark.parametrize("shown", list(SHOWN))
+@pytest.mark.parametrize("decision", list(DECISIONS))
+def test_what_is_only_shown_decides_nothing(shown: str, decision: str) -> None:
+    def f(x: Any) -> Any:
+        DECISIONS[decision](SHOWN[shown](x))
+        return x
+
+    with pytest.raises(ConcretizationError, match=r'(?s)text to print.*test_texts\.py:\d+: .*f"\{x\}"'):
+        ft.jit(f)(2.0)
+    if not shown.startswith("array") and shown != "added":
+        with pytest.raises(ConcretizationError, match="text to print"):
+            ft.vmap(f)(X)
+
+
+def test_what_is_shown_can_be_written() -> None:
+    class Lines:
+        """A stream that takes apart what it gets."""
+
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def write(self, text: str) -> int:
+            self.lines += text.splitlines(keepends=True)
+            return len(text)
+
+    stream, memory, kept = Lines(), io.StringIO(), []
+
+    def f(x: Any) -> Any:
+        for out in (stream, memory):
+            print(x, file=out)
+            print("x =", x, [x], file=out)
+        kept.append(pickle.dumps(str(x)))
+        return x + 1.0
+
+    assert ft.jit(f)(2.0) == 3.0
+    shown = "Traced(f64[] = 2.)"
+    assert "".join(stream.lines) == memory.getvalue() == f"{shown}\nx = {shown} [{shown}]\n"
+    assert pickle.loads(kept[0]) == shown
+
+
 @pytest.mark.parametrize("name", ["str", "array_str", "array2string", "percent d"])
 def test_what_is_shown_where_no_number_is_known_is_no_number(name: str) -> None:
     read = {**READERS, **TEXTS}[name]
@@ -92,7 +166,7 @@ def test_what_is_shown_where_no_number_is_known_is_no_number(name: str) -> None:
 
 def test_an_f_string_says_where_no_number_is_known() -> None:
     def f(x: Any) -> Any:
-        assert f"{x}" == "Traced(f64[])"
+        assert str.__eq__(f"{x}", "Traced(f64[])")
         return x * float(f"{x:.2f}")
 
     for use in (
