@@ -72,7 +72,7 @@ def _added(x: Any) -> tuple[Any, ...]:
         return ()
     if isinstance(cls.__eq__, FunctionType) and cls.__eq__ not in _EQUALITIES:
         return x, _fields(x)
-    state = object.__getstate__(x)  # type: ignore[attr-defined]
+    state = object.__getstate__(x)
     if not state:
         return ()
     attributes, slots = state if isinstance(state, tuple) else (state, None)
