@@ -334,7 +334,7 @@ METHODS = [
     "A.take([1, 2])", "A.repeat(2, axis=1)", "A.diagonal()", "A.trace()", "A.swapaxes(0, 1)", "X.squeeze()",
     "A.nonzero()",
     "L.searchsorted(S)", "A.ravel('F')", "A.flatten()", "A.copy()", "A.tolist()", "I.item(3)", "I[0, 0].item()",
-    "M[1, 1].item()", "K.choose([V, -V, V])", "A.compress([True, False], 0)", "A.max(1)", "A.T.mT", "int(I[0, 0])",
+    "M[1, 1].item()", "K.choose([V, -V, V])", "A.compress([True, False], 0)", "A.max(axis=1)", "A.T.mT", "int(I[0, 0])",
     "int(S * 10)", "bool(M[0, 0])", "range(K[0])", "[0, 1, 2][K[0]]", "float(3) * S", "A.argpartition(1)[:, 1]",
     "C.real", "C.imag", "C.real * 2", "A.flat[:3]", "2 in I", "list(reversed(W))", "divmod(S, 2)",
     "np.concatenate([V[V > 0], W])", "np.stack([A[M], D[M]])", "A[M] * D[M] + 1", "np.sin(V[V > 0])", "len(V[V > 0])",

@@ -1,7 +1,8 @@
 """Methods of tensors that torch and NumPy both have, or torch alone: what is written as in torch is what torch gives.
 
-A keyword of torch, such as `dim=`, makes a call one of torch.  Without one, methods that NumPy has are NumPy's.  Where
-the same call would give different numbers, it is an error that names both ways to write it.
+A keyword of torch, such as `dim=`, makes a call one of torch.  Without one, methods that NumPy has are NumPy's: `std`
+and `var` divide by n, `nonzero()` is a tuple of indices, `sort()` sorts in place.  Other calls that would give
+different numbers, such as `x.max(1)` and `x.transpose(0, 1)`, are errors that name both ways to write them.
 """
 
 from __future__ import annotations
@@ -49,8 +50,18 @@ def _as_in_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
     return args, {_RENAMED.get(name, name): x for name, x in kwargs.items()}
 
 
+def _require_axes(args: Sequence[Any]) -> None:
+    """Raise where no axes are given by position: torch takes them for all axes, and NumPy for none."""
+    if args and isinstance(args[0], tuple | list) and not args[0]:
+        raise TypeError(
+            "() stands for all axes in torch, and for none in NumPy; leave it out for the one, and write axis=() for "
+            f"the other{at_line(user_line())}"
+        )
+
+
 def _reduction(numpy: Method) -> Method:
     def reduce(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        _require_axes(args)
         if kwargs or len(args) > 1:
             args, kwargs = _as_in_numpy(args, kwargs)
         return numpy(self, *args, **kwargs)
@@ -58,8 +69,23 @@ def _reduction(numpy: Method) -> Method:
     return reduce
 
 
+def _accumulation(numpy: Method) -> Method:
+    def accumulate(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "keepdim" in kwargs or any(isinstance(x, bool) for x in args[1:]):
+            raise TypeError(
+                "cumsum and cumprod keep all axes; they take dim= (or axis=) and dtype=, and np.flip turns an axis "
+                f"round{at_line(user_line())}"
+            )
+        if kwargs:
+            args, kwargs = _as_in_numpy(args, kwargs)
+        return numpy(self, *args, **kwargs)
+
+    return accumulate
+
+
 def _deviation(numpy: Method) -> Method:
     def deviate(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        _require_axes(args)
         if any(isinstance(x, bool) for x in args):
             raise TypeError(
                 "std and var take flags by name: unbiased= or ddof= for the divisor, keepdim= or keepdims= for the "
@@ -84,6 +110,7 @@ def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
         if other is not None:
             return of_two(self, other)
         if not _is_of_torch(args, kwargs):
+            _require_clear_extreme(find.__name__[3:], args)
             return numpy(self, *args, **kwargs)
         args, kwargs = _as_in_numpy(args, kwargs)
         axis: Any = kwargs.pop("axis", args[0] if args else None)
@@ -101,6 +128,23 @@ def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
     return extreme
 
 
+def _require_clear_extreme(name: str, args: tuple[Any, ...]) -> None:
+    """Raise where `x.max(i)` would mean one thing to NumPy and another one to torch."""
+    _require_axes(args)
+    if not args:
+        return
+    if isinstance(args[0], np.ndarray | list) and np.ndim(args[0]):
+        raise TypeError(
+            f"{name} takes an axis or a tensor; write np.{name}imum(x, y) for the {name}imum of two arrays"
+            + at_line(user_line())
+        )
+    if isinstance(args[0], int | np.integer):
+        raise TypeError(
+            f"{name}({args[0]}) gives values and their indices in torch, and values alone in NumPy; write "
+            f"x.{name}(dim={args[0]}) for the one, and x.{name}(axis={args[0]}) for the other{at_line(user_line())}"
+        )
+
+
 def _places(x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """The order of elements along an axis; NaN is larger than all numbers."""
     if not descending:
@@ -111,6 +155,8 @@ def _places(x: Any, axis: int, descending: bool, stable: bool) -> Any:
 
 def _argsort(numpy: Method) -> Method:
     def argsort(self: Tensor, *args: Any, descending: bool = False, **kwargs: Any) -> Any:
+        if len(args) == 2 and isinstance(args[1], bool):
+            args, descending = args[:1], args[1]
         args, kwargs = _as_in_numpy(args, kwargs)
         if not descending:
             return numpy(self, *args, **kwargs)
@@ -122,6 +168,8 @@ def _argsort(numpy: Method) -> Method:
 def _sort(numpy: Method) -> Method:
     def sort(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Sort in place, as NumPy does; with `dim=` or `descending=`, return `(values, indices)` as torch does."""
+        if len(args) == 2 and isinstance(args[1], bool):
+            args, kwargs = args[:1], {**kwargs, "descending": args[1]}
         if not any(name in kwargs for name in ("dim", "descending")):
             return numpy(self, *args, **kwargs)
         axis = kwargs.pop("dim", args[0] if args else -1)
@@ -134,12 +182,33 @@ def _sort(numpy: Method) -> Method:
 def _squeeze(numpy: Method) -> Method:
     def squeeze(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if "dim" not in kwargs:
+            _require_ones(self.shape, kwargs.get("axis", args[0] if args else None))
             return numpy(self, *args, **kwargs)
         # An axis of another size than one stays, in torch.
         dims = kwargs["dim"] if isinstance(kwargs["dim"], list | tuple) else [kwargs["dim"]]
         return numpy(self, tuple(i for i in dims if self.shape[i] == 1))
 
     return squeeze
+
+
+def _require_ones(shape: tuple[int, ...], axis: Any) -> None:
+    """Raise where `x.squeeze(i)` would take away an axis of another size than one, which torch leaves there."""
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    found = [i for i in axes if -len(shape) <= i < len(shape) and shape[i] != 1]
+    if found:
+        raise ValueError(
+            f"squeeze takes away axes of size one, and axis {found[0]} of an array of shape {shape} has size "
+            f"{shape[found[0]]}; write x.squeeze(dim={found[0]}), which leaves such an axis as it is"
+            + at_line(user_line())
+        )
+
+
+def _diagonal(numpy: Method) -> Method:
+    def diagonal(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        names = {"dim1": "axis1", "dim2": "axis2"}
+        return numpy(self, *args, **{names.get(name, name): x for name, x in kwargs.items()})
+
+    return diagonal
 
 
 def _transpose(numpy: Method) -> Method:
@@ -220,7 +289,8 @@ def _quotient(numpy: Method) -> Method:
 
 
 _WRAPPED: dict[str, Callable[[Method], Method]] = {
-    **dict.fromkeys(("sum", "prod", "mean", "any", "all", "argmax", "argmin", "cumsum", "cumprod"), _reduction),
+    **dict.fromkeys(("sum", "prod", "mean", "any", "all", "argmax", "argmin"), _reduction),
+    **dict.fromkeys(("cumsum", "cumprod"), _accumulation),
     **dict.fromkeys(("std", "var"), _deviation),
     "max": lambda numpy: _extreme(numpy, np.argmax, np.maximum),
     "min": lambda numpy: _extreme(numpy, np.argmin, np.minimum),
@@ -230,6 +300,7 @@ _WRAPPED: dict[str, Callable[[Method], Method]] = {
     "argsort": _argsort,
     "sort": _sort,
     "squeeze": _squeeze,
+    "diagonal": _diagonal,
     "transpose": _transpose,
     "repeat": _repeat,
     "flatten": _flatten,
@@ -291,8 +362,16 @@ def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
 _DEVICES = ("cpu", "cuda", "gpu", "tpu", "mps", "meta", "xpu")
 
 
-def expand(self: Any, *shape: Any) -> Any:
+def of_type(self: Any, dtype: Any = None, **options: Any) -> Any:
+    """The tensor in another dtype."""
+    if dtype is None:
+        raise TypeError(f"type() without a dtype is a name in torch; write x.dtype{at_line(user_line())}")
+    return to(self, dtype, **options)
+
+
+def expand(self: Any, *shape: Any, size: Any = None) -> Any:
     """The array broadcast to a shape, where -1 stands for the size that an axis has."""
+    shape = shape if size is None else (size,)
     wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
     behind = len(wanted) - len(self.shape)
     if any(n == -1 and i < behind for i, n in enumerate(wanted)):
@@ -319,9 +398,10 @@ def t(self: Any) -> Any:
     return self.T
 
 
-def view(self: Any, *shape: Any) -> Any:
+def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """The same elements in another shape."""
-    if len(shape) == 1 and isinstance(shape[0], type | np.dtype | str):
+    shape = shape if size is None else (size,)
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], type | np.dtype | str)):
         raise TypeError(
             f"a tensor has no bytes that could be read as another type; convert it by .astype{at_line(user_line())}"
         )
@@ -346,7 +426,7 @@ def no_attribute(self: Tensor, name: str) -> Any:
 NAMES: dict[str, Method] = {
     "norm": norm,
     "to": to,
-    "type": lambda self, dtype: to(self, dtype),
+    "type": of_type,
     "expand": expand,
     "permute": permute,
     "t": t,

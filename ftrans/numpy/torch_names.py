@@ -40,6 +40,7 @@ INSTEAD = {
     "flip": "np.flip(x, axis)",
     "fliplr": "np.fliplr(x)",
     "flipud": "np.flipud(x)",
+    "resize_": "x = x.reshape(shape), or np.resize(x, shape) for another number of elements",
     "rot90": "np.rot90(x, k, axes)",
     "dim": "x.ndim",
     "ndimension": "x.ndim",
@@ -86,6 +87,7 @@ INSTEAD = {
     "index_fill_": "x[index] = value",
     "index_put": "y = x.copy(); y[indices] = values",
     "index_put_": "x[indices] = values",
+    "put_": "np.put(x, indices, values)",
     "nan_to_num": "np.nan_to_num(x)",
     # Order
     "topk": "i = np.flip(np.argsort(x, axis), axis)[..., :k] for the last axis, and np.take_along_axis(x, i, axis)",
@@ -194,6 +196,9 @@ INSTEAD = {
     "double": "x.astype(np.float64)",
     "half": "x.astype(np.float16)",
     "bfloat16": 'x.astype("bfloat16")',
+    "byte": "x.astype(np.uint8)",
+    "char": "x.astype(np.int8)",
+    "short": "x.astype(np.int16)",
     "long": "x.astype(np.int64)",
     "int": "x.astype(np.int32)",
     "bool": "x.astype(bool)",
@@ -289,8 +294,14 @@ def require_clear_transpose(ndim: int, axes: tuple[Any, ...]) -> None:
     """Raise where `x.transpose(i, j)` would mean one thing to NumPy and another one to torch.
 
     Raises:
-        TypeError: they are two axes, and either x has more, or they are in order, which changes nothing in NumPy.
+        TypeError: they are two axes, and either x has more, or they are in order, which changes nothing in NumPy; or a
+            tuple of another number of axes than x has.
     """
+    if len(axes) == 1 and isinstance(axes[0], tuple | list) and len(axes[0]) != ndim:
+        raise TypeError(
+            f"transpose({axes[0]}) of an array of {ndim} axes: transpose takes all axes in their new order; write "
+            f"np.swapaxes(x, i, j) to exchange two of them{at_line(user_line())}"
+        )
     if len(axes) == 2 and all(isinstance(i, int) for i in axes):
         i, j = axes
         if ndim != 2 or i % 2 < j % 2:
