@@ -153,6 +153,9 @@ def test_a_search_among_complex_parameters_is_that_of_optax() -> None:
         np.testing.assert_allclose(x, expected[path], rtol=1e-12)
 
 
+OTHER = nn.Linear(1, 1)
+
+
 class Branching(nn.Module):
     def __init__(self) -> None:
         self.w = nn.Parameter(np.ones(()))
@@ -185,9 +188,11 @@ def test_what_the_objective_changes_in_buffers_is_dropped() -> None:
         (lambda m: m.w * np.ones(3), TypeError, "one number"),
         (lambda m: None, TypeError, "the loss alone, one number, which lambda does not"),
         (lambda m: (m.w**2, m.w), TypeError, "the loss alone"),
+        (lambda m: OTHER.weight.sum(), TypeError, r"does not depend on the parameters.*of the model that it is given"),
+        (lambda m: (m.w * 0.0, OTHER.weight.sum())[1], TypeError, "sees a constant"),
         (lambda m: setattr(m, "kept", m.w * 2) or m.w**2, TypeError, "kept was assigned a traced value"),
     ],
-    ids=["branch", "random numbers", "array", "nothing", "pair", "traced value kept"],
+    ids=["branch", "random numbers", "array", "nothing", "pair", "another model", "unused", "traced value kept"],
 )
 def test_objectives_that_cannot_be_searched(f: Callable[[Any], Any], cls: type[Exception], words: str) -> None:
     with pytest.raises(cls, match=words):
@@ -208,6 +213,51 @@ def test_what_is_missing_is_named() -> None:
         optimizer.step(gradients, obj_fn=lambda model: 0.0)
     with pytest.raises(TypeError, match="grad= are the gradients themselves"):
         optimizer.step(gradients, value=1.0, grad=gradients)
+
+
+def scaled(name: str) -> Any:
+    """A transformation that multiplies by an argument of a name that its signature does not have."""
+
+    def update(updates: Any, state: Any, params: Any = None, **extra: Any) -> Any:
+        return jax.tree.map(lambda g: -extra[name] * g, updates), state
+
+    return optax.GradientTransformationExtraArgs(lambda parameters: optax.EmptyState(), update)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize(
+    "transformation",
+    [
+        optax.sgd(0.1),
+        optax.adam(0.1),
+        optax.scale(-1.0),
+        optax.chain(optax.clip(1.0), scaled("rate")),
+        optax.inject_hyperparams(optax.sgd)(0.1),
+        optax.MultiSteps(optax.adam(0.1), 2).gradient_transformation(),
+        optax.polyak_sgd(),
+    ],
+)
+def test_an_argument_that_nobody_takes_is_refused(transformation: Any, is_compiled: bool) -> None:
+    model = nn.Linear(3, 1)
+    before = model.weight.value
+    optimizer = nn.Optimizer(model, transformation)
+
+    def step(model: Any, optimizer: Any) -> None:
+        optimizer.step({"weight": np.ones((1, 3))}, value=1.0, rate=0.5, lr=0.0)
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"takes no (lr|rate)=; rates and the like are set where it is made"):
+            (nn.jit(step) if is_compiled else step)(model, optimizer)
+    np.testing.assert_array_equal(model.weight.value, before)
+
+
+def test_an_argument_of_any_name_reaches_the_part_that_takes_it() -> None:
+    model = nn.Linear(3, 1, dtype=np.float64)
+    optimizer = nn.Optimizer(model, optax.chain(optax.identity(), scaled("rate")))
+    before = model.weight.value
+    for rate in (0.5, 0.25):
+        optimizer.step({"weight": np.ones((1, 3))}, rate=rate)
+    np.testing.assert_allclose(model.weight.value, before - 0.75)
 
 
 def test_jax_differentiates_a_program_by_its_own_gradient_and_once_only() -> None:

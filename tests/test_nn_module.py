@@ -13,6 +13,7 @@ from collections import OrderedDict, namedtuple
 import numpy as np
 import pytest
 
+import ftrans as ft
 from ftrans import nn
 
 X = np.array([[1.0, -2.0, 3.0]], np.float32)
@@ -292,6 +293,83 @@ def test_functional_call_leaves_the_module_alone():
         nn.functional_call(layer, {"w": 1}, X)
     with pytest.raises(ValueError, match=r"bias is f32\[2\].*\(3,\)"):
         nn.functional_call(layer, {"bias": np.ones(3)}, X)
+
+
+class Joining(nn.Module):
+    """Takes arrays one by one, or all of them as one argument."""
+
+    def __init__(self, of_one):
+        self.of_one = of_one
+
+    def forward(self, x, *more):
+        return sum(x if self.of_one else (x, *more))
+
+
+class Adding(nn.Module):
+    def forward(self, pair):
+        return pair[0] + pair[1]
+
+
+def test_functional_call_does_not_take_torchs_tuple_of_arguments_for_an_argument():
+    layer = Dense(3, 2)
+    state = nn.state_of(layer)
+    calls = [
+        lambda: nn.functional_call(layer, state, (X,)),
+        lambda: nn.functional_call(layer, state, (), {"x": X}),
+        lambda: nn.functional_call(Joining(False), {}, (X, X)),
+        lambda: ft.grad(lambda x: nn.functional_call(Joining(False), {}, (x, x), {})[0].sum())(X),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"one by one: write functional_call\(m, state, \*args, \*\*kwargs\)"):
+            call()
+    for call in (
+        lambda: nn.functional_call(Adding(), {}, (X, X)),
+        lambda: nn.functional_call(Joining(True), {}, x=(X, X)),
+        lambda: nn.functional_call(Joining(True), {}, [X, X]),
+    ):
+        np.testing.assert_array_equal(call()[0], 2 * X)
+
+
+class Lazy(nn.Module):
+    """Gives back what computes later."""
+
+    def __init__(self, f):
+        self.layer = nn.Linear(3, 2)
+        self.f = f
+
+    def forward(self, x):
+        return self.f(self.layer, x)
+
+
+async def awaited(layer, x):
+    return layer(x)
+
+
+def generated(layer, x):
+    yield layer(x)
+
+
+LAZY = {
+    "generator": (generated, "write list"),
+    "expression": (lambda layer, x: (layer(y) for y in [x]), "write list"),
+    "map": (lambda layer, x: map(layer, [x]), "write list"),
+    "in a container": (lambda layer, x: {"a": [zip([layer(x)])]}, "write list"),
+    "coroutine": (awaited, "await it inside"),
+}
+CALLED = {
+    "functional_call": lambda m: nn.functional_call(m, nn.state_of(m), X),
+    "jit": lambda m: nn.jit(m)(X),
+    "value_and_grad": lambda m: nn.value_and_grad(lambda m: m(X))(m),
+    "auxiliary": lambda m: nn.grad(lambda m: (m.layer(X).sum(), m(X)), has_aux=True)(m),
+}
+
+
+@pytest.mark.parametrize("call", CALLED)
+@pytest.mark.parametrize("kind", LAZY)
+def test_a_result_that_would_be_computed_after_the_call_is_refused(kind, call):
+    f, words = LAZY[kind]
+    with pytest.raises(TypeError, match=rf"would run after the call.*{words}"):
+        CALLED[call](Lazy(f))
 
 
 class Holder(nn.Module):

@@ -109,6 +109,39 @@ def test_what_would_be_lost_is_refused(name: str) -> None:
     np.testing.assert_array_equal(module.real.value, np.zeros(2))
 
 
+NO_NUMBERS: dict[str, tuple[Any, str]] = {
+    "objects": (np.array([1.0, 2.0], object), "dtype object"),
+    "texts": (np.array(["1", "2"]), "dtype <U1"),
+    "dates": (np.array([1, 2], "datetime64[s]"), r"dtype datetime64\[s\]"),
+    "list of texts": (["1", "2"], "dtype <U1"),
+    "nothing": (None, "type NoneType"),
+    "text": ("12", "type str"),
+}
+PUT: dict[str, Callable[[Held, Any], Any]] = {
+    "load_state_dict": lambda m, x: m.load_state_dict({"half": x}, strict=False),
+    "functional_call": lambda m, x: nn.functional_call(m, {"half": x}),
+    "assignment": lambda m, x: m.half.__setitem__(..., x),
+    "copy_": lambda m, x: m.half.copy_(x),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "way"),
+    # NumPy reads the numbers in lists of texts that are assigned.
+    [
+        (g, way)
+        for g in NO_NUMBERS
+        for way in PUT
+        if g != "list of texts" or way in ("load_state_dict", "functional_call")
+    ],
+)
+def test_what_is_no_array_of_numbers_is_refused(given: str, way: str) -> None:
+    module, (x, words) = Held(), NO_NUMBERS[given]
+    with pytest.raises(TypeError, match=f"half holds an array of numbers, and what was given is .*{words}"):
+        PUT[way](module, x)
+    np.testing.assert_array_equal(module.half.value, np.zeros(2))
+
+
 def test_init_rounds_what_it_is_given() -> None:
     for value in (2**60 + 1, 0.1, True):
         assert nn.init.constant_(nn.Parameter(np.empty(2, np.float32)), value).value[0] == np.float32(value)

@@ -13,10 +13,12 @@ import numpy as np
 from ..autograd.modes import current_mode
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.indexing import require_kept
+from ..numpy.promotion import has_tracer
 
 
 class ChangedInPlace(Cell):
@@ -150,6 +152,7 @@ class ChangedInPlace(Cell):
         return self._overwrite(value, "copy_")
 
     def _overwrite(self, value: Any, name: str) -> Self:
+        require_numbers(value, self.path)
         given = _given(value)
         if tuple(np.shape(given)) != tuple(self.shape):
             try:
@@ -173,4 +176,23 @@ class ChangedInPlace(Cell):
 
 
 def _given(x: Any) -> Any:
-    return x.read() if isinstance(x, Cell) else x
+    if isinstance(x, Cell):
+        return x.read()
+    refuse_lookalike(x)
+    return x
+
+
+def require_numbers(x: Any, path: str) -> None:
+    """Raise if what is to be put into a cell is no array of numbers, and would be taken for one or fail elsewhere.
+
+    Raises:
+        TypeError: it looks like an array and means something else, or holds objects, texts or dates.
+    """
+    try:
+        refuse_lookalike(x)
+    except TypeError as error:
+        raise TypeError(f"{path}: {error}") from None
+    is_array = isinstance(x, np.ndarray | np.generic)
+    if (is_array and x.dtype.kind in "OSUTmM" and not has_tracer(x)) or x is None or isinstance(x, str | bytes):
+        given = f"an array of dtype {x.dtype}" if is_array else f"of type {type(x).__name__}"
+        raise TypeError(f"{path} holds an array of numbers, and what was given is {given}{at_line(user_line())}")

@@ -15,7 +15,7 @@ from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept
 from ..numpy.torch_names import INSTEAD, missing, require_clear_repeat, require_clear_transpose
-from .inplace import ChangedInPlace
+from .inplace import ChangedInPlace, require_numbers
 
 # Attributes of cells that are not there are not those of arrays.
 _SLOTS = ("array", "held", "home", "name", "owner", "transaction")
@@ -69,6 +69,7 @@ class Operand(ChangedInPlace):
         self.check_change()
         # What was read before stays as it was.
         builder = current_builder()
+        require_numbers(value, self.path)
         given = value.read() if isinstance(value, Cell) else value
         require_kept(given, self.array.dtype)
         array: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -98,7 +99,8 @@ class Optimizer(Module):
 
         Raises:
             TypeError: the gradients are no dictionary, the transformation wants a `value` or a `value_fn` that is not
-                given, or `value_fn` does not return one real number.
+                given, it takes no argument of a name in `extra`, or `value_fn` does not return one real number, or one
+                that does not depend on the model that it is given.
             ValueError: there are no gradients, or a path is not that of a parameter which is optimized.
             RuntimeError: `value_fn` draws random numbers, so that the loss would be another one in each call.
 
@@ -197,6 +199,8 @@ class _Update:
         self._paths = paths
         self._structure = structure
         self._codes: dict[tuple[str, ...], JaxCode] = {}
+        # Names of further arguments that the transformation is known to look at.
+        self._taken: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Update:
         return self
@@ -232,6 +236,7 @@ class _Update:
                 "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured),
             }
         transformation = optax.with_extra_args_support(self._transformation)
+        self._require_taken(transformation.update, (gradients, state, parameters), more)
         # What the objective has captured does not decide on the types of the update.
         with default_types(arrays[: start + len(extra)]):
             updates, state = transformation.update(gradients, state, parameters, **more)
@@ -239,6 +244,35 @@ class _Update:
         old_leaves = arrays[count : count + states]
         leaves = [y.astype(x.dtype) for x, y in zip(old_leaves, self._structure.flatten_up_to(state), strict=True)]
         return [*(new[path] for path in self._paths), *leaves]
+
+    def _require_taken(self, update: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> None:
+        """Raise for a further argument that the transformation does not look at.
+
+        Most transformations of optax take arguments of any name, and hand them on to parts that may know them.  So the
+        update is traced with something in place of the argument that cannot be computed with.
+        """
+        import jax
+
+        known = {"value", "grad", "value_fn", *inspect.signature(update).parameters, *self._taken}
+        for name in more.keys() - known:
+            try:
+                jax.eval_shape(lambda *args, name=name: update(*args, **{**more, name: _Untouchable()}), *args)
+            except Exception:
+                # Some part of the transformation has looked at it.
+                self._taken.add(name)
+            else:
+                raise TypeError(
+                    f"this transformation of optax takes no {name}=; rates and the like are set where it is made, and "
+                    "with optax.inject_hyperparams they are in optimizer.state, where they may be changed"
+                    + at_line(user_line())
+                )
+
+
+class _Untouchable:
+    """Stands for an argument that nobody looks at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("an argument of a transformation is used")
 
 
 def traced_objective(
@@ -267,7 +301,22 @@ def traced_objective(
             f"value_fn returns the loss alone, one number, which {name_of(f)} does not{at_line(user_line())}"
         )
     require_scalar(traced.program, f, "value_fn", "np.sum or np.mean")
+    if not _depends(traced.program, len(parameters)):
+        raise TypeError(
+            f"what value_fn returns does not depend on the parameters, so that a search along a line sees a constant; "
+            f"{name_of(f)} has to compute the loss of the model that it is given, value_fn=lambda model: loss_of(model)"
+            + at_line(user_line())
+        )
     return traced.program, [x.concrete() if isinstance(x, Eager | Cell) else x for x in traced.captured]
+
+
+def _depends(program: Program, count: int) -> bool:
+    """Whether the first output of a program depends on one of its first inputs."""
+    found: set[Any] = set(program.inputs[:count])
+    for eqn in program.eqns:
+        if not found.isdisjoint(eqn.operands):
+            found.update(eqn.outputs)
+    return program.outputs[0] in found
 
 
 def _missing_arguments(error: TypeError) -> TypeError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 from ..api.call import type_name
 from ..core.cell import Cell
 from ..core.eager import Eager
+from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_inexact
@@ -20,6 +22,7 @@ from .cells import RngState
 from .contents import REMEMBERED, LoadResult, all_paths, is_saved
 from .filling import call_filled
 from .graph import Graph, graph_of, without_types
+from .inplace import require_numbers
 from .module import Module
 from .nested import parts_of, rebuilt, settled
 
@@ -40,7 +43,7 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     given_cells = {id(cells[path]) for path in state_dict if path in cells}
     missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
     unexpected = [path for path in state_dict if path not in cells]
-    arrays = {path: as_numpy(x) for path, x in state_dict.items() if path in cells}
+    arrays = {path: _numbers(path, x) for path, x in state_dict.items() if path in cells}
     wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
     wrong += [
         f"{first} and {path} are one array of the module, and were given different values"
@@ -62,6 +65,14 @@ def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool)
     for path, x in arrays.items():
         cells[path].value = np.array(x, cells[path].dtype)
     return LoadResult(missing, unexpected)
+
+
+def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
+    """What is given for a path as an array of NumPy."""
+    require_numbers(x, path)
+    array = as_numpy(x)
+    require_numbers(array, path)
+    return array
 
 
 def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
@@ -143,6 +154,8 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
 
     Raises:
         KeyError: a path in `state` does not exist.
+        TypeError: what is given for a path is no array of numbers, the arguments are in a tuple, as torch takes them,
+            or the result would run after the call, as a generator does.
         ValueError: an array does not have the shape of its cell, or two paths of one cell have different arrays.
 
     Example:
@@ -153,11 +166,32 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
         >>> ft.grad(lambda s: nn.functional_call(model, s, np.array([3.0, 4.0]))[0].sum())(state)["weight"]
         array([[3., 4.]])
     """
+    _require_arguments(model, args, kwargs)
     graph = graph_of(model)
     names = _names_in(graph, model, state)
     out, new = call_with_state(graph, model, {names[path]: x for path, x in state.items()}, args, kwargs)
     given = {path: new[name] for path, name in names.items()}
     return out, given | {name: x for name, x in new.items() if name not in names.values()}
+
+
+def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise where the arguments are given as a tuple, as torch's `functional_call` takes them.
+
+    Where the module does not take as many arguments as the tuple has arrays, the tuple is one argument.
+    """
+    if not args or kwargs or args[0].__class__ is not tuple or not all(hasattr(x, "dtype") for x in args[0]):
+        return
+    by_name = args[1] if len(args) == 2 and args[1].__class__ is dict else {}
+    if len(args) > 1 and args[1:] != (by_name,):
+        return
+    try:
+        inspect.signature(model.forward).bind(*args[0], **by_name)
+    except (TypeError, ValueError):
+        return
+    raise TypeError(
+        "functional_call takes the arguments of the module one by one: write functional_call(m, state, *args, "
+        f"**kwargs); where a tuple is one argument, give it by name or as a list{at_line(user_line())}"
+    )
 
 
 def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str, str]:
@@ -208,7 +242,11 @@ def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
         x = x.read()
     if is_jax(x) and not isinstance(x, Tracer) and getattr(x, "is_deleted", lambda: False)():
         raise deleted_error(path)
-    array = x if hasattr(x, "dtype") else np.asarray(x)
+    require_numbers(x, path)
+    array = x
+    if not hasattr(x, "dtype"):
+        array = np.asarray(x)
+        require_numbers(array, path)
     if tuple(array.shape) != cell.shape:
         raise ValueError(
             f"{path} is {cell.type}, which an array of shape {tuple(array.shape)} does not fit" + at_line(user_line())
@@ -317,7 +355,7 @@ def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
         The module.
 
     Raises:
-        TypeError: `structure` is none.
+        TypeError: `structure` is none, or an array is masked, a matrix, or sparse.
         KeyError: paths are missing or unexpected.
     """
     if not isinstance(structure, Structure):
@@ -332,4 +370,6 @@ def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
             f"merge needs exactly the paths of the structure; missing: {', '.join(missing) or 'none'}; "
             f"unexpected: {', '.join(unexpected) or 'none'}{at_line(user_line())}"
         )
+    for path in structure.paths:
+        refuse_lookalike(state[path])
     return structure.build([state[path] for path in structure.paths])
