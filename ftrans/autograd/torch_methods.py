@@ -153,11 +153,17 @@ def _places(x: Any, axis: int, descending: bool, stable: bool) -> Any:
     return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, stable=True), axis)
 
 
+def _with_direction(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a sort, with a flag in the second place by its name in torch."""
+    if len(args) == 2 and isinstance(args[1], bool):
+        return args[:1], {**kwargs, "descending": args[1]}
+    return args, kwargs
+
+
 def _argsort(numpy: Method) -> Method:
-    def argsort(self: Tensor, *args: Any, descending: bool = False, **kwargs: Any) -> Any:
-        if len(args) == 2 and isinstance(args[1], bool):
-            args, descending = args[:1], args[1]
-        args, kwargs = _as_in_numpy(args, kwargs)
+    def argsort(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _as_in_numpy(*_with_direction(args, kwargs))
+        descending = kwargs.pop("descending", False)
         if not descending:
             return numpy(self, *args, **kwargs)
         return _places(self.detach(), kwargs.pop("axis", args[0] if args else -1), True, **{"stable": True} | kwargs)
@@ -168,8 +174,7 @@ def _argsort(numpy: Method) -> Method:
 def _sort(numpy: Method) -> Method:
     def sort(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Sort in place, as NumPy does; with `dim=` or `descending=`, return `(values, indices)` as torch does."""
-        if len(args) == 2 and isinstance(args[1], bool):
-            args, kwargs = args[:1], {**kwargs, "descending": args[1]}
+        args, kwargs = _with_direction(args, kwargs)
         if not any(name in kwargs for name in ("dim", "descending")):
             return numpy(self, *args, **kwargs)
         axis = kwargs.pop("dim", args[0] if args else -1)

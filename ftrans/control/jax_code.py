@@ -67,6 +67,28 @@ def default_types(xs: Sequence[Any]) -> AbstractContextManager[Any]:
     return jax.enable_x64(_has_64_bits(xs))  # type: ignore[no-any-return, unused-ignore]
 
 
+def ignores(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> bool:
+    """Whether a function of JAX arrays does not look at one of its keyword arguments.
+
+    It does not if it can be traced with something in place of the argument that cannot be computed with.
+    """
+    import jax
+
+    given = {**kwargs, name: _Untouchable()}
+    try:
+        jax.eval_shape(lambda *args: function(*args, **given), *args)
+    except Exception:
+        return False
+    return True
+
+
+class _Untouchable:
+    """Stands for an argument that nobody looks at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("the argument is used")
+
+
 def _has_64_bits(xs: Sequence[Any]) -> bool:
     return any(
         (np.dtype(x.dtype).itemsize >= 8 and np.dtype(x.dtype).kind != "c") or x.dtype == np.complex128 for x in xs

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
-from ..control.jax_code import JaxCode, call_jax, default_types
+from ..control.jax_code import JaxCode, call_jax, default_types, ignores
 from ..control.jax_function import as_jax_function
 from ..core import tree
 from ..core.cell import Cell
@@ -236,9 +236,9 @@ class _Update:
                 "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured),
             }
         transformation = optax.with_extra_args_support(self._transformation)
-        self._require_taken(transformation.update, (gradients, state, parameters), more)
         # What the objective has captured does not decide on the types of the update.
         with default_types(arrays[: start + len(extra)]):
+            self._require_taken(transformation.update, (gradients, state, parameters), more)
             updates, state = transformation.update(gradients, state, parameters, **more)
             new = optax.apply_updates(parameters, updates)
         old_leaves = arrays[count : count + states]
@@ -248,31 +248,17 @@ class _Update:
     def _require_taken(self, update: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> None:
         """Raise for a further argument that the transformation does not look at.
 
-        Most transformations of optax take arguments of any name, and hand them on to parts that may know them.  So the
-        update is traced with something in place of the argument that cannot be computed with.
+        Most transformations of optax take arguments of any name, and hand them on to parts that may know them.
         """
-        import jax
-
         known = {"value", "grad", "value_fn", *inspect.signature(update).parameters, *self._taken}
         for name in more.keys() - known:
-            try:
-                jax.eval_shape(lambda *args, name=name: update(*args, **{**more, name: _Untouchable()}), *args)
-            except Exception:
-                # Some part of the transformation has looked at it.
-                self._taken.add(name)
-            else:
+            if ignores(update, args, more, name):
                 raise TypeError(
                     f"this transformation of optax takes no {name}=; rates and the like are set where it is made, and "
                     "with optax.inject_hyperparams they are in optimizer.state, where they may be changed"
                     + at_line(user_line())
                 )
-
-
-class _Untouchable:
-    """Stands for an argument that nobody looks at."""
-
-    def __getattribute__(self, name: str) -> Any:
-        raise RuntimeError("an argument of a transformation is used")
+            self._taken.add(name)
 
 
 def traced_objective(
