@@ -13,7 +13,8 @@ import pytest
 import ftrans as ft
 from ftrans import nn
 from ftrans.autograd import tensor
-from ftrans.numpy.torch_names import INSTEAD
+from ftrans.core.trace import Tracer
+from ftrans.numpy.torch_names import INSTEAD, instead
 
 X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.5]])
 X3 = np.arange(24.0).reshape(2, 3, 4)
@@ -131,13 +132,17 @@ RESULTS: list[tuple[str, Callable[[], Any]]] = [
     ("x.mv(x[0])", lambda: X @ X[0]),
     ("x3.bmm(x3.mT)", lambda: X3 @ np.swapaxes(X3, 1, 2)),
     ("x.dim(), x.numel(), len(x)", lambda: (2, 6, 2)),
+    ("x.maximum(p)", lambda: np.maximum(X, 2 * X)),
+    ("p.minimum(p)", lambda: 2 * X),
+    ("x.add(p)", lambda: 3 * X),
+    ("x.clone().add_(p)", lambda: 3 * X),
     ("x.take(n[1] % 6)", lambda: [-2.5, -1.0, 0.5]),
 ]  # fmt: skip
 
 
 def tensors(**options: Any) -> dict[str, Any]:
     found = {"x": tensor(X, **options), "x3": tensor(X3, **options), "ties": tensor(TIES, **options), "n": tensor(N)}
-    return {**found, "np": np}
+    return {**found, "p": nn.Parameter(2 * X), "b": nn.Buffer(X), "np": np}
 
 
 def as_array(x: Any) -> Any:
@@ -154,6 +159,12 @@ def test_a_call_of_torch_gives_its_result(call: str, expected: Callable[[], Any]
     for a, b in zip(found, wanted, strict=True) if isinstance(wanted, list) else [(found, wanted)]:
         assert a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_a_traced_value_is_changed_in_place_by_a_tensor_that_is_captured() -> None:
+    t = tensor([1.0, 2.0], requires_grad=True)
+    ft.vmap(lambda x: (x * 1).add_(t))(np.ones((3, 2))).sum().backward()
+    np.testing.assert_array_equal(t.grad.numpy(), [3.0, 3.0])
 
 
 def test_the_gradient_of_an_extreme_goes_to_the_element_that_is_named() -> None:
@@ -206,6 +217,15 @@ ERRORS = {
     "x.to('cuda')": "memory of the host",
     "x.to(device='cuda:0')": "memory of the host",
     "x.view(np.float32)": r"\.astype",
+    "x.size(0)": r"x\.shape\[i\]",
+    "p.size()": r"x\.shape for size\(\)",
+    "b.size(-1)": r"x\.shape\[i\]",
+    "x.permute(1, 0, dims=(0, 1))": "not both",
+    "x.to(dytpe=float)": r"to\(\) got .* 'dytpe'",
+    "x.max(bogus=1)": r"^max\(\) got",
+    "p.mean(bogus=1)": r"^mean\(\) got",
+    "b.maximum(x)": r"np\.maximum\(x, y\)",
+    "b.exp_()": r"x = np\.exp\(x\)",
     "x.masked_fill(x > 0, 1.0)": r"np\.where\(mask, value, x\)",
     "x.softmax(-1)": r"F\.softmax\(x, dim\)",
     "x.split(1)": r"np\.split\(",
@@ -226,15 +246,15 @@ def test_a_call_of_another_meaning_is_an_error_with_the_way_out(call: str) -> No
 
 
 class Of(nn.Module):
-    """A module that computes one thing of its parameter or of its argument."""
+    """A module that computes one thing of its argument, of its parameter or of what it computed from that."""
 
-    def __init__(self, f: Callable[[Any], Any], of_parameter: bool) -> None:
+    def __init__(self, f: Callable[[Any], Any], of: str) -> None:
         self.w = nn.Parameter(X)
         self.f = f
-        self.of_parameter = of_parameter
+        self.of = of
 
     def forward(self, x: Any) -> Any:
-        return self.f(self.w if self.of_parameter else x)
+        return self.f({"argument": x, "parameter": self.w, "product": self.w * 1.0}[self.of])
 
 
 RUN: dict[str, Callable[[nn.Module], Any]] = {
@@ -250,6 +270,13 @@ IN_FORWARD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "chunk": (lambda x: x.chunk(2), "array_split"),
     "cuda": (lambda x: x.cuda(), "default device"),
     "unsqueeze": (lambda x: x.unsqueeze(0), "expand_dims"),
+    "permute": (lambda x: x.permute(1, 0), r"np\.transpose\(x, axes\)"),
+    "float": (lambda x: x.float(), r"astype\(np\.float32\)"),
+    "to": (lambda x: x.to(np.float32), r"astype\(dtype\)"),
+    "contiguous": (lambda x: x.contiguous(), "x as it is"),
+    "detach": (lambda x: x.detach(), "stop_gradient"),
+    "maximum": (lambda x: x.maximum(x * 2), r"np\.maximum\(x, y\)"),
+    "exp_": (lambda x: (x * 1).exp_(), r"x = np\.exp\(x\)"),
     "dim": (lambda x: x.sum(dim=1), "axis="),
     "keepdim": (lambda x: x.mean(0, keepdim=True), "keepdims="),
     "keepdim by position": (lambda x: x.sum(0, True), "keepdims=True"),
@@ -259,27 +286,27 @@ IN_FORWARD: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("of_parameter", [False, True], ids=["argument", "parameter"])
+@pytest.mark.parametrize("of", ["argument", "parameter", "product"])
 @pytest.mark.parametrize("run", RUN)
 @pytest.mark.parametrize("name", IN_FORWARD)
-def test_forward_code_works_as_in_torch_or_says_what_to_write(name: str, run: str, of_parameter: bool) -> None:
+def test_forward_code_works_as_in_torch_or_says_what_to_write(name: str, run: str, of: str) -> None:
     f, words = IN_FORWARD[name]
     try:
-        RUN[run](Of(f, of_parameter))
+        RUN[run](Of(f, of))
     except (TypeError, AttributeError, ValueError) as error:
         assert re.search(words, "\n".join([str(error), *error.__notes__]))  # noqa: PT017
     else:
         # Only what gives torch's result may pass.
         expected = as_array(f(tensor(X)))
         if run != "gradient":
-            np.testing.assert_array_equal(as_array(RUN[run](Of(f, of_parameter))), expected)
+            np.testing.assert_allclose(as_array(RUN[run](Of(f, of))), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("call", ["transpose", "repeat"])
 def test_a_parameter_is_not_transposed_or_repeated_in_another_sense(call: str) -> None:
     for run in RUN.values():
         with pytest.raises(TypeError, match=f"{call}.* in torch, and"):
-            run(Of(lambda x: getattr(x, call)(*{"transpose": (0, 1), "repeat": (2, 1)}[call]), True))
+            run(Of(lambda x: getattr(x, call)(*{"transpose": (0, 1), "repeat": (2, 1)}[call]), "parameter"))
 
 
 def test_what_is_named_in_its_place_exists() -> None:
@@ -299,6 +326,35 @@ def test_a_name_of_torch_is_there_or_explained(name: str) -> None:
     found = [_error(tensor(X), name), _error(nn.Parameter(X, requires_grad=False), name)]
     ft.trace(lambda x: (found.append(_error(x, name)), x)[1])(X)
     assert all(INSTEAD[name] in text for text in found if text)
+
+
+def test_methods_of_tensors_that_arrays_do_not_have_are_explained() -> None:
+    own = ("atom", "builder", "line", "memory", "weak")
+    names = [n for n in dir(Tracer) if n not in own and not n.startswith("_") and not hasattr(np.ndarray, n)]
+    assert len(names) > 100
+    assert [n for n in names if instead(n) is None] == []
+
+
+@pytest.mark.parametrize("kind", ["tensor", "traced value"])
+def test_wrong_arguments_are_told_by_the_name_of_the_method(kind: str) -> None:
+    said: list[tuple[str, str]] = []
+
+    def call_all(x: Any) -> Any:
+        for name in dir(x):
+            if not name.startswith("_") and callable(getattr(type(x), name)):
+                try:
+                    getattr(x.copy(), name)(bogus=1)
+                except Exception as error:
+                    said.append((name, str(error)))
+        return x
+
+    if kind == "tensor":
+        call_all(tensor(X))
+    else:
+        ft.trace(call_all)(X)
+    assert len(said) > 100
+    told = [(name, re.match(r"(\S+)\(\) (?:got an unexpected|missing)", text)) for name, text in said]
+    assert [(name, m[1]) for name, m in told if m and not re.fullmatch(r"(Tensor\.|Tracer\.)?[a-z]\w*", m[1])] == []
 
 
 def _error(x: Any, name: str) -> str:

@@ -196,7 +196,7 @@ def _seed(x: Tensor, given: Any) -> Tensor:
             f"requires_grad=True), and compute outside of no_grad(){at_line(user_line())}"
         )
     if given is None:
-        if x.size != 1:
+        if x.array_type.size != 1:
             raise RuntimeError(
                 f"backward of a tensor that is not one number ({x.array_type}) needs the gradient of what you want "
                 "with respect to it: write y.backward(gradient) with an array of the same shape, or reduce it first, "

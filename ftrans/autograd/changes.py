@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cell import Cell
 from ..core.source import Line, at_line, user_line
+from ..core.trace import Tracer
 from .graph import Node
 from .modes import current_mode
-from .operations import PLACE, Call, filled, mapped, operation_for, stripped
+from .operations import PLACE, Call, any_cells, filled, mapped, operation_for, stripped
 from .recording import apply, connect, run_numpy
 from .tensor import Tensor, inference_error
 from .tracing import current_notes
@@ -78,6 +80,12 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
         kwargs: its keyword arguments, likewise.
         name: what nodes of it are called.
     """
+    if any_cells((args, kwargs)):
+        args, kwargs = mapped((args, kwargs), lambda x: x.read() if isinstance(x, Cell) else x)
+    if target.__class__ is Tracer:
+        # The trace records it, captured tensors included.
+        args, kwargs = filled((args, kwargs), target)
+        return function(*args, **kwargs)
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
     if "out" in kwargs and not isinstance(function, np.ufunc):

@@ -17,7 +17,7 @@ from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE
 from ..numpy.indexing import require_kept
-from ..numpy.methods import BINARY, COMPARISONS, UNARY
+from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
 from ..numpy.promotion import is_number
 from .backward import backward
 from .changes import call, change
@@ -66,6 +66,18 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
 
     method.__name__ = ufunc.__name__
     method.__doc__ = f"`numpy.{ufunc.__name__}`."
+    return method
+
+
+def _named_elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
+    """A ufunc as a method with a name: as the operator, but there is no other operand to ask where it gives up."""
+    operator = _elementwise(ufunc)
+
+    def method(self: Any, *others: Any, **options: Any) -> Any:
+        result = operator(self, *others, **options)
+        return ufunc(self, *others, **options) if result is NotImplemented else result
+
+    method.__doc__ = operator.__doc__
     return method
 
 
@@ -137,7 +149,14 @@ class _Method(Static):
         self.__name__ = name
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(x, self.__name__)(*args, **kwargs)
+        try:
+            return getattr(x, self.__name__)(*args, **kwargs)
+        except TypeError as error:
+            # NumPy's methods are functions with names of their own, and so are its errors.
+            own, _, said = str(error).partition("() ")
+            if own not in (f"_{self.__name__}", f"_a{self.__name__}"):
+                raise
+            raise TypeError(f"{self.__name__}() {said}{at_line(user_line())}") from None
 
 
 class _Setting(_Method):
@@ -209,7 +228,7 @@ def _only(self: Tensor, what: str, frame: FrameType | None = None) -> Any:
             "the array a tensor (ftrans.autograd.zeros), or write float(x) or x.detach() if that is meant"
             + at_line(user_line())
         )
-    if self.size != 1:
+    if self.array_type.size != 1:
         raise ValueError(
             f"only a tensor of one element has {what}, not {self.array_type}; use .any(), .all() or .tolist()"
             + at_line(user_line())
@@ -244,7 +263,7 @@ def _repr(self: Tensor) -> str:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    return format(self.item(), spec) if spec and self.size == 1 else repr(self)
+    return format(self.item(), spec) if spec and self.array_type.size == 1 else repr(self)
 
 
 _COPYING = _Method("copy")
@@ -404,7 +423,7 @@ def install() -> None:
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (COMPARISONS | UNARY).items()}
     for name, ufunc in UFUNC_METHODS.items():
-        methods[name] = as_in_torch(name, _elementwise(ufunc))
+        methods[name] = as_in_torch(name, _named_elementwise(ufunc))
         if any(t.endswith("d->d") for t in ufunc.types) and ufunc is not np.matmul:
             methods[f"{name}_"] = as_in_torch(f"{name}_", _in_place(ufunc))
     methods |= {name: as_in_torch(name, _method(name)) for name in _METHODS}
@@ -413,3 +432,4 @@ def install() -> None:
     methods |= {name: _attribute(name) for name in _ATTRIBUTES}
     for name, method in methods.items():
         setattr(Tensor, name, method)
+    name_methods(Tensor, methods)

@@ -177,11 +177,15 @@ def _sort(numpy: Method) -> Method:
         args, kwargs = _with_direction(args, kwargs)
         if not any(name in kwargs for name in ("dim", "descending")):
             return numpy(self, *args, **kwargs)
-        axis = kwargs.pop("dim", args[0] if args else -1)
-        indices = _places(self.detach(), axis, kwargs.pop("descending", False), kwargs.pop("stable", False), **kwargs)
+        axis, descending, stable = _sort_options(*args, **kwargs)
+        indices = _places(self.detach(), axis, descending, stable)
         return ValuesAndIndices(np.take_along_axis(self, indices, axis), indices)
 
     return sort
+
+
+def _sort_options(dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[int, bool, bool]:
+    return dim, descending, stable
 
 
 def _squeeze(numpy: Method) -> Method:
@@ -293,6 +297,10 @@ def _quotient(numpy: Method) -> Method:
     return divide
 
 
+# What Python says of unknown arguments names the method that was called.
+for _options, _name in ((_sort_options, "sort"), (_places, "argsort"), (_start_and_end, "flatten")):
+    _options.__qualname__ = _name
+
 _WRAPPED: dict[str, Callable[[Method], Method]] = {
     **dict.fromkeys(("sum", "prod", "mean", "any", "all", "argmax", "argmin"), _reduction),
     **dict.fromkeys(("cumsum", "cumprod"), _accumulation),
@@ -340,7 +348,7 @@ def norm(self: Any, p: Any = None, dim: Any = None, keepdim: bool = False, dtype
     return np.linalg.vector_norm(x, axis=axis, keepdims=keepdim, ord=2 if p is None or p == "fro" else p)
 
 
-def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any) -> Any:
+def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **kept: Any) -> Any:
     """The tensor in another dtype, or itself where it has this dtype.
 
     Args:
@@ -348,7 +356,10 @@ def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
         dtype: the dtype.
         device: "cpu".
         copy: whether to copy where nothing changes.
+        kept: `non_blocking` and `memory_format`, which change nothing here.
     """
+    for name in kept.keys() - {"non_blocking", "memory_format"}:
+        raise TypeError(f"to() got an unexpected keyword argument {name!r}{at_line(user_line())}")
     for x in args:
         if isinstance(x, str) and x.split(":")[0] in _DEVICES:
             device = x
@@ -387,9 +398,11 @@ def expand(self: Any, *shape: Any, size: Any = None) -> Any:
     return np.broadcast_to(self, tuple(self.shape[i - behind] if n == -1 else n for i, n in enumerate(wanted)))
 
 
-def permute(self: Any, *dims: Any, **kwargs: Any) -> Any:
+def permute(self: Any, *axes: Any, dims: Any = None) -> Any:
     """The axes in another order."""
-    given = kwargs["dims"] if kwargs.keys() == {"dims"} and not dims else dims
+    if axes and dims is not None:
+        raise TypeError(f"permute takes the axes by position or as dims=, not both{at_line(user_line())}")
+    given = axes if dims is None else (dims,)
     return np.transpose(self, given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..api.derivatives import stop_gradient
 from ..core.trace import Tracer
+from ..numpy.methods import name_methods
 from ..numpy.promotion import same_value
 from .methods import UFUNC_METHODS
 from .modes import is_in_forward
@@ -42,3 +43,4 @@ def install_on_traced_values() -> None:
     for name, method in methods.items():
         if name not in vars(Tracer):
             setattr(Tracer, name, method)
+    name_methods(Tracer, methods)

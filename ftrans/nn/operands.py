@@ -14,7 +14,7 @@ from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept
-from ..numpy.torch_names import INSTEAD, missing, require_clear_repeat, require_clear_transpose
+from ..numpy.torch_names import missing, require_clear_repeat, require_clear_transpose
 from .inplace import ChangedInPlace, require_numbers
 
 # Attributes of cells that are not there are not those of arrays.
@@ -51,7 +51,7 @@ class Operand(ChangedInPlace):
         if name.startswith("__") or name in _SLOTS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = self.read()
-        if name in INSTEAD and isinstance(found, np.ndarray) and not hasattr(found, name):
+        if isinstance(found, np.ndarray) and not hasattr(found, name):
             raise missing(f"{type(self).__name__} {self.path}", name)
         return getattr(found, name)
 

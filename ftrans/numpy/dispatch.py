@@ -11,7 +11,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +53,9 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
     """The public form: NumPy's function on arrays, `implementation` where a tracer is among the arguments."""
     # Some objects of SciPy that are called like functions have no name.
     name = getattr(function, "__name__", implementation.__name__.removeprefix("_"))
+    if isinstance(implementation, FunctionType) and implementation.__qualname__ != name:
+        # What Python says of wrong arguments names the function that was called.
+        implementation.__qualname__ = name
     if isinstance(function, np.ufunc):
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,9 @@ def _to_float(self: Tracer, target: str = "float") -> float:
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
         "write x.astype(float), to fill an array with traced values start from np.zeros_like(x) or "
         "ftrans.numpy.zeros(shape), for a list of traced values write ftrans.numpy.array([...]), and for np.arange(n) "
-        "ftrans.numpy.arange(n)" + at_line(user_line())
+        "ftrans.numpy.arange(n). For what needs the number itself, such as struct.pack or array.array, "
+        "return it from the traced function and use the result, or hand it over by ftrans.tap or ftrans.black_box"
+        + at_line(user_line())
     )
     if any(frame.f_code.co_name == "_vectorize_call" for frame in _callers(4)):
         error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
@@ -328,8 +330,17 @@ def _conj(self: Tracer, out: Any = None) -> Any:
     return deliver(result, out, "conjugate")
 
 
-def _view(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
+def _view(self: Tracer, dtype: Any = None, type: Any = None, *more: Any) -> Any:
     """The same elements as another array."""
+    given = [x for x in (dtype, type, *more) if x is not None]
+    sizes = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+    if sizes and all(isinstance(n, int | np.integer) for n in sizes):
+        shape = ", ".join(str(int(n)) for n in sizes)
+        raise TypeError(
+            f"x.view of NumPy reads the bytes of x as another type; write x.reshape({shape}){at_line(user_line())}"
+        )
+    if more:
+        raise TypeError(f"view() takes a dtype, not {len(given)} arguments{at_line(user_line())}")
     if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
         raise TypeError(
             f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
@@ -370,6 +381,14 @@ def _assignable(name: str) -> property:
         setitem(target, Ellipsis, np.resize(asarray(value), target.shape) if name == "flat" else value)
 
     return property(read, write, doc=f"`numpy.ndarray.{name}`.")
+
+
+def name_methods(owner: type, methods: dict[str, Any]) -> None:
+    """Let methods that were installed on a class have the names that users call them by, which Python's errors say."""
+    for name, method in methods.items():
+        # Some have two names, of which the first one will do.
+        if isinstance(method, FunctionType) and name[:2] != "__" and methods.get(method.__qualname__) is not method:
+            method.__name__ = method.__qualname__ = name
 
 
 def install() -> None:
@@ -436,5 +455,6 @@ def install() -> None:
         # Python looks up operators on the class, so `Selection.__getattr__` does not see them.
         if name.startswith("__") and name not in vars(Selection) and callable(method):
             setattr(Selection, name, _of_taken(name))
+    name_methods(Tracer, methods)
     for name in ("add", "sub", "mul", "truediv"):
         setattr(Selection, f"__i{name}__", _in_place_on_selection(BINARY[name]))

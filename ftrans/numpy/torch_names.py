@@ -6,7 +6,12 @@ error anywhere; here is the part of the message that says how NumPy, or `nn.func
 
 from __future__ import annotations
 
+import dis
+import sys
+from types import FrameType
 from typing import Any
+
+import numpy as np
 
 from ..core.source import at_line, line_of_error, user_line
 
@@ -88,6 +93,9 @@ INSTEAD = {
     "index_put": "y = x.copy(); y[indices] = values",
     "index_put_": "x[indices] = values",
     "put_": "np.put(x, indices, values)",
+    "zero_": "x[...] = 0",
+    "fill_": "x[...] = value",
+    "copy_": "x[...] = source",
     "nan_to_num": "np.nan_to_num(x)",
     # Order
     "topk": "i = np.flip(np.argsort(x, axis), axis)[..., :k] for the last axis, and np.take_along_axis(x, i, axis)",
@@ -148,6 +156,7 @@ INSTEAD = {
     "sigmoid": f"F.sigmoid(x) ({_F})",
     "relu": f"F.relu(x) ({_F})",
     "rsqrt": "1 / np.sqrt(x)",
+    "reciprocal": "1 / x",
     "frac": "x - np.trunc(x)",
     "lerp": "x + weight * (end - x)",
     "true_divide": "x / y",
@@ -234,11 +243,24 @@ INSTEAD = {
 }  # fmt: skip
 
 
+def instead(name: str) -> str | None:
+    """What to write in place of a name of torch that arrays do not have; None for other names."""
+    if name in INSTEAD:
+        return INSTEAD[name]
+    if name.endswith("_") and not name.startswith("_"):
+        found = instead(name[:-1])
+        return None if found is None else f"x = {found}"
+    ufunc = getattr(np, name, None)
+    if not isinstance(ufunc, np.ufunc):
+        return None
+    return f"np.{name}(x)" if ufunc.nin == 1 else f"np.{name}(x, y)"
+
+
 def missing(x: str, name: str) -> AttributeError:
     """The error for an attribute that a value, described as `x`, does not have."""
-    found = INSTEAD.get(name)
-    instead = "" if found is None else f". Instead: {found}{at_line(user_line())}"
-    return AttributeError(f"{x} has no attribute {name!r}{instead}", name=name)
+    found = instead(name)
+    end = "" if found is None else f". Instead: {found}{at_line(user_line())}"
+    return AttributeError(f"{x} has no attribute {name!r}{end}", name=name)
 
 
 _KEYWORDS = {
@@ -254,19 +276,50 @@ _KEYWORDS = {
 }
 
 
+_SIZE = "x.size is the number of elements; write x.shape for size(), and x.shape[i] for size(i)"
+# How Python asks for an attribute that it calls in the next moment.
+_LOADS_METHOD = dis.opmap.get("LOAD_METHOD")
+_LOADS_METHOD_BY_FLAG = dis.opmap["LOAD_ATTR"] if sys.version_info >= (3, 12) else None
+
+
+def require_no_call_of_size(frame: FrameType) -> None:
+    """Raise where code that reads the attribute `size` is about to call it, as torch has it.
+
+    Args:
+        frame: where that code runs.
+    """
+    code, place = frame.f_code.co_code, frame.f_lasti
+    opcode = code[place]
+    if opcode == _LOADS_METHOD or (opcode == _LOADS_METHOD_BY_FLAG and code[place + 1] & 1):
+        raise TypeError(_SIZE + at_line(user_line()))
+
+
+def add_hint(error: BaseException) -> None:
+    """Note on an error what to write instead, where it is that of torch's way to call an array."""
+    found = hint(error)
+    said = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    if found is None or found in said:
+        return
+    line = None if "  at " in said else line_of_error(error)
+    error.add_note(f"  {found}{at_line(line)}")
+
+
 def hint(error: BaseException) -> str | None:
     """What to write instead, where an error is that of torch's way to call an array; None where it is another one."""
     text = str(error)
     if isinstance(error, AttributeError):
-        found = INSTEAD.get(error.name or "")
+        found = instead(error.name or "")
         is_said = found is None or found in text
         return None if is_said or not _is_array(error.obj) else f"instead of {error.name}: {found}"
     if not isinstance(error, TypeError | ValueError):
         return None
     if "unexpected keyword" in text or "invalid keyword" in text:
+        function, _, said = text.partition("() ")
+        if said and not _is_of_numpy(function.lstrip("_")):
+            return None
         return next((words for name, words in _KEYWORDS.items() if f"'{name}'" in text), None)
     if "'int' object is not callable" in text and ".size(" in _last_line(error):
-        return "x.size is the number of elements; write x.shape for size(), and x.shape[i] for size(i)"
+        return _SIZE
     if "'tuple' object is not callable" in text and ".shape(" in _last_line(error):
         return "x.shape is a tuple; write x.shape[i]"
     if "don't match array" in text and ".transpose(" in _last_line(error):
@@ -275,9 +328,17 @@ def hint(error: BaseException) -> str | None:
         return "the second argument of NumPy's reductions is a dtype; write keepdims=True"
     if "order must be str, not int" in text and ".flatten(" in _last_line(error):
         return "x.flatten(order) is a vector; write x.reshape(*x.shape[:start], -1)"
-    if ".view(" in _last_line(error):
+    if "bytes-like object is required, not" in text and text.endswith(("'Tensor'", "'Parameter'", "'Buffer'")):
+        return "arrays have bytes: x.detach().numpy() is that of a tensor, p.value that of a parameter or a buffer"
+    if ".view(" in _last_line(error) and "astype" not in text and "reshape" not in text:
         return "x.view reads the bytes of x as another type; write x.reshape(shape)"
     return None
+
+
+def _is_of_numpy(name: str) -> bool:
+    """Whether there is a function or method of this name whose arguments have the names that NumPy gives them."""
+    homes = [np.ndarray, np, np.linalg, np.fft, sys.modules.get("scipy.special")]
+    return any(hasattr(home, name) for home in homes)
 
 
 def _is_array(x: Any) -> bool:
