@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -386,6 +387,11 @@ def test_errors() -> None:
     program = program_of("step")
     with pytest.raises(TypeError, match=r"draw\(ft\.trace\(step\)\(\*args\)\)"):
         ft.debug.draw(step)
+    nameless = functools.wraps(step)(lambda: None)
+    for name, shown, written in (("", "function", "f"), ("a\x1b\nb", r"a\\x1b\\nb", "f")):
+        nameless.__name__ = name
+        with pytest.raises(TypeError, match=rf"not {shown}; .* draw\(ft\.trace\({written}\)\(\*args\)\)"):
+            ft.debug.draw(nameless)
     with pytest.raises(TypeError, match="not ndarray; give it a program"):
         ft.debug.draw(np.ones(3))
     with pytest.raises(ValueError, match=r"one of \.svg, \.png, \.pdf"):

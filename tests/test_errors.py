@@ -132,7 +132,8 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("hash", lambda: ft.grad(lambda x: {x: x}[x])(1.0), TypeError,
      ["cannot be a key", r"table\[int\(n\)\]", r"ftrans\.numpy\.take", "unhashable"]),
     ("key", lambda: ft.trace(lambda n: {1: 2.0}[n])(1), TypeError, ["cannot be a key", r"table\[int\(n\)\]"]),
-    ("in a set", lambda: ft.grad(lambda x: x * (x in {1.0, 2.0}))(1.0), TypeError, ["cannot be a key"]),
+    ("in a set", lambda: ft.grad(lambda x: x * (x in {1.0, 2.0}))(1.0), TypeError,
+     ["cannot be a key", r"write x in \[1\.0, 2\.0\]"]),
     ("set of", lambda: ft.grad(lambda x: len(set(x)) * x[0])(X), TypeError, ["cannot be a key"]),
     ("cached", lambda: ft.grad(functools.cache(lambda x: x))(1.0), TypeError, ["argument of a cached function"]),
     ("unknown attribute", lambda: ft.grad(lambda x: x.foo)(X), AttributeError, [r"f64\[3\]", "no attribute 'foo'"]),
@@ -142,10 +143,33 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("bytes of", lambda: ft.grad(lambda x: x.tobytes())(X), AttributeError, ["no memory", "return the value"]),
     ("unknown option", lambda: ft.grad(lambda x: x.sum(bogus=1))(X), TypeError, ["bogus"]),
     ("unknown option of numpy", lambda: ft.grad(lambda x: ft.numpy.sum(x, bogus=1))(X), TypeError, ["bogus"]),
+    ("axis of torch", lambda: ft.grad(lambda x: x.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
+    ("axis of torch to numpy", lambda: ft.grad(lambda x: np.concatenate([x, x], dim=0)[0])(X), TypeError,
+     ["'dim'", "dim= axis="]),
+    ("axis of torch, plain", lambda: ft.grad(lambda x: x[0] * X.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
+    ("size of torch", lambda: ft.grad(lambda x: x[0] * x.size(0))(X), TypeError, ["not callable", r"x\.shape\[i\]"]),
+    ("size of torch, plain", lambda: ft.grad(lambda x: x[0] * X.size())(X), TypeError, [r"x\.shape for size\(\)"]),
+    ("size of torch, of tensors", lambda: ft.autograd.tensor(X).size(0), TypeError, [r"x\.shape\[i\] for size\(i\)"]),
+    ("size of torch, of parameters", lambda: ft.nn.Parameter(X).size(), TypeError, [r"write x\.shape for size\(\)"]),
+    ("method of torch, plain", lambda: ft.grad(lambda x: x[0] * X.maximum(0)[0])(X), AttributeError,
+     [r"instead of maximum: np\.maximum\(x, y\)"]),
+    ("view of another shape", lambda: ft.grad(lambda x: x.view(3, 1)[0, 0])(X), TypeError, [r"x\.reshape\(3, 1\)"]),
+    ("view of three axes", lambda: ft.grad(lambda x: x.view(1, 3, 1))(X), TypeError, [r"x\.reshape\(1, 3, 1\)"]),
+    ("view of one axis", lambda: ft.grad(lambda x: x.view(-1)[0])(X), TypeError, [r"x\.reshape\(-1\)"]),
+    ("view of other bytes", lambda: ft.grad(lambda x: x.view(np.int64)[0])(X), TypeError, [r"\.astype"]),
+    ("attribute set", lambda: ft.grad(lambda x: setattr(x.T, "foo", 1))(X), AttributeError,
+     ["traced value takes no attributes", "traced value has no attribute 'foo'"]),
+    ("dtype set", lambda: ft.grad(lambda x: setattr(x, "dtype", float))(X), AttributeError, ["astype", "no setter"]),
+    ("attribute deleted", lambda: ft.grad(lambda x: delattr(x, "T"))(X), AttributeError, ["takes no", "no deleter"]),
+    ("unknown option of tensors", lambda: ft.autograd.tensor(X).sum(bogus=1), TypeError, [r"^sum\(\) got", "'bogus'"]),
+    ("memoryview of a tensor", lambda: ft.grad(lambda x: memoryview(ft.autograd.tensor(X)))(X), TypeError,
+     ["has no|bytes-like", r"x\.detach\(\)\.numpy\(\)"]),
     ("memoryview", lambda: ft.grad(lambda x: memoryview(x))(X), TypeError, ["has no bytes", "Return it"]),
-    ("struct", lambda: ft.grad(lambda x: struct.pack("d", x))(1.0), TypeError, [r"float\(\)", "derivative"]),
+    ("struct", lambda: ft.grad(lambda x: struct.pack("d", x))(1.0), TypeError,
+     [r"float\(\)", "derivative", r"struct\.pack or array\.array", r"ftrans\.black_box"]),
     ("ctypes", lambda: ft.grad(lambda x: ctypes.c_double(x).value)(1.0), TypeError, [r"float\(\)", "derivative"]),
-    ("array.array", lambda: ft.grad(lambda x: array.array("d", x))(X), TypeError, [r"float\(\)", "derivative"]),
+    ("array.array", lambda: ft.grad(lambda x: array.array("d", x))(X), TypeError,
+     [r"float\(\)", "derivative", r"struct\.pack or array\.array", r"ftrans\.tap"]),
     ("pickle", lambda: ft.grad(lambda x: pickle.dumps(x))(X), TypeError, ["cannot be pickled", "Return it"]),
     ("json", lambda: ft.grad(lambda x: json.dumps({"x": x}))(1.0), TypeError, ["JSON", "tap"]),
     ("json of a list", lambda: ft.grad(lambda x: json.dumps(x.tolist()))(X), TypeError, ["JSON"]),
@@ -283,6 +307,15 @@ def test_functions_that_hide_a_traced_value(call: Callable[[Any], Any], message:
     with pytest.raises(TypeError, match=message) as info:
         ft.trace(call)(1.5)
     assert "test_errors.py" in str(info.value)
+
+
+def test_functions_of_the_user_may_have_arguments_as_in_torch() -> None:
+    def mine(x: Any) -> Any:
+        return x
+
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'dim'") as caught:
+        ft.grad(lambda x: mine(x, dim=1))(1.0)  # type: ignore[call-arg]
+    assert not getattr(caught.value, "__notes__", [])
 
 
 def test_errors_of_functions_that_scipy_calls_are_kept() -> None:

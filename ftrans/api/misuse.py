@@ -14,6 +14,7 @@ from .. import numpy as namespace
 from ..core.source import at_line, line_of_error, of_package, user_line
 from ..core.trace import Builder, ConcretizationError, Tracer
 from ..numpy.promotion import has_tracer
+from ..numpy.torch_names import add_hint
 
 _OF_OBJECT_ARRAYS = (
     "NPY_ITER_REFS_OK", "loop of ufunc does not support argument", "dtype('O')", "not supported for the input types",
@@ -55,7 +56,8 @@ _INSTEAD_OF = {
     "unhashable type": (
         "a traced value cannot be a key of a dictionary, an element of a set or an argument of a cached function: it "
         "stands for a number, which may be another one next time. For an integer write table[int(n)], which looks at "
-        "its value; in a table that is an array, ftrans.numpy.take(table, n)"
+        "its value; in a table that is an array, ftrans.numpy.take(table, n). int() cuts off decimals: for other "
+        "numbers write x in [1.0, 2.0] in place of x in {1.0, 2.0}"
     ),
     "bytes-like": (
         "a traced value has no bytes: it stands for a value of the program that is being traced. Return it from the "
@@ -85,6 +87,14 @@ _INSTEAD_OF = {
     ),
 }
 
+# What Python says where an attribute of a traced value is set or deleted.
+_OF_SETTING = ("'Tracer' object has no attribute", "of 'Tracer' object has no")
+_NAMED = ("'Tracer' object", "traced value")
+_NO_SETTING = (
+    "a traced value takes no attributes, as little as an array of NumPy does, and its own are not changed by "
+    "assignment; keep what belongs to it in a variable, and write x = x.astype(dtype), x = x.reshape(shape)"
+)
+
 # Functions of functions, whose results may be traced where no argument is.
 _OF_FUNCTIONS = ("piecewise", "apply_along_axis")
 
@@ -108,6 +118,8 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
         call = _call_of_random(error) or _call_of_numpy(error)
         if call is not None:
             return TypeError(f"{call}{_where(error)}")
+    if isinstance(error, AttributeError) and any(text in str(error) for text in _OF_SETTING):
+        return AttributeError(f"{_NO_SETTING} ({str(error).replace(*_NAMED)}){_where(error)}")
     met = _met_tracer(error, was_refused)
     if met is not None:
         return TypeError(f"{met}{_where(error)}")
@@ -125,6 +137,7 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
             + _where(error)
         )
     _add_line(error)
+    add_hint(error)
     return None
 
 
@@ -158,6 +171,8 @@ def _add_line(error: Exception) -> None:
 def _met_object_array(error: Exception) -> bool:
     """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
     if isinstance(error, AttributeError):
+        if isinstance(error.obj, np.ndarray) and error.obj.dtype != object:
+            return False
         # A ufunc of objects calls the method of its own name on each of them.
         return isinstance(getattr(np, error.name or "", None), np.ufunc)
     return any(text in str(error) for text in _OF_OBJECT_ARRAYS)

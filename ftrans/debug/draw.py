@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..core.printer import printable
 from ..core.program import Program
 from ..core.source import at_line, user_line
 from ..core.types import is_inexact
@@ -146,9 +147,10 @@ def _program(what: Any) -> tuple[Program, Sequence[int] | None]:
     if hook is not None:
         found: tuple[Program, Sequence[int] | None] = hook(what)
         return found
-    given = getattr(what, "__name__", type(what).__name__)
+    name = str(getattr(what, "__name__", ""))
+    given = printable(name or type(what).__name__)
     instead = (
-        f"a function is drawn for given arguments: draw(ft.trace({given})(*args))"
+        f"a function is drawn for given arguments: draw(ft.trace({name if name.isidentifier() else 'f'})(*args))"
         if callable(what)
         else "give it a program, as ft.trace(f)(*args) returns"
     )

@@ -14,7 +14,7 @@ from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.source import at_line, scope, user_line
 from ..core.trace import Tracer, current_builder
-from ..numpy.torch_names import hint
+from ..numpy.torch_names import add_hint
 from . import epoch
 from .array_cell import ArrayCell, reading
 from .cells import Parameter
@@ -154,9 +154,7 @@ class Module(Contents):
                 # The innermost module says where the error is.
                 try:
                     error.__ftrans_module__ = True  # type: ignore[attr-defined]
-                    instead = hint(error)
-                    if instead is not None:
-                        error.add_note(f"  {instead}")
+                    add_hint(error)
                     error.add_note(f"  in the module {self.described()}")
                 except AttributeError:
                     pass
