@@ -149,8 +149,6 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("axis of torch, plain", lambda: ft.grad(lambda x: x[0] * X.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
     ("size of torch", lambda: ft.grad(lambda x: x[0] * x.size(0))(X), TypeError, ["not callable", r"x\.shape\[i\]"]),
     ("size of torch, plain", lambda: ft.grad(lambda x: x[0] * X.size())(X), TypeError, [r"x\.shape for size\(\)"]),
-    ("size of torch, of tensors", lambda: ft.autograd.tensor(X).size(0), TypeError, [r"x\.shape\[i\] for size\(i\)"]),
-    ("size of torch, of parameters", lambda: ft.nn.Parameter(X).size(), TypeError, [r"write x\.shape for size\(\)"]),
     ("method of torch, plain", lambda: ft.grad(lambda x: x[0] * X.maximum(0)[0])(X), AttributeError,
      [r"instead of maximum: np\.maximum\(x, y\)"]),
     ("view of another shape", lambda: ft.grad(lambda x: x.view(3, 1)[0, 0])(X), TypeError, [r"x\.reshape\(3, 1\)"]),

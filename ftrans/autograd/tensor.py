@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..core.program import Program
 from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
-from ..numpy.torch_names import require_no_call_of_size
 from .graph import Memory, Node
 from .hooks import Handle, Hooks
 from .modes import current_mode, note_departure
@@ -94,7 +92,6 @@ class Tensor(Eager):
     @property
     def size(self) -> int:
         """Number of elements."""
-        require_no_call_of_size(sys._getframe(1))
         return self.array_type.size
 
     @property

@@ -10,7 +10,6 @@ User code computes with a cell as with the array in it.  What that is depends on
 
 from __future__ import annotations
 
-import sys
 import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from ..core.lookalikes import refuse_lookalike
 from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
-from ..numpy.torch_names import require_no_call_of_size
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
 from .filling import Filling, Held, filling, holding_tensors, in_turn
@@ -121,7 +119,6 @@ class ArrayCell(Operand):
     @property
     def size(self) -> int:
         """Number of elements."""
-        require_no_call_of_size(sys._getframe(1))
         return int(np.prod(self.array.shape, dtype=np.int64))
 
     def numel(self) -> int:

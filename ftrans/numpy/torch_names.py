@@ -6,9 +6,7 @@ error anywhere; here is the part of the message that says how NumPy, or `nn.func
 
 from __future__ import annotations
 
-import dis
 import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -277,21 +275,6 @@ _KEYWORDS = {
 
 
 _SIZE = "x.size is the number of elements; write x.shape for size(), and x.shape[i] for size(i)"
-# How Python asks for an attribute that it calls in the next moment.
-_LOADS_METHOD = dis.opmap.get("LOAD_METHOD")
-_LOADS_METHOD_BY_FLAG = dis.opmap["LOAD_ATTR"] if sys.version_info >= (3, 12) else None
-
-
-def require_no_call_of_size(frame: FrameType) -> None:
-    """Raise where code that reads the attribute `size` is about to call it, as torch has it.
-
-    Args:
-        frame: where that code runs.
-    """
-    code, place = frame.f_code.co_code, frame.f_lasti
-    opcode = code[place]
-    if opcode == _LOADS_METHOD or (opcode == _LOADS_METHOD_BY_FLAG and code[place + 1] & 1):
-        raise TypeError(_SIZE + at_line(user_line()))
 
 
 def add_hint(error: BaseException) -> None:
