@@ -34,16 +34,14 @@ X = np.ones((2, 3), np.float32)
 
 
 @pytest.fixture(autouse=True)
-def handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def handler() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    monkeypatch.setattr(interrupts, "LOOK_SECONDS", 0.0)
-    interrupts._interrupts.next_look = 0.0
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def interrupted_at(place: int, f: Callable[[], Any]) -> bool:
-    """Call a function, with Ctrl-C at the place of this number; return whether it got there."""
+def interrupted_at(place: int, f: Callable[[], Any], number: int = signal.SIGINT) -> bool:
+    """Call a function, with Ctrl-C or another signal at the place of this number; return whether it got there."""
     count = 0
 
     def look(frame: Any, event: str, _: Any) -> None:
@@ -51,7 +49,7 @@ def interrupted_at(place: int, f: Callable[[], Any]) -> bool:
         if event in ("call", "c_return"):
             count += 1
             if count == place:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
 
     try:
         sys.setprofile(look)
@@ -63,12 +61,14 @@ def interrupted_at(place: int, f: Callable[[], Any]) -> bool:
     return count >= place
 
 
-def at_every_place(f: Callable[[], Any], check: Callable[[], None], stride: int = 1) -> int:
+def at_every_place(
+    f: Callable[[], Any], check: Callable[[], None], stride: int = 1, number: int = signal.SIGINT
+) -> int:
     """Interrupt a function at one place after another, and check what it leaves; return how many there were."""
     if "FTRANS_STRESS" in os.environ:
         stride = max(stride // 20, 1)
     place = 1
-    while interrupted_at(place, f):
+    while interrupted_at(place, f, number):
         check()
         nothing_is_left()
         place += stride
@@ -84,7 +84,8 @@ def nothing_is_left() -> None:
     assert gc.isenabled()
     assert not jax.config.jax_enable_x64
     assert jax.numpy.ones(1).dtype == np.float32
-    assert interrupts._interrupts.depth == 0
+    assert interrupts._process.handler is None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class Model(nn.Module):
@@ -229,59 +230,204 @@ def test_compiled_functions_leave_the_types_of_jax_as_they_are() -> None:
 # Holding off
 
 
+@interrupts.uninterrupted
+def held_off(f: Callable[[], Any]) -> Any:
+    return f()
+
+
+def control_c() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
 def test_an_interrupt_that_was_held_off_comes_at_the_end() -> None:
     done = []
 
     def work() -> None:
-        with interrupts.interrupts_held_off:
-            with interrupts.interrupts_held_off:
-                signal.raise_signal(signal.SIGINT)
-                done.append(1)
-            signal.raise_signal(signal.SIGINT)
-            done.append(2)
+        held_off(lambda: (control_c(), done.append(1)))
+        control_c()
+        done.append(2)
 
     with pytest.raises(KeyboardInterrupt):
-        work()
+        held_off(work)
     assert done == [1, 2]
-    with interrupts.interrupts_held_off:
-        done.append(3)
+    held_off(lambda: done.append(3))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_handler_of_the_user_is_called_once_at_the_end() -> None:
+def test_a_handler_of_the_user_is_called_at_the_end_as_it_would_have_been() -> None:
     calls = []
 
     def mine(number: int, frame: Any) -> None:
-        calls.append(number)
+        calls.append((number, frame.f_code.co_name))
+
+    def work() -> None:
+        control_c()
+        control_c()
+        assert not calls
 
     signal.signal(signal.SIGINT, mine)
-    with interrupts.interrupts_held_off:
-        signal.raise_signal(signal.SIGINT)
-        assert not calls
-    assert calls == [signal.SIGINT]
-    signal.raise_signal(signal.SIGINT)
-    assert calls == [signal.SIGINT] * 2
-    assert interrupts.interrupt_handler() is mine
+    held_off(work)
+    control_c()
+    assert calls == [(signal.SIGINT, "control_c")] * 3
+    assert signal.getsignal(signal.SIGINT) is mine
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with interrupts.interrupts_held_off:
-        signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+@pytest.mark.parametrize("where", ["before", "inside"])
+def test_handlers_that_are_saved_chained_and_put_back(where: str) -> None:
+    calls = []
+
+    def change() -> None:
+        old = signal.getsignal(signal.SIGINT)
+
+        def mine(number: int, frame: Any) -> None:
+            calls.append(number)
+            old(number, frame)
+
+        signal.signal(signal.SIGINT, mine)
+
+    if where == "before":
+        held_off(lambda: None)
+        change()
+        held_off(lambda: None)
+    else:
+        held_off(change)
+    for number in range(1, 3):
+        with pytest.raises(KeyboardInterrupt):
+            control_c()
+        assert len(calls) == number
+        with pytest.raises(KeyboardInterrupt):
+            held_off(control_c)
+        calls.pop()
+    # The idiom of programs that finish something first.
+    old = signal.signal(signal.SIGINT, lambda *_: calls.append(0))
+    held_off(control_c)
+    signal.signal(signal.SIGINT, old)
+    assert calls.pop() == 0
+    with pytest.raises(KeyboardInterrupt):
+        control_c()
+
+
+def test_a_handler_is_seen_however_late_it_is_set() -> None:
+    model, step = Model(), nn.jit(add, donate_argnums=0)
+    step(model)
+
+    def run() -> None:
+        step(model)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        step(model)
+
+    def check() -> None:
+        assert state_of(model) >= 1
+
+    assert at_every_place(run, check, 3) > 20
+
+
+def test_other_signals_that_raise_leave_nothing_held_off() -> None:
+    class TimedOut(KeyboardInterrupt):
+        pass
+
+    def time_out(*_: Any) -> None:
+        raise TimedOut
+
+    def check() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            control_c()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGALRM, time_out)
+    try:
+        assert at_every_place(lambda: held_off(lambda: None), check, number=signal.SIGALRM) > 10
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("in_main", [True, False])
+def test_a_child_that_is_forked_meanwhile_holds_off_nothing_for_ever(in_main: bool) -> None:
+    def child() -> int:
+        pid = os.fork()
+        if pid == 0 and not in_main:
+            # The code says what has failed.
+            os._exit(is_held_off())
+        return pid
+
+    def is_held_off() -> int:
+        try:
+            control_c()
+        except KeyboardInterrupt:
+            return int(signal.getsignal(signal.SIGINT) is not signal.default_int_handler)
+        return 2
+
+    def in_thread() -> int:
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(child()))
+        thread.start()
+        thread.join(60)
+        return found[0]
+
+    pid = held_off(child if in_main else in_thread)
+    if pid == 0:
+        os._exit(is_held_off())
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_where_there_are_no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise ValueError("signal only works in main thread of the main interpreter")
+
+    monkeypatch.setattr(signal, "signal", refuse)
+    try:
+        assert held_off(lambda: 3) == 3
+        assert interrupts._process.handler is None
+    finally:
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_signal_that_is_no_matter_of_python_stays_so(handler: Any) -> None:
+    signal.signal(signal.SIGINT, handler)
+    held_off(control_c if handler is signal.SIG_IGN else lambda: None)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_training_leaves_the_handler_as_it_was() -> None:
+    model = nn.Linear(3, 1)
+
+    class Interrupting(nn.Callback):
+        saved: Any = None
+
+        def on_step_end(self, state: Any) -> None:
+            self.saved = signal.getsignal(signal.SIGINT)
+            control_c()
+
+    callback = Interrupting()
+    for _ in range(2):
+        history = nn.fit(
+            model,
+            nn.batches(X, np.ones((2, 1), np.float32)),
+            objective=lambda model, x, y: ((model(x) - y) ** 2).mean(),
+            optimizer=nn.Optimizer(model, optax.sgd(0.1)),
+            epochs=3,
+            progress=False,
+            callbacks=[callback],
+        )
+        assert history.stopped == "interrupted"
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(KeyboardInterrupt):
+            callback.saved(signal.SIGINT, None)
 
 
 def test_other_threads_hold_nothing_off() -> None:
     inside, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        with interrupts.interrupts_held_off:
-            inside.set()
-            assert done.wait(60)
+        inside.set()
+        assert done.wait(60)
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=held_off, args=(other,))
     thread.start()
     assert inside.wait(60)
     with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
+        control_c()
     done.set()
     thread.join(60)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.interrupts import interrupts_held_off
+from ..core.interrupts import uninterrupted
 from ..core.primitive import Primitive, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact
@@ -37,18 +37,20 @@ class JaxCode:
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
+    @uninterrupted
     def types(self, given: Sequence[ArrayType]) -> list[ArrayType]:
         """Types of the results, from those of the arguments."""
         import jax
 
         found = self._types.get(tuple(given))
         if found is None:
-            with interrupts_held_off, default_types(given):
+            with default_types(given):
                 shapes = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in given]
                 found = [ArrayType(x.shape, np.dtype(x.dtype)) for x in jax.eval_shape(self.function, *shapes)]
             self._types[tuple(given)] = found
         return found
 
+    @uninterrupted
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, as JAX arrays or tracers."""
         import jax
@@ -56,7 +58,7 @@ class JaxCode:
         about_to_run()
         if self._compiled is None:
             self._compiled = jax.jit(self.function)
-        with interrupts_held_off, default_types(arrays):
+        with default_types(arrays):
             return list(self._compiled(*arrays))
 
 

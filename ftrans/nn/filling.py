@@ -74,13 +74,20 @@ def read_cells(cells: Sequence[ArrayCell]) -> list[Any]:
 
 
 def write_cells(cells: Sequence[ArrayCell], places: Sequence[int], values: Sequence[Any]) -> None:
-    """Put values into the cells at these places."""
-    if filling.get() is None:
-        for place, x in zip(places, values, strict=True):
-            cells[place].held = x
-    else:
-        for place, x in zip(places, values, strict=True):
+    """Put values into the cells at these places: all of them, or none if an interrupt comes."""
+    has_own = filling.get() is None
+    before = [cells[place].held if has_own else cells[place].array for place in places]
+    try:
+        if has_own:
+            for place, x in zip(places, values, strict=True):
+                cells[place].held = x
+        else:
+            for place, x in zip(places, values, strict=True):
+                cells[place].array = x
+    except BaseException:
+        for place, x in zip(places, before, strict=True):
             cells[place].array = x
+        raise
 
 
 def in_turn(locks: Sequence[AbstractContextManager[Any]], f: Callable[..., Any], *args: Any) -> Any:

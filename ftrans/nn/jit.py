@@ -21,7 +21,7 @@ from ..api.paths import Path, Paths, native, new_path, run_known, run_path
 from ..api.progress import close_bars_of
 from ..api.signatures import Signatures, leaf_key
 from ..core import tree
-from ..core.interrupts import interrupts_held_off
+from ..core.interrupts import uninterrupted
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from ..core.types import type_of
@@ -197,29 +197,33 @@ class _Jitted:
             inputs[: len(cells)] = map(_as_eager, cells)
             results, path = apply_to_eager(paths, self._f, inputs, lambda arrays: self._compile(graph, call, arrays))
             note: _Note = path.note
-            with interrupts_held_off:
-                for place, x in zip(note.places, results[note.count :], strict=True):
-                    cells[place].value = x
+            _put_in(cells, note.places, results[note.count :])
             return _Result(results[: note.count], path)
         # Others may use the modules while the function is traced, and change what they hold.
         new = traced.path if traced is not None and all(map(is_, inputs, traced.inputs)) else None
         given = list(map(native, inputs)) if paths.swaps_bytes else inputs
-        is_checked = anomaly.is_anomaly_enabled()
-        if is_checked and self._donated:
+        if self._donated and anomaly.is_anomaly_enabled():
             # What turns out not to be finite is computed once more, from the same arrays.
             given = [np.array(x) if is_jax(x) else x for x in given]
         # What is donated is gone when the call returns, and the cells still hold it.
-        with interrupts_held_off:
-            found = run_known(paths, self._f, given) if new is None else (run_path(new, given), new)
-            if found is None:
-                return inputs
-            results, path = found
-            note = path.note
-            if is_checked:
-                self._check(graph, call, path, given, results)
-            outs = results[: note.count]
-            write_cells(cells, note.places, results[note.count :])
+        run = self._run_uninterrupted if self._donated else self._run
+        result = run(graph, call, paths, given, new)
+        return inputs if result is None else result
+
+    def _run(self, graph: Graph, call: _Call, paths: Paths, given: list[Any], new: Path | None) -> _Result | None:
+        """Run a new path, or the known one that fits, and write what has changed; None if no path fits."""
+        found = run_known(paths, self._f, given) if new is None else (run_path(new, given), new)
+        if found is None:
+            return None
+        results, path = found
+        note: _Note = path.note
+        if anomaly.is_anomaly_enabled():
+            self._check(graph, call, path, given, results)
+        outs = results[: note.count]
+        write_cells(graph.cells, note.places, results[note.count :])
         return _Result(outs, path)
+
+    _run_uninterrupted = uninterrupted(_run)
 
     def _check(self, graph: Graph, call: _Call, path: Path, inputs: list[Any], results: list[Any]) -> None:
         """Raise AnomalyError if results are not finite."""
@@ -378,6 +382,12 @@ class _Note:
         """The result of the function from its arrays."""
         out = tree.unflatten(self.structure, outs)
         return in_places(out, [*graph.modules.values()]) if self.has_modules else out
+
+
+@uninterrupted
+def _put_in(cells: Sequence[Any], places: Sequence[int], values: Sequence[Any]) -> None:
+    for place, x in zip(places, values, strict=True):
+        cells[place].value = x
 
 
 def _as_eager(cell: Any) -> Any:

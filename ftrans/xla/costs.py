@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..core.interrupts import interrupts_held_off
+from ..core.interrupts import uninterrupted
 from ..core.program import Program
 from ..core.source import Line
 from .execute import about_to_run, lower, naming_lines
@@ -110,12 +110,13 @@ class Costs(NamedTuple):
     nbytes: dict[Line | None, float]
 
 
+@uninterrupted
 def costs(program: Program) -> Costs:
     """Compile `program` and read what it costs from the result.  Loops count as often as XLA knows them to run."""
     import jax
 
     about_to_run()
-    with interrupts_held_off, jax.enable_x64(True), naming_lines() as names:
+    with jax.enable_x64(True), naming_lines() as names:
         types = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t in program.in_types]
         compiled = jax.jit(lambda *args: lower(program, args)).lower(*types).compile()
     module = _Module(compiled.as_text() or "", {name: line for line, name in names.items()})

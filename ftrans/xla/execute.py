@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.interpret import executable, interpret
-from ..core.interrupts import interrupts_held_off
+from ..core.interrupts import uninterrupted
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
 from ..core.source import Line, at_line, user_line
@@ -145,12 +145,13 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
     return [array(x) for x in interpret(executable(program), args, apply, lambda const: const)]
 
 
+@uninterrupted
 def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
     """Run `program` op by op through JAX; results are JAX arrays."""
     import jax
 
     about_to_run()
-    with interrupts_held_off, jax.enable_x64(True):
+    with jax.enable_x64(True):
         return lower(program, device_arrays(args), current_observer())
 
 
@@ -169,27 +170,30 @@ def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return tree.unflatten(out_structure, run_program(program, [*values, *builder.captured]))
 
 
+@uninterrupted
 def device_arrays(arrays: Sequence[Any]) -> list[Any]:
     """Arrays as JAX arrays of the same dtypes."""
     import jax
 
     about_to_run()
-    with interrupts_held_off, jax.enable_x64(True):
+    with jax.enable_x64(True):
         return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
 
 
+@uninterrupted
 def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], Any]:
     """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure."""
     import jax
 
     about_to_run()
     is_wide = any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))
-    with interrupts_held_off, jax.enable_x64(is_wide):
+    with jax.enable_x64(is_wide):
         paths, structure = jax.tree_util.tree_flatten_with_path(jax.jit(f)(x))
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
     return names, [leaf for _, leaf in paths], structure
 
 
+@uninterrupted
 def put_on_device(x: Any, device: Any) -> Any:
     """An array as a JAX array on a device, which is one of JAX's, or the name of a platform such as "gpu"."""
     import jax
@@ -201,7 +205,7 @@ def put_on_device(x: Any, device: Any) -> Any:
         except RuntimeError:
             known = ", ".join(sorted({d.platform for d in jax.devices()}))
             raise ValueError(f"there is no device {device!r} here; JAX sees {known}{at_line(user_line())}") from None
-    with interrupts_held_off, jax.enable_x64(True):
+    with jax.enable_x64(True):
         return jax.device_put(x, device)
 
 
@@ -226,17 +230,35 @@ class Compiled:
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
         self.program = program
-        self._enable_x64 = jax.enable_x64
+        self._jax = jax
+        self._has_run = False
         self.function = jax.jit(function, donate_argnums=donated)
 
     def __call__(self, *args: Any) -> Any:
         """Run on NumPy or JAX arrays; results are JAX arrays."""
         about_to_run()
-        # An interrupt at the wrong moment would leave 64-bit types on.
-        with interrupts_held_off, self._enable_x64(True):
-            if current_observer() is None or any(map(is_jax_tracer, args)):
+        if not self._has_run or current_observer() is not None:
+            return self._run(args)
+        # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
+        is_wide = self._jax.config.jax_enable_x64
+        try:
+            with self._jax.enable_x64(True):
                 return self.function(*args)
-            return self._observed(args)
+        except BaseException:
+            if self._jax.config.jax_enable_x64 != is_wide:
+                self._jax.enable_x64(is_wide).__enter__()
+            raise
+
+    @uninterrupted
+    def _run(self, args: Sequence[Any]) -> Any:
+        """The same where JAX has yet to trace, or somebody looks on."""
+        with self._jax.enable_x64(True):
+            if current_observer() is None or any(map(is_jax_tracer, args)):
+                outs = self.function(*args)
+            else:
+                outs = self._observed(args)
+        self._has_run = True
+        return outs
 
     def _observed(self, args: Sequence[Any]) -> Any:
         import jax
@@ -253,10 +275,11 @@ class Compiled:
         with activity("compiled call", "", self):
             return jax.block_until_ready(self.function(*args))
 
+    @uninterrupted
     def lower(self, *args: Any) -> Any:
         """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
         about_to_run()
-        with interrupts_held_off, self._enable_x64(True):
+        with self._jax.enable_x64(True):
             return self.function.lower(*args)
 
 

@@ -6,16 +6,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.interrupts import interrupts_held_off
+from ..core.interrupts import uninterrupted
 from .execute import about_to_run
 
 
+@uninterrupted
 def is_finite_on_device(x: Any) -> bool:
     """Whether no element of a JAX array is NaN or infinite."""
     import jax
 
     about_to_run()
-    with interrupts_held_off, jax.enable_x64(True):
+    with jax.enable_x64(True):
         return bool(_test()(x))
 
 

@@ -7,7 +7,6 @@ import signal
 import threading
 from typing import Any
 
-from ...core.interrupts import interrupt_handler
 from ...core.source import at_line, user_line
 from .history import History
 
@@ -72,20 +71,23 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.requested = False
+        self._is_over = False
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
         # A handler of the user's stays, and other threads never get the signal.
-        is_default = interrupt_handler() is signal.default_int_handler
+        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_default and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
     def _note(self, number: int, frame: Any) -> None:
-        if self.requested:
+        # Code inside may have saved this as the handler before its own, and call it later.
+        if self.requested or self._is_over:
             raise KeyboardInterrupt
         self.requested = True
 
     def __exit__(self, *_: object) -> None:
+        self._is_over = True
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
