@@ -7,6 +7,7 @@ until another one has done what is asked about.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import gc
 import os
@@ -214,6 +215,36 @@ def test_steps_of_compiled_functions_are_not_mixed(switching: Any) -> None:
     at_once(*[lambda: repeat(inner, pair)] * 3, *[lambda: repeat(around, outer)] * 3, look, look)
     np.testing.assert_array_equal(pair.first.value, 300.0)
     np.testing.assert_array_equal(pair.second.value, 300.0)
+
+
+def test_the_first_use_of_a_model_in_many_threads(switching: Any) -> None:
+    for _ in range(40):
+        model = nn.Sequential(*[nn.Linear(3, 3) for _ in range(6)])
+        calls: list[Callable[..., Any]] = [
+            lambda m: nn.grad(lambda m: m(X).sum())(m),
+            lambda m: nn.functional_call(m, {}, X),
+            lambda m: m.state_dict(),
+            lambda m: list(m.named_parameters()),
+            lambda m: m(X),
+            lambda m: repr(copy.copy(m)),
+        ]
+        at_once(*[functools.partial(call, model) for call in calls])
+
+
+def test_compiled_functions_run_while_others_make_modules() -> None:
+    class Options(dict[str, int]):
+        def items(self) -> Any:
+            # As if another thread did so, whenever the model is looked at.
+            nn.Linear(1, 1)
+            return super().items()
+
+    model = nn.Linear(3, 3)
+    model.options = Options(scale=2)
+    step = nn.jit(lambda model, x: model(x) * model.options["scale"])
+    for _ in range(2):
+        np.testing.assert_allclose(at_once(lambda: step(model, X))[0], 2 * model(X), rtol=1e-6)
+    model.options["scale"] = 3
+    np.testing.assert_allclose(at_once(lambda: step(model, X))[0], 3 * model(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("donated", [(), (0,)])

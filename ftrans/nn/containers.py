@@ -10,6 +10,7 @@ from ..api.call import name_of
 from ..core.source import at_line, user_line
 from .cells import Parameter
 from .module import Module
+from .nested import attributes
 
 
 class _Numbered(Module):
@@ -27,7 +28,7 @@ class _Numbered(Module):
         setattr(self, name, x)
 
     def _names(self) -> list[str]:
-        return [name for name in self.__dict__ if name.isdigit()]
+        return [name for name in attributes(self) if name.isdigit()]
 
     def _items(self) -> list[Any]:
         return [self.__dict__[name] for name in self._names()]
@@ -124,7 +125,7 @@ class Sequential(_Numbered):
             super().__init__(args)
 
     def _names(self) -> list[str]:
-        return [name for name, x in self.__dict__.items() if isinstance(x, Module)]
+        return [name for name, x in attributes(self).items() if isinstance(x, Module)]
 
     def _like(self, items: Iterable[Any]) -> Any:
         return type(self)(*items)
@@ -195,7 +196,7 @@ class _Named(Module):
         self.update(items or {})
 
     def _entries(self) -> dict[str, Any]:
-        return {name: x for name, x in self.__dict__.items() if isinstance(x, self._holds)}
+        return {name: x for name, x in attributes(self).items() if isinstance(x, self._holds)}
 
     def __getitem__(self, name: str) -> Any:
         found = self._entries()

@@ -15,7 +15,7 @@ from ..xla import put_on_device
 from . import epoch
 from .array_cell import ArrayCell
 from .cells import Buffer, Parameter, RngState
-from .nested import walk
+from .nested import attributes, walk
 
 if TYPE_CHECKING:
     from .module import Module
@@ -316,7 +316,7 @@ def joined(path: str, name: Any) -> str:
 
 def children_of(module: Contents) -> Iterator[tuple[str, Any]]:
     """The cells and modules among the attributes, also in lists and dicts, with their names."""
-    for name, x in module.__dict__.items():
+    for name, x in attributes(module).items():
         if name != "_hooks" and name not in REMEMBERED:
             for where, part in walk(name, x):
                 if isinstance(part, ArrayCell | Contents):

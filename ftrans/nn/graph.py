@@ -8,7 +8,7 @@ sizes, and which cells are one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,7 +25,7 @@ from .array_cell import ArrayCell
 from .cells import Cells, Parameter
 from .contents import REMEMBERED, joined
 from .module import Module
-from .nested import is_mutable, parts_of
+from .nested import attributes, is_mutable, parts_of
 
 if TYPE_CHECKING:
     from .state import Structure
@@ -108,12 +108,12 @@ class Graph:
                 return ("module", number)
             self._seen[id(x)] = len(self._seen)
             self.modules[path] = x
-            attributes = [
+            entered = [
                 (name, self._entered(joined(path, name), value))
-                for name, value in x.__dict__.items()
+                for name, value in attributes(x).items()
                 if name not in _NOT_STRUCTURE
             ]
-            return ModuleKey(cls, self._class(cls), x.training, tuple(attributes))
+            return ModuleKey(cls, self._class(cls), x.training, tuple(entered))
         parts = parts_of(x)
         if parts is not None:
             return self._container(path, x, parts)
@@ -140,17 +140,22 @@ class Graph:
         if isinstance(x, list):
             self._lists.append((x, tuple(x)))
         elif isinstance(x, dict) or hasattr(x, "__dict__"):
-            held = x if isinstance(x, dict) else vars(x)
-            self._dicts.append((held, tuple(held), tuple(held.values())))
+            self._watch_names(x if isinstance(x, dict) else vars(x))
         else:
             self._others.append((x, _contents(x)))
+
+    def _watch_names(self, held: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Watch what a dictionary holds, and return that: other threads may put more in."""
+        now = {**held}
+        self._dicts.append((held, tuple(now), tuple(now.values())))
+        return now
 
     def _class(self, cls: type[Module]) -> Any:
         """The attributes of a class and of those above, which user code may assign."""
         for owner in cls.__mro__:
             if owner not in self._classes and owner is not object and not owner.__module__.startswith("ftrans."):
-                self._classes[owner] = tuple([(name, _static(x)) for name, x in vars(owner).items()])
-                self._dicts.append((vars(owner), tuple(vars(owner)), tuple(vars(owner).values())))
+                held = self._watch_names(vars(owner))
+                self._classes[owner] = tuple([(name, _static(x)) for name, x in held.items()])
         return tuple([self._classes[owner] for owner in cls.__mro__ if owner in self._classes])
 
     def _cell(self, path: str, cell: ArrayCell) -> Any:
@@ -178,6 +183,14 @@ class Graph:
             if not all(map(is_, _contents(x), before)):
                 return False
         return not self._arrays or all([_fingerprint(x) == before for x, before in self._arrays])
+
+    def is_same(self, other: Graph) -> bool:
+        """Whether another graph, made later, has found the same structure of the same cells and modules."""
+        return (
+            self.key == other.key
+            and all(map(is_, self.cells, other.cells))
+            and all(map(is_, self.modules.values(), other.modules.values()))
+        )
 
     def transactions(self) -> tuple[AbstractContextManager[Any], ...]:
         """The locks of the cells, each once, in the order in which everybody takes them.

@@ -189,7 +189,8 @@ class _Jitted:
             The result.  A list of the inputs if no path fits them and the function is to be traced with them.  None if
             the modules have got another structure since the graph was made.
         """
-        if graph.epoch != epoch.now():
+        # Other threads may make modules all the time, which is no reason to begin anew.
+        if graph.epoch != epoch.now() and not graph.is_same(graph_of_roots(call.modules)):
             return None
         cells = graph.cells
         inputs = [*read_cells(cells), *call.leaves]

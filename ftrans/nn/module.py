@@ -22,7 +22,7 @@ from .constants import is_constant, is_same
 from .contents import REMEMBERED, Contents, joined
 from .filling import Filling, filling, given_modules, holding_tensors
 from .hooks import add_hook, call_with_hooks
-from .nested import walk
+from .nested import attributes, walk
 
 # Paths of the modules whose forward code runs, the outermost first.
 _running: ContextVar[tuple[Module, ...]] = ContextVar("running modules", default=())
@@ -283,7 +283,7 @@ class Module(Contents):
         return "\n".join([f"{type(self).__name__}({extra}", *lines, ")"])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in REMEMBERED}
+        return {name: value for name, value in attributes(self).items() if name not in REMEMBERED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -24,19 +24,24 @@ from .array_cell import ArrayCell
 _NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 
 
+def attributes(x: Any) -> dict[str, Any]:
+    """The attributes of an object as they are now: other threads may set one while we look through them."""
+    return x.__dict__.copy()  # type: ignore[no-any-return]
+
+
 def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
     """Names and parts of a container; None for all else."""
     cls = x.__class__
     if cls is list or cls is tuple:
         return enumerate(x)
     if cls is dict:
-        return x.items()  # type: ignore[no-any-return]
+        return [*x.items()]
     if isinstance(x, dict):
-        return x.items()
+        return [*x.items()]
     if isinstance(x, list | tuple):
         return enumerate(x)
     if isinstance(x, _NAMESPACES):
-        return vars(x).items()
+        return attributes(x).items()
     if _is_dataclass(cls):
         return attributes_of(x).items()
     return None

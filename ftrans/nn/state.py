@@ -24,7 +24,7 @@ from .filling import call_filled
 from .graph import Graph, graph_of, without_types
 from .inplace import require_numbers
 from .module import Module
-from .nested import parts_of, rebuilt, settled
+from .nested import attributes, parts_of, rebuilt, settled
 
 M = TypeVar("M", bound=Module)
 
@@ -298,7 +298,7 @@ def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
     elif isinstance(x, Module):
         # No graph has met the new module yet, so the epoch stays.
         new = made[id(x)] = x.__class__.__new__(x.__class__)
-        for name, value in x.__dict__.items():
+        for name, value in attributes(x).items():
             if name not in REMEMBERED:
                 new.__dict__[name] = part = _with_cells_of_its_own(value, made)
                 new._adopt(name, part)

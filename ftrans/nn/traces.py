@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from .constants import is_constant
 from .contents import REMEMBERED, joined
 from .graph import CellKey, Graph, ModuleKey
 from .module import holds_traced
+from .nested import attributes
 
 # One trace for training and evaluation together, and one for a last, smaller batch, are what one expects.
 _EXPECTED = 2
@@ -26,27 +28,31 @@ class Traces:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
-        self._seen: list[tuple[Any, Any, list[str]]] = []
+        self._seen: tuple[tuple[Any, Any, list[str]], ...] = ()
+        self._lock = threading.Lock()
 
     def forget(self, graph: Graph) -> None:
         """Forget the traces for a structure: its modules have kept constants since, so they are made once more."""
         key = _without_switches(graph.key)
-        self._seen = [seen for seen in self._seen if seen[0] != key]
+        with self._lock:
+            self._seen = tuple([seen for seen in self._seen if seen[0] != key])
 
     def note(self, graph: Graph, key: Any, leaves: Sequence[Any]) -> None:
         """Note a new trace; warn if there have been more than one expects, and say what has changed."""
         new = (_without_switches(graph.key), key, [str(type_of(x)) for x in leaves])
-        if any(new[:2] == old[:2] for old in self._seen):
+        with self._lock:
+            before = self._seen
+            if any(new[:2] == old[:2] for old in before):
+                return
+            self._seen = (*before, new)
+        if len(before) < _EXPECTED:
             return
-        self._seen.append(new)
-        if len(self._seen) <= _EXPECTED:
-            return
-        last = self._seen[-2]
+        last = before[-1]
         found = [*differences(last[0], new[0]), *_between(last[2], new[2])]
         if not found:
             found = ["static arguments, or where the arguments hold what"]
         warnings.warn(
-            f"nn.jit traces {name_of(self.f)} for the {_ordinal(len(self._seen))} time, which costs a compilation. "
+            f"nn.jit traces {name_of(self.f)} for the {_ordinal(len(before) + 1)} time, which costs a compilation. "
             f"Since the last time there has changed: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
             f"or make what changes an nn.Buffer or an argument{at_line(user_line())}",
             RuntimeWarning,
@@ -87,7 +93,7 @@ def require_untraced(graph: Graph) -> None:
     """
     is_current = graph.is_current()
     for path, module in graph.modules.items():
-        for name, x in [*vars(module).items()]:
+        for name, x in attributes(module).items():
             is_traced = x.__class__ is Tracer
             if is_traced:
                 del vars(module)[name]
@@ -134,7 +140,7 @@ def share_constants(first: Graph, others: Sequence[Graph]) -> None:
     if first.is_current():
         return
     for path, module in first.modules.items():
-        for name, x in vars(module).items():
+        for name, x in attributes(module).items():
             for other in others:
                 held = vars(other.modules[path])
                 if is_constant(x) and held.get(name) is None:
