@@ -7,6 +7,7 @@ until another one has done what is asked about.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import functools
 import gc
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import make_dataclass
 from typing import Any
 
@@ -152,6 +154,66 @@ def test_others_take_gradients_while_its_cells_are_filled(way: Callable[[Net], A
         for gradient in pair:
             np.testing.assert_array_equal(gradient, np.full(3, 2 * 12 * 2))
     assert model.weight.value.dtype == np.float32
+
+
+class Spread(nn.Module):
+    """A model that computes in threads of its own, in its context or not."""
+
+    def __init__(self, in_context: bool, pool: ThreadPoolExecutor | None = None) -> None:
+        self.layer = nn.Linear(3, 2)
+        self.in_context = in_context
+        self.pool = pool
+
+    def forward(self) -> Any:
+        run = [contextvars.copy_context().run] if self.in_context else []
+        if self.pool is not None:
+            return self.pool.submit(*run, self.layer, X).result(SECONDS)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(*run, self.layer, X).result(SECONDS)
+
+
+SPREAD: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda model: nn.grad(lambda model: model().sum())(model)["layer.weight"],
+    "jit": lambda model: nn.jit(lambda model: model())(model),
+    "functional_call": lambda model: nn.functional_call(model, {"layer.bias": np.ones(2, np.float32)})[0],
+}
+
+
+@pytest.mark.parametrize("way", SPREAD.values(), ids=SPREAD)
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_forward_code_in_other_threads_needs_its_context(way: Callable[[Any], Any], is_warm: bool) -> None:
+    pool = ThreadPoolExecutor(1) if is_warm else None
+    if pool is not None:
+        pool.submit(lambda: None).result(SECONDS)
+    model = Spread(False, pool)
+    with pytest.raises(RuntimeError, match=r"layer\.weight was read only by another thread.*copy_context\(\)\.run"):
+        way(model)
+    model.in_context = True
+    expected = {"grad": np.full((2, 3), 2.0), "jit": model.layer(X)}
+    found = way(model)
+    for name, x in expected.items():
+        if way is SPREAD[name]:
+            np.testing.assert_allclose(found, x, rtol=1e-6)
+    if pool is not None:
+        pool.shutdown()
+
+
+@pytest.mark.parametrize("way", ["old", "new"])
+def test_others_may_use_a_model_of_which_a_transformation_uses_a_part(way: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: None).result(SECONDS)
+
+        def loss(model: Any) -> Any:
+            if way == "old":
+                pool.submit(model, X).result(SECONDS)
+                return model[0](X).sum()
+            at_once(lambda: model(X), model.state_dict)
+            return model(X).sum()
+
+        gradients = nn.grad(loss)(model)
+    assert np.any(gradients["0.weight"] != 0)
+    assert np.any(gradients["1.bias"] != 0) == (way == "new")
 
 
 def test_others_see_no_tensors_that_forward_code_has_put_into_a_cell() -> None:

@@ -28,7 +28,7 @@ from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
-from .filling import Filling, Held, filling, holding_tensors, in_turn
+from .filling import Filling, Held, filling, holding_tensors, in_turn, note_other_read
 from .operands import Operand
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class ArrayCell(Operand):
         if around is not None:
             found = around.find(id(self))
             if found is not None:
+                found.is_read = True
                 return found.held
         return self.held
 
@@ -273,7 +274,12 @@ class ArrayCell(Operand):
     def read(self) -> Any:
         around = _filling()
         found = None if around is None else around.find(id(self))
-        array = self.held if found is None else found.held
+        if found is None:
+            note_other_read(self)
+            array = self.held
+        else:
+            found.is_read = True
+            array = found.held
         if array.__class__ is Tracer or isinstance(array, Eager):
             return array
         if found is not None and found.is_given:

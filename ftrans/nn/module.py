@@ -164,6 +164,9 @@ class Module(Contents):
 
     def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The same, where no other module runs."""
+        around = filling.get()
+        if around is not None:
+            around.runs_module = True
         if current_builder() is not None:
             reading.set("traced")
         # Without arguments, it is computed from parameters only, by hand as it were.
