@@ -391,6 +391,34 @@ def test_donation():
     np.testing.assert_array_equal(seen, before)
 
 
+@pytest.mark.parametrize("where", ["step", "loop"])
+def test_a_model_is_there_after_an_error_in_code_on_the_host(where):
+    def see(g):
+        if fails:
+            raise ValueError("a mistake")
+
+    def watched(w):
+        return (ft.grad_hook(w, see=see) ** 2).sum()
+
+    @nn.jit(donate_argnums=0)
+    def step(m):
+        if where == "step":
+            gradient = ft.grad(watched)(m.w.value)
+        else:
+            gradient = ft.fori_loop(0, 2, lambda i, w: ft.grad(watched)(w), m.w.value)
+        m.w.value = m.w - 0.125 * gradient
+
+    model, fails = Scale(), False
+    step(model)
+    before, fails = model.w.numpy().copy(), True
+    with pytest.raises(Exception, match="a mistake"):
+        step(model)
+    np.testing.assert_array_equal(model.w.numpy(), before)
+    fails = False
+    step(model)
+    assert np.any(model.w.numpy() != before)
+
+
 def test_cells_that_exchange_their_arrays_are_donated_safely():
     def swap(a, b):
         a.w.value, b.w.value = b.w.value, a.w.value

@@ -165,8 +165,9 @@ def new_path(
     """
     traced, program, captured = without_collector(_bound, f, leaves, call)
     guards = traced.builder.guards
-    # A path whose guards miss is followed by another one, which still needs the arguments.
-    given = () if guards or donated is None else donated()
+    # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
+    # the host raises, there are no results in their place.
+    given = () if donated is None or guards or program.calls_user_code() else donated()
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
     return Path(Compiled(program, given), constants, guards, traced.structure, traced.builder.assumed, on_device, note)

@@ -76,6 +76,7 @@ class BlackBox(Primitive):
 
     name = "black_box"
     multiple_results = True
+    calls_user_code = True
 
     def apply(self, code: Code, operands: Sequence[Any]) -> list[Any]:
         """Record that `code` runs on the operands; return its results."""

@@ -33,6 +33,7 @@ class Watch(Primitive):
     only_moves = True
     multiple_results = True
     aliases = True
+    calls_user_code = True
 
     def apply(
         self, see: Callable[..., Any], passed: Sequence[Any], seen: Sequence[Any], sparsely: bool = False

@@ -45,6 +45,7 @@ class Primitive:
         only_moves: whether it moves, copies or makes elements without computing with them.
         choices: the operands of which it takes some elements and leaves out others.
         takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
+        calls_user_code: whether a compiled program calls Python code of the user for it, which may raise.
         overrules: whether its derivative need not be that of what it computes, which is the operand or its `program`.
     """
 
@@ -61,6 +62,7 @@ class Primitive:
     only_moves = False
     choices: tuple[int, ...] = ()
     takes_masks = False
+    calls_user_code = False
     overrules = False
 
     def __repr__(self) -> str:

@@ -56,7 +56,8 @@ def jit(
         static_argnums: positions of arguments that are no arrays and no modules; they must be hashable.
         static_argnames: the same by name.
         donate_argnums: positions of modules and JAX arrays whose memory the results may take.  Of a module, the arrays
-            in cells that the function changes are overwritten, so nobody else may hold them.
+            in cells that the function changes are overwritten, so nobody else may hold them.  Nothing is where the
+            function branches on traced values, or calls Python code on the host, which may raise.
 
     Returns:
         A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.

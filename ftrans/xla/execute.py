@@ -230,7 +230,7 @@ class Compiled:
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
         self.program = program
-        self._jax = jax
+        self._jax: Any = jax
         self._has_run = False
         self.function = jax.jit(function, donate_argnums=donated)
 
