@@ -111,6 +111,7 @@ SMOOTH_UNARY: list[tuple[Primitive, float, float, tuple[np.dtype[Any], ...]]] = 
     (e.relu, 0.2, 2, (f32, f16, bf16, i64, u8)),
     (e.logistic, -2, 2, (f32, f16, bf16)),
     (e.softplus, -2, 2, (f32, f16, bf16)),
+    (e.softsign, 0.2, 2, (f32, f16, bf16)),
 ]
 for primitive, low, high, dtypes in SMOOTH_UNARY:
     sample(primitive, uniform(low, high))
@@ -318,6 +319,7 @@ kink(e.tanh, [INF, -INF, 1000.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0]
 kink(e.relu, [-1.0, -0.0, 0.0, 1.0], along=[[1.0] * 4], gives=[0.0, 0.0, 0.0, 1.0])
 kink(e.logistic, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[0.0] * 4)
 kink(e.softplus, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[1.0, 0.0, 1.0, 0.0])
+kink(e.softsign, [INF, -INF, 0.0, 1e20], along=[[1.0] * 4], gives=[0.0, 0.0, 1.0, 1e-40])
 kink(e.stop_gradient, 2.0, along=[1.0], gives=0.0)
 kink(e.select, True, 1.0, 2.0, along=[None, 3.0, 5.0], gives=3.0)
 

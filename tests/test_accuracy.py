@@ -99,6 +99,22 @@ def _gaussian(x: Any) -> Any:
     return np.square(np.minimum(np.abs(x), 1e3))
 
 
+def _gelu_by_tanh_slope(order: int) -> Function:
+    """The first or second derivative of `x` times the logistic function of a cubic polynomial."""
+
+    def slope(x: Any) -> Any:
+        if abs(x) > 40:
+            return mp.mpf(1 if x > 0 and order == 1 else 0)
+        scale, cubic = mp.sqrt(8 / mp.pi), mp.mpf(0.044715)
+        z, dz, ddz = scale * (x + cubic * x**3), scale * (1 + 3 * cubic * x**2), scale * 6 * cubic * x
+        rise = _logistic_slope(z)
+        if order == 1:
+            return _logistic(z) + x * rise * dz
+        return 2 * rise * dz + x * rise * (ddz - mp.tanh(z / 2) * dz**2)
+
+    return slope
+
+
 POSITIVE, INSIDE = (0.0, np.inf), (-1.0, 1.0)
 ROWS: dict[str, Row] = {
     "tanh": Row(np.tanh, _sech_square, lambda x: -2 * mp.tanh(x) * _sech_square(x), growth=_exponential),
@@ -111,6 +127,10 @@ ROWS: dict[str, Row] = {
         lambda x: _logistic_slope(x - 1), growth=_exponential),
     "logaddexp2": Row(lambda x: np.logaddexp2(0.0, x), lambda x: 1 / (1 + mp.power(2, -x)),
         lambda x: mp.log(2) * _logistic_slope(mp.log(2) * x), growth=_exponential),
+    "softsign": Row(ft.nn.functional.softsign, lambda x: (1 + abs(x)) ** -2,
+        lambda x: -2 * mp.sign(x) * (1 + abs(x)) ** -3),
+    "gelu by tanh": Row(lambda x: ft.nn.functional.gelu(x, "tanh"), _gelu_by_tanh_slope(1), _gelu_by_tanh_slope(2),
+        growth=lambda x: np.minimum(np.abs(x), 40.0) ** 3),
     "hypot": Row(lambda x: np.hypot(x, 1.0), lambda x: x / mp.hypot(x, 1), lambda x: 1 / mp.hypot(x, 1) ** 3),
     "abs of complex numbers": Row(lambda x: np.abs(x + 1j), lambda x: x / mp.hypot(x, 1),
         lambda x: 1 / mp.hypot(x, 1) ** 3),
@@ -143,7 +163,12 @@ ROWS: dict[str, Row] = {
     "logit": Row(sp.logit, lambda x: 1 / (x * (1 - x)), lambda x: (2 * x - 1) / (x * (1 - x)) ** 2, (1e-120, 1.0)),
     "gammaln": Row(sp.gammaln, mp.digamma, lambda x: mp.polygamma(1, x), POSITIVE),
     "entr": Row(sp.entr, lambda x: -mp.log(x) - 1, lambda x: -1 / x, POSITIVE),
-    "i1": Row(sp.i1, lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2, None, (-50.0, 50.0), _exponential),
+    "i1": Row(sp.i1, lambda x: (mp.besseli(0, x) + mp.besseli(2, x)) / 2,
+        lambda x: (3 * mp.besseli(1, x) + mp.besseli(3, x)) / 4, (-50.0, 50.0), _exponential),
+    # SciPy computes powers of small numbers by logarithms.
+    "iv": Row(lambda x: sp.iv(2.0, x), lambda x: (mp.besseli(1, x) + mp.besseli(3, x)) / 2,
+        lambda x: (mp.besseli(0, x) + 2 * mp.besseli(2, x) + mp.besseli(4, x)) / 4, (-50.0, 50.0),
+        lambda x: 60.0 + np.abs(x)),
     "i0e": Row(sp.i0e, _ive_slope(0, -1), None, growth=_cancelling),
     "i1e": Row(sp.i1e, _ive_slope(1, 1), None, growth=_cancelling),
     # SciPy computes powers of small numbers by logarithms.

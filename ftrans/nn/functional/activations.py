@@ -16,6 +16,7 @@ from ...core.source import at_line, user_line
 from ...ops.elementwise import logistic as logistic_primitive
 from ...ops.elementwise import relu as relu_primitive
 from ...ops.elementwise import softplus as softplus_primitive
+from ...ops.elementwise import softsign as softsign_primitive
 from ...ops.special.errors import erfc
 from ..random import gumbel, key_of, uniform
 from .arguments import apply_elementwise, array, axis_of, described, shape_of
@@ -213,7 +214,9 @@ def tanhshrink(input: Any) -> Any:
 def softsign(input: Any) -> Any:
     """`x / (1 + |x|)`."""
     input = array(input)
-    return input / (1 + np.abs(input))
+    if input.dtype.kind == "c":
+        return input / (1 + np.abs(input))
+    return apply_elementwise(softsign_primitive, input)
 
 
 @functional
@@ -278,9 +281,10 @@ def gelu(input: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
         return input * (0.5 * apply_elementwise(erfc, input * -math.sqrt(0.5)))
     if approximate != "tanh":
         raise ValueError(f"approximate of gelu must be 'none' or 'tanh', not {approximate!r}{at_line(user_line())}")
-    # Beyond these bounds tanh is 1 or -1, and the square of a greater number may be infinite.
+    # Beyond these bounds the logistic function is 0 or 1, and the square of a greater number may be infinite.
     x = np.clip(input, -30.0, 30.0)
-    return 0.5 * input * (1.0 + np.tanh(math.sqrt(2 / math.pi) * x * (1.0 + 0.044715 * (x * x))))
+    # (1 + tanh(u)) / 2 is the logistic function of 2 u, which keeps its digits where tanh is close to -1.
+    return input * apply_elementwise(logistic_primitive, math.sqrt(8 / math.pi) * x * (1.0 + 0.044715 * (x * x)))
 
 
 @functional

@@ -4,7 +4,7 @@ An elementwise primitive states its NumPy function, its XLA function and its par
 and absent tangents belong to the family.  Linear ones state their transpose as well.
 """
 
-from .activations import relu, softplus
+from .activations import relu, softplus, softsign
 from .conversions import complex_, conj, convert, imag, real, stand_in, stop_gradient
 from .family import Elementwise, add, div, mul, neg, steep, sub
 from .functions import (
@@ -142,6 +142,7 @@ __all__ = [
     "sin",
     "sinh",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "stand_in",

@@ -1,4 +1,4 @@
-"""Functions of neural networks that are worth primitives: relu, and softplus, the integral of the logistic function.
+"""Functions of neural networks that are worth primitives: relu, softsign, softplus (the integral of the logistic one).
 
 Written with other primitives they would overflow, lose digits far from zero, or share the derivative of a kink.
 """
@@ -11,8 +11,8 @@ import numpy as np
 
 from ...core.trace import Tracer
 from ..shapes import full_like
-from .family import Elementwise, is_real, mul, unary
-from .functions import logistic
+from .family import Elementwise, add, div, is_real, mul, unary
+from .functions import abs_, logistic
 from .logic import gt, select
 
 
@@ -48,3 +48,17 @@ def _softplus_xla(x: Any) -> Any:
 
 
 softplus = unary("softplus", _softplus, _softplus_xla, lambda y, x, t: mul(t, logistic(x)), accepts=is_real)
+
+
+def _softsign(x: Any) -> Any:
+    return x / (1 + abs(x))
+
+
+def _softsign_partial(x: Tracer, t: Tracer) -> Tracer:
+    # Not by the rule for quotients, whose difference of 1 and |y| has lost all digits where y is close to 1.
+    one = full_like(x, 1)
+    part = div(one, add(one, abs_(x)))
+    return mul(t, mul(part, part))  # type: ignore[no-any-return]
+
+
+softsign = unary("softsign", _softsign, _softsign, lambda y, x, t: _softsign_partial(x, t), accepts=is_real)
