@@ -92,15 +92,21 @@ def _cylinder(name: str, derivative: Callable[[Any, Any, Any], Any], numpy: Any 
 
 
 def _growing(name: str, v: Any, x: Any) -> Any:
-    """`iv` or `ive`, of which SciPy makes NaN for the tiniest numbers: the first term of its series."""
+    """`iv` or `ive`, of which SciPy makes 0 or NaN for small numbers: two terms of its series (DLMF 10.25.2)."""
     import scipy.special
 
     y = getattr(scipy.special, name)(v, x)
-    tiny = np.isnan(y) & (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
-    if not np.any(tiny):
+    small = (np.isnan(y) | (y == 0)) & (x != 0) & (np.abs(x) < 1e-5)
+    if not np.any(small):
         return y
+    # A whole order may as well be positive.
+    order = np.where(np.trunc(v) == v, np.abs(v), v)
+    half = np.where(small, x / 2, 0)
     with np.errstate(all="ignore"):
-        return np.where(tiny, np.power(x / 2, v) / scipy.special.gamma(v + 1.0), y)[()]
+        first = np.power(half, order) / scipy.special.gamma(order + 1.0)
+        series = first * (1 + np.square(half) / (order + 1))
+        scale = np.exp(-np.abs(np.real(x))) if name == "ive" else 1.0
+        return np.where(small, series * scale, y).astype(y.dtype)[()]
 
 
 def _decaying(name: str) -> Callable[[Any], Any]:
