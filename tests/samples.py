@@ -453,6 +453,9 @@ sample(r.cumlogsumexp, given([1000.0, -1000.0, 1000.5]), axis=0, reverse=False, 
 misfit(r.cumlogsumexp, ArrayType((3,), i64), error=TypeError, axis=0, reverse=False)
 kink(r.cummax, [2.0, 2.0, 1.0], along=[[1.0, 3.0, 9.0]], gives=[1.0, 2.0, 2.0], axis=0, reverse=False)
 kink(r.cummin, [2.0, 2.0, 3.0], along=[[1.0, 3.0, 9.0]], gives=[1.0, 2.0, 2.0], axis=0, reverse=False)
+for along, gives in [([INF, 1.0, 2.0], [INF, 1.0, 2.0]), ([3.0, INF, 2.0], [3.0, INF, 2.0])]:
+    kink(r.cummax, [1.0, 2.0, 3.0], along=[along], gives=gives, axis=0, reverse=False)
+    kink(r.cummin, [1.0, 2.0, 3.0], along=[along[::-1]], gives=gives[::-1], axis=0, reverse=True)
 kink(r.cumlogsumexp, [-INF, -INF], along=[[1.0, 1.0]], gives=[0.0, 0.0], axis=0, reverse=False)
 
 for reverse in (False, True):
@@ -460,7 +463,18 @@ for reverse in (False, True):
         sample(r.linear_recurrence, normal(shape), normal(shape), axis=axis, reverse=reverse)
     sample(r.linear_recurrence, normal((6,), f32), normal((6,), f32), axis=0, reverse=reverse)
     sample(r.linear_recurrence, normal((6,), c128), normal((6,), c128), axis=0, reverse=reverse)
+    sample(r.linear_recurrence, normal((6, 2), boolean), normal((6, 2)), axis=0, reverse=reverse)
+    sample(r.linear_recurrence, normal((2, 7), boolean), normal((2, 7), f32), axis=1, reverse=reverse)
 sample(r.linear_recurrence, given([1.0, 0.0, 2.0, 0.0]), normal((4,)), axis=0, reverse=False, note="zeros")
+sample(
+    r.linear_recurrence,
+    given([True, True, False, True], boolean),
+    given([INF, 1.0, 2.0, NAN]),
+    smooth=False,
+    axis=0,
+    reverse=False,
+    note="infinite",
+)
 misfit(r.linear_recurrence, V3, M23, error=TypeError, axis=0, reverse=False)
 
 # Products of arrays

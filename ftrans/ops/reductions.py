@@ -356,9 +356,15 @@ def _shifted(x: Tracer, axis: int, fill: Any, backwards: bool) -> Tracer:
     return concatenate(new, _section(x, axis, 0, n - 1), axis=axis)
 
 
+def _where(condition: Any, x: Any) -> Any:
+    """`x` where the condition holds, else 0."""
+    return np.where(condition, x, x.dtype.type(0))
+
+
 class LinearRecurrence(Primitive):
     """The solution of `y[i] = a[i] y[i-1] + b[i]`, `y[0] = b[0]`, along `axis`; from the last on if `reverse`.
 
+    A boolean `a` chooses: where it is false the recurrence starts again, also behind what is infinite or not a number.
     NumPy and accelerators halve the recurrence until it is solved (Blelloch, "Prefix sums and their applications",
     1990): products of several `a` are formed, but nothing is ever divided by one.
     """
@@ -366,7 +372,7 @@ class LinearRecurrence(Primitive):
     name = "linear_recurrence"
 
     def type_rule(self, a: ArrayType, b: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
-        if a is not b or axis >= a.ndim:
+        if (a is not b and a is not b.with_dtype(np.bool_)) or axis >= b.ndim or not _is_number(b.dtype):
             raise TypeError(f"{self.name} along axis {axis} is not defined for {a} and {b}")
         return b
 
@@ -382,26 +388,30 @@ class LinearRecurrence(Primitive):
         n = len(b)
         out = np.array(b)
         if n > 1:
+            times = np.multiply if a.dtype.kind != "b" else _where
             even = slice(0, n - n % 2, 2)
-            out[1::2] = self._halve(a[1::2] * a[even], a[1::2] * b[even] + b[1::2])
-            out[2::2] += a[2::2] * out[1 : n - 1 : 2]
+            out[1::2] = self._halve(a[1::2] * a[even], times(a[1::2], b[even]) + b[1::2])
+            out[2::2] += times(a[2::2], out[1 : n - 1 : 2])
         return out
 
     def xla(self, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
         import jax.numpy as jnp
         from jax import lax
 
+        def times(a: Any, y: Any) -> Any:
+            return jnp.where(a, y, jnp.zeros_like(y)) if a.dtype == bool else a * y
+
         def step(y: Any, row: Any) -> Any:
-            y = row[0] * y + row[1]
+            y = times(row[0], y) + row[1]
             return y, y
 
         def then(first: Any, second: Any) -> Any:
-            return second[0] * first[0], second[0] * first[1] + second[1]
+            return second[0] * first[0], times(second[0], first[1]) + second[1]
 
         if not b.size:
             return b
         last = b.shape[axis] - 1
-        a = a.at[(slice(None),) * axis + (last if reverse else 0,)].set(0)
+        a = a.at[(slice(None),) * axis + (last if reverse else 0,)].set(a.dtype.type(0))
         return lax.platform_dependent(
             a,
             b,
@@ -470,9 +480,10 @@ class CumExtremum(Cumulative):
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axis: int, reverse: bool) -> Tracer:
         # Sums of the winners' tangents, and their number, that start again where a new extremum does.
-        same = convert(eq(out, _shifted(out, axis, 0, reverse)), dtype=x.dtype)
+        same = eq(out, _shifted(out, axis, 0, reverse))
         wins = eq(x, out)
-        # Chosen, not multiplied by 0: behind an infinite derivative of what has lost, that would be NaN.
+        # Chosen, not multiplied by 0: behind an infinite derivative of what has lost, or was the extremum before, that
+        # would be NaN.
         parts = (select(wins, t, full_like(t, 0)), convert(wins, dtype=x.dtype))
         total, count = (linear_recurrence(same, v, axis=axis, reverse=reverse) for v in parts)
         return div(total, count)
