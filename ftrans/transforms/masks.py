@@ -278,15 +278,16 @@ def _backward_through_write(
 ) -> Sequence[Tangent | None]:
     """Cotangents of an array that is written to, and of what is written.
 
-    What is written has a mask only where a choice came later.  A loop that writes element by element would otherwise
-    spend on each of them the time that it takes to find out where the whole array is zero.
+    Few elements that are written have a mask only where a choice came later.  A loop that writes element by element
+    would otherwise spend on each of them the time that it takes to find out where the whole array is zero.
     """
     x, updates, *others = turned(recorded(ct))
     near = ct.mask.near if isinstance(ct, Masked) else ()
+    literals = literals_of(ct) if updates is not None and updates.size * _MOST_WRITES >= ct.type.size else near
     rest: Tangent | None = ct
     if x is None or primitive not in (add_slice, scatter_add):
         rest = clean(x, Mask(near, _at_indices(ct, turned, 0).far))
-    return [rest, clean(updates, _at_indices(ct, turned, 1, near)) if near else updates, *others]
+    return [rest, clean(updates, _at_indices(ct, turned, 1, literals)) if literals else updates, *others]
 
 
 def added(x: Tangent, y: Tangent, add: Callable[[Tracer, Tracer], Tracer]) -> Tangent:
