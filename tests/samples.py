@@ -319,6 +319,11 @@ kink(e.tanh, [INF, -INF, 1000.0], along=[[1.0, 1.0, 1.0]], gives=[0.0, 0.0, 0.0]
 kink(e.relu, [-1.0, -0.0, 0.0, 1.0], along=[[1.0] * 4], gives=[0.0, 0.0, 0.0, 1.0])
 kink(e.logistic, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[0.0] * 4)
 kink(e.softplus, [INF, -INF, 1000.0, -1000.0], along=[[1.0] * 4], gives=[1.0, 0.0, 1.0, 0.0])
+for dtype in (f64, f32, f16, bf16):
+    sample(e.lerp, normal((5,), dtype), normal((5,), dtype), given([0.0, 0.3, 0.5, 0.8, 1.0], dtype))
+sample(e.lerp, normal(()), normal(()), uniform(0.1, 0.4, ()))
+kink(e.lerp, [1.0, 1.0], [3.0, 3.0], [0.25, 0.75], along=[[INF, 1.0], [2.0, 1.0], [1.0, 1.0]], gives=[INF, 3.0])
+misfit(e.lerp, ArrayType((3,), i64), ArrayType((3,), i64), ArrayType((3,), i64), error=TypeError)
 kink(e.softsign, [INF, -INF, 0.0, 1e20], along=[[1.0] * 4], gives=[0.0, 0.0, 1.0, 1e-40])
 kink(e.stop_gradient, 2.0, along=[1.0], gives=0.0)
 kink(e.select, True, 1.0, 2.0, along=[None, 3.0, 5.0], gives=3.0)

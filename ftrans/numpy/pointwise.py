@@ -335,7 +335,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         x0, x1, y0, y1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
         width = x1 - x0
         empty = width == 0
-        result = y0 + (y1 - y0) * (np.where(empty, 0.0, x - x0) / np.where(empty, 1.0, width))
+        part: Any = np.where(empty, 0.0, x - x0) / np.where(empty, 1.0, width)
+        result = y0 + (y1 - y0) * part if is_complex(dtype) else e.lerp(y0, y1, part)
     if period is None:
         result = np.where(x < xp[0], fp[0] if left is None else left, result)
         result = np.where(x > xp[-1], fp[-1] if right is None else right, result)

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
+from ..ops.elementwise import lerp
 from ..ops.shapes import full
 from .dispatch import implements
 from .manipulation import normal_axes
@@ -157,6 +158,8 @@ def _interpolated(ordered: Tracer, q: Any, n: Any, method: str, is_weak_q: bool)
     part = np.reshape(part, np.shape(part) + (1,) * (low.ndim - np.ndim(part))).astype(place.dtype)
     if is_weak_q and is_inexact(ordered.dtype):
         part = part.astype(ordered.dtype)
+    if is_inexact(ordered.dtype) and ordered.dtype == part.dtype:
+        return lerp(low, high, broadcast_to(asarray(part), low.shape))
     apart = high - low
     return np.where(part >= 0.5, high - apart * (1 - part), low + apart * part)
 

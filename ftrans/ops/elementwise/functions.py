@@ -413,6 +413,29 @@ logaddexp2 = Elementwise(
 )
 
 
+def _lerp(x: Any, y: Any, w: Any) -> Any:
+    apart = y - x
+    return np.where(w >= 0.5, y - apart * (1 - w), x + apart * w)[()]
+
+
+def _lerp_xla(x: Any, y: Any, w: Any) -> Any:
+    import jax.numpy as jnp
+
+    apart = y - x
+    return jnp.where(w >= 0.5, y - apart * (1 - w), x + apart * w)
+
+
+# A part `w` of the way from `x` to `y`, as `numpy.quantile` rounds it.  Tangents are weighted, not taken from each
+# other: the difference of an infinite one and a part of it would not be a number.
+lerp = Elementwise(
+    "lerp",
+    _lerp,
+    _lerp_xla,
+    lambda z, x, y, w: [lambda t: mul(t, sub(full_like(w, 1), w)), lambda t: mul(t, w), lambda t: mul(t, sub(y, x))],
+    accepts=is_real,
+)
+
+
 # Choice: at ties both operands get half of the derivative.
 
 
