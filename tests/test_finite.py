@@ -328,6 +328,7 @@ POLES = [
     Row("logaddexp with inf", lambda x: np.logaddexp(x[0], x[1]), [INF, 1.0], [1, 0], None, "the first operand"),
     Row("logaddexp2 with -inf", lambda x: np.logaddexp2(x[0], x[1]), [-INF, 1.0], [0, 1], None, "the second operand"),
     Row("logaddexp.reduce with -inf", np.logaddexp.reduce, [-INF, 1.0, 1.0], [0, 0.5, 0.5], None, "the others"),
+    Row("logit at a tiny number", ft.scipy.special.logit, 1e-200, 1e200, -INF, "overflow"),
     Row("exp far out", np.exp, 1000.0, INF, INF, "overflow"),
     Row("exp at -inf", np.exp, -INF, 0, 0, "the limit"),
     Row("arctan at inf", np.arctan, INF, 0, None, "the limit"),

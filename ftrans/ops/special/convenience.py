@@ -70,7 +70,8 @@ def _logit_xla(x: Any) -> Any:
 
 expit = Special("expit", lambda y, x: [lambda t: mul(t, times(0.25, sech_square(times(0.5, x))))], xla=_logistic_xla)
 log_expit = Special("log_expit", lambda y, x: [lambda t: mul(t, expit(neg(x)))], xla=_log_expit_xla)
-logit = Special("logit", lambda y, x: [lambda t: div(t, mul(x, minus(1, x)))], xla=_logit_xla)
+# Divided twice: where the second derivative overflows, that of the product would be a difference of infinite numbers.
+logit = Special("logit", lambda y, x: [lambda t: div(div(t, x), minus(1, x))], xla=_logit_xla)
 
 
 # Entropy.  Derivatives are 0 where the value is infinite by convention.
