@@ -287,6 +287,8 @@ NO_ROOT: dict[str, tuple[Function, float]] = {
     "softplus": (lambda x: np.logaddexp(0.0, x), 0.5),
     "sqrt(x**2 + 1) - x": (lambda x: np.sqrt(x**2 + 1) - x, 0.5),
     "x**2 + 1 from afar": (lambda x: x**2 + 1.0, 1e8),
+    "x**2 + 1.3 from afar": (lambda x: x**2 + 1.3, 1e8),
+    "x**2 + 1 from farther": (lambda x: x**2 + 1.0, 1e10),
     "tiny numbers": (lambda x: 1e-20 * (x**2 + 1.0), 0.5),
     "a jump": (lambda x: np.sign(x - 1.0) + 0.1 * x, 3.0),
     "one unknown of two": (lambda x: np.stack([x[0] - 1.0, np.exp(-x[1])]), np.ones(2)),
@@ -350,6 +352,42 @@ ROOTS: dict[str, tuple[Function, Any, float]] = {
     "a surface of them": (lambda x: np.sin(np.cos(x[0] + 2 * x[1]) - 0.5) * np.array([1.0, 2.0]), np.ones(2), 1e-12),
     "the end of a flat piece": (lambda x: np.maximum(1 - x, 0.0), 0.0, 1e-12),
 }
+
+
+def of_scales(a: Any, s: float, **more: Any) -> Any:
+    """The square root of a, beside an unknown of another scale."""
+    return ft.root(lambda x: np.stack([x[0] ** 2 - a, x[1] / s - 1]), np.array([3.0, s]), **more)[0]
+
+
+# Each is the square root of a: unknowns or equations of different scales, and starts that are far away.
+SCALES: dict[str, Function] = {
+    "1e9": lambda a: of_scales(a, 1e9),
+    "1e12": lambda a: of_scales(a, 1e12),
+    "1e12, newton": lambda a: of_scales(a, 1e12, solver="newton"),
+    "of equations": lambda a: ft.root(
+        lambda x: np.stack([x[0] ** 2 - a, x[1] * 1.1 - x[0] - 1e12]), np.array([3.0, 1e12])
+    )[0],
+    "of a minimum": lambda a: ft.argmin(lambda x: (x[0] ** 2 - a) ** 2 + (x[1] / 1e9 - 1) ** 2, np.array([3.0, 2e9]))[
+        0
+    ],
+    "of a fixed point": lambda a: ft.fixed_point(
+        lambda x: np.stack([(x[0] + a / x[0]) / 2, x[1] * 0.5 + 5e11]), np.array([3.0, 1e12])
+    )[0],
+    "an iteration that diverges": lambda a: ft.fixed_point(lambda x: 1.3 * x + np.sqrt(a), 1.0) * -0.3,
+    "an iteration that overflows": lambda a: ft.fixed_point(lambda x: -1.5 * x + np.sqrt(a), 1.0) * 2.5,
+    "from 1e8": lambda a: ft.root(lambda x: x**2 - a, 1e8, solver="newton"),
+    "from 1e20": lambda a: ft.root(lambda x: x**2 - a, 1e20, solver="newton"),
+    "of a minimum, from 1e8": lambda a: ft.argmin(lambda x: (x**2 - a) ** 2, 1e8),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scales_and_far_starts_take_no_digits(name: str) -> None:
+    f = SCALES[name]
+    assert f(2.0) == pytest.approx(2**0.5, rel=1e-10)
+    assert ft.jit(f)(2.0) == pytest.approx(2**0.5, rel=1e-10)
+    if "from" not in name:
+        assert ft.grad(f)(2.0) == pytest.approx(2**-1.5, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ROOTS)

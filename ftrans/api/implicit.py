@@ -56,8 +56,9 @@ def root(
         solver: "newton" takes damped Newton steps (Levenberg-Marquardt where they fail).  A solver of
             `scipy.optimize.root` by its name, such as "hybr", runs without `jit` and `vmap`; with them, "newton" does.
             A function `solver(f, x0) -> x` is traced.  By default "hybr" for up to 100 unknowns, else "newton".
-        tol: the accuracy of x: the last Newton step is at most this times the norm of x; or norm(f(x)) is at most this
-            times norm(f(x0)), and Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
+        tol: the accuracy of x: the last Newton step is at most this times x, for each unknown; or norm(f(x)) is at most
+            this times norm(f(x0)), no part of f(x) is larger than that beside its own size far from the root, and
+            Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
         atol: a norm of f(x) that is small enough in any case; by default there is none, and what rounding leaves of
             f(x) is small enough where Newton steps do not run away from it, as they do from `exp(-x)` at 40.
         maxiter: the most Newton steps.
@@ -126,8 +127,8 @@ def fixed_point(
         *args: further arguments of `f`.
         damping: the part of each step that is taken, between 0 and 1.
         acceleration: over how many past steps Anderson acceleration looks; it holds twice as many vectors.
-        tol: the iteration stops when norm(f(x) - x) is at most this times the norm of x; Newton steps follow, as in
-            `root`.
+        tol: the iteration stops when f(x) - x is at most this times x, for each unknown; Newton steps follow, as in
+            `root`, and begin at x0 where the iteration led away from a solution.
         atol: as for `root`.
         maxiter: the most iterations.
         linear_solver: as for `root`.

@@ -28,6 +28,8 @@ _BETWEEN, _STEPS_BETWEEN = (0.0, 0.5, 0.75, 0.875, 0.97), 4
 _SHORTER, _STRAIGHT = 0.9, 0.9
 # Relative to the unknowns, the longest step from a point that is near a root, and from one that is as good as it.
 _NEAR, _STILL = 1e-3, 1e-4
+# The longest step to a root that is zero, in rounding errors of the start.
+_WITHIN = 1e3
 
 
 class Found(NamedTuple):
@@ -36,7 +38,7 @@ class Found(NamedTuple):
     Attributes:
         x: the last point.
         value: the residual there.
-        reached: whether the last full Newton step was no more than `tol` times the size of x.
+        reached: whether the last full Newton step was no more than `tol` times the size of x, for each unknown.
         regular: whether steps shrank as they do near a simple root.
         iterations: the number of steps.
         first: the norm of the residual at the start.
@@ -70,8 +72,6 @@ def damped_newton(
     np = backend.np
     epsilon = float(numpy.finfo(x0.dtype).eps)
     noise = epsilon**0.6
-    # Relative to the start, too, because a root may be zero.
-    start = backend.norm(x0)
 
     def going(state: State) -> Any:
         return np.any(state[-1])
@@ -85,13 +85,16 @@ def damped_newton(
         finite = np.isfinite(new_merit) & np.isfinite(backend.norm(new_value))
         better = active & finite & (new_merit < merit)
         full = damping == 0
-        scale = np.maximum(backend.norm(x), start)
-        measured = better & full & (last > noise * scale + _ROUNDINGS * epsilon)
+        scale = noise * backend.norm(x)
+        measured = better & full & (last > scale + _ROUNDINGS * epsilon)
         regular = np.where(measured, size <= _CONTRACTION * last, regular)
-        reached = np.where(better, full & (size <= tol * scale), reached)
-        at_rounding = full & ~better & (size <= noise * scale)
+        # Each unknown has a size of its own: beside a large one, all steps of a small one would look short.  The start
+        # says nothing of it: beside one that is far away, all steps would.
+        short = np.all(np.abs(dx) <= tol * np.abs(x), -1)
+        reached = np.where(better, full & short, reached)
+        at_rounding = full & ~better & (size <= scale)
         # A step that stays where it is although the residual is not zero is no step.
-        reached = reached | (active & at_rounding & (size <= tol * scale) & (size > 0))
+        reached = reached | (active & at_rounding & short & (size > 0))
         solved = better & (backend.norm(new_value) == 0)
         less = np.where(new_merit <= merit / 2, 0, damping / _GROWTH)
         less = np.where(less < _FIRST_DAMPING / _GROWTH, 0, less)
@@ -156,7 +159,6 @@ def iteration(
         The last point, and the number of iterations.
     """
     np = backend.np
-    start = backend.norm(x0)
     lanes, epsilon = x0.shape[:-1], float(numpy.finfo(x0.dtype).eps)
 
     def going(state: State) -> Any:
@@ -179,7 +181,9 @@ def iteration(
             points, values = backend.put(points, place, new - x), backend.put(values, place, new_value - value)
         norm = backend.norm(new_value)
         count = count + active
-        far = norm > tol * np.maximum(backend.norm(new), start)
+        # What is left to the Newton steps that follow are rounding errors, and no part of a small unknown.
+        rounding = epsilon * np.maximum(_ROUNDINGS * backend.norm(new)[..., None], np.abs(x0))
+        far = np.any(np.abs(new_value) > np.maximum(tol * np.abs(new), rounding), -1)
         return new, new_value, points, values, count, active & far & np.isfinite(norm) & (count < maxiter)
 
     value = residual(x0)
@@ -240,6 +244,22 @@ def _rounded(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, 
     return [residual(x + number * change) - value for number in _ROUNDINGS_TRIED]
 
 
+def are_small(
+    backend: Backend, residual: Callable[[Any], Any], x0: Any, at_origin: Any, x: Any, value: Any, tol: float
+) -> Any:
+    """Whether each number of the residual at x is small beside what it is far from x: at x0, where it is `at_origin`,
+    and where the unknowns are changed by about their sizes; or beside what rounding makes of it."""
+    np = backend.np
+    scale = np.where(np.isfinite(at_origin), np.abs(at_origin), 0)
+    for part in (-0.5, 0.5):
+        far = np.abs(residual(x + part * _sizes(backend, x, x0) * backend.generic(x.shape[-1], x.dtype)) - value)
+        scale = np.maximum(scale, np.where(np.isfinite(far), far, 0))
+    rounded = np.abs(value) * 0
+    for changed in _rounded(backend, residual, x0, x, value):
+        rounded = np.maximum(rounded, np.abs(changed))
+    return np.all(np.abs(value) <= np.maximum(tol * scale, _ROUNDINGS * rounded), -1)
+
+
 def is_rounding(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> Any:
     """Whether the residual at x is no more than what rounding makes of it: that is little beside what changes of the
     unknowns make of it, unless x is at a jump."""
@@ -272,7 +292,7 @@ def is_smooth(
 
 def is_near(
     backend: Backend, residual: Callable[[Any], Any], direction: Direction, x0: Any, x: Any, asked: Any
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, Any]:
     """What further Newton steps say of a point x, found from `x0`, whose residual is small.
 
     A small residual may also mean that the function tends to zero at infinity (`exp(-x)`), or comes close to zero
@@ -288,7 +308,8 @@ def is_near(
         asked: for which lanes to find out.
 
     Returns:
-        For each lane whether steps from x are short and become shorter; and whether steps from some point between x0
+        For each lane whether steps from x are short and become shorter; whether the step from x is no longer than x,
+        or than rounding makes it, as near a root that may be zero; and whether steps from some point between x0
         and x go on and on in one direction, as if the root were at infinity.
     """
     np = backend.np
@@ -319,4 +340,7 @@ def is_near(
     false = np.zeros(x.shape[:-1], bool)
     state = (x, np.zeros_like(x), np.zeros(x.shape[:-1], int), false, false, np.zeros((), int))
     _, _, _, near, runs, _ = backend.loop(going, step, state)
-    return near, runs
+    traced = np.full(x.shape[:-1], _ROUNDINGS * epsilon, x.dtype)
+    dx = np.abs(direction(x, residual(x), traced))
+    stays = np.all(dx <= np.maximum(np.abs(x), _WITHIN * epsilon * sizes), -1) & np.any(dx > 0, -1)
+    return near, stays, runs

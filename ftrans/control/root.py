@@ -26,6 +26,7 @@ from .linear_solve import LinearMethod, dense_solve, linear_solve
 from .newton import (
     Direction,
     Found,
+    are_small,
     damped_newton,
     dense_direction,
     is_near,
@@ -37,8 +38,6 @@ from .newton import (
 from .subprograms import cut_behind_constants
 
 _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
-# The steps that bring what another solver found to full accuracy.
-_POLISHING_STEPS = 20
 # How exactly Newton steps without a matrix are computed: enough to tell a simple root from a multiple one.
 _STEP_TOLERANCE = 1e-6
 
@@ -216,7 +215,7 @@ def _found(
         value = f(x)
         return value, backend.norm(value)
 
-    start, steps = x0, _POLISHING_STEPS
+    start = x0
     before: Any = 0
     if search.method == "iteration":
         start, before = iteration(backend, f, x0, search.tol, search.maxiter, search.damping, search.memory)
@@ -228,14 +227,17 @@ def _found(
         start = minimize.minimum(backend, guide, of_guide, x0, search)
     elif search.method != "newton" and backend is NUMPY and x0.ndim == 1:
         start = _by_scipy(f, lambda x: _jacobian_at(backend, residual, consts, x), x0, search)
-        # It may have failed where Newton steps do not.
-        steps = search.maxiter
-    else:
-        steps = search.maxiter
+    at_origin = f(x0)
+    first = backend.norm(at_origin)
     if start is not x0:
-        start = np.where(np.isfinite(backend.norm(start))[..., None], start, x0)
+        # The search may have failed where Newton steps do not.
+        left = backend.norm(f(start))
+        usable = np.isfinite(backend.norm(start)) & np.isfinite(left)
+        if search.method != "minimize":
+            usable = usable & ~(left > first)
+        start = np.where(usable[..., None], start, x0)
     direction = _direction(backend, residual, consts, search)
-    found = damped_newton(backend, evaluate, direction, start, search.tol, steps)
+    found = damped_newton(backend, evaluate, direction, start, search.tol, search.maxiter)
     norm = backend.norm(found.value)
     regular = found.regular
     if search.linear is None:
@@ -246,8 +248,7 @@ def _found(
     else:
         times = _product_at(backend, residual, consts, found.x)
         regular = regular & is_smooth(backend, f, times, x0, found.x, found.value)
-    first = found.first if start is x0 else backend.norm(f(x0))
-    is_root = _is_root(backend, f, direction, x0, first, found, regular, search)
+    is_root = _is_root(backend, f, direction, x0, at_origin, found, regular, search)
     if search.method == "minimize":
         assert guide is not None
         at: Any = (backend, residual, consts, found.x)
@@ -261,7 +262,7 @@ def _is_root(
     f: Callable[[Any], Any],
     direction: Direction,
     x0: Any,
-    first: Any,
+    at_origin: Any,
     found: Found,
     regular: Any,
     search: Search,
@@ -271,15 +272,18 @@ def _is_root(
     A small residual alone is not enough: see `is_near`.
     """
     np = backend.np
-    norm = backend.norm(found.value)
+    norm, first = backend.norm(found.value), backend.norm(at_origin)
     finite = np.isfinite(norm) & np.isfinite(backend.norm(found.x))
     sure = found.reached | (first == 0)
     if search.atol is not None:
         sure = sure | (norm <= search.atol)
-    by_rounding = is_rounding(backend, f, x0, found.x, found.value)
+    # Equations differ in scale, too: the norm shows the largest only.
+    each = are_small(backend, f, x0, at_origin, found.x, found.value, search.tol)
+    by_rounding = each & is_rounding(backend, f, x0, found.x, found.value)
     sure = sure | (by_rounding & regular)
-    near, runs = is_near(backend, f, direction, x0, found.x, finite & ~sure)
-    return finite & (sure | (by_rounding & ~runs) | ((norm <= search.tol * first) & near))
+    near, stays, runs = is_near(backend, f, direction, x0, found.x, finite & ~sure)
+    rounded = by_rounding & ~runs & (stays | (norm == 0))
+    return finite & (sure | rounded | (each & (norm <= search.tol * first) & near & stays))
 
 
 def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Any:
