@@ -107,6 +107,20 @@ def test_results_do_not_share_memory() -> None:
     np.testing.assert_array_equal(y, np.ones(3))
 
 
+def add_in_place(a: Any, c: Any) -> Any:
+    a += c
+    return a
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+@pytest.mark.parametrize("way", [lambda f: f, ft.jit, lambda f: lambda x: ft.trace(f)(x)(x)[0]])
+def test_a_function_may_assign_to_its_arguments(way: Any, size: int) -> None:
+    x = np.full((size, 2), 3.0)
+    found = way(lambda x: ft.associative_scan(add_in_place, x))(x)
+    np.testing.assert_array_equal(found, np.cumsum(x, axis=0))
+    np.testing.assert_array_equal(x, np.full((size, 2), 3.0))
+
+
 def test_the_program_is_logarithmic() -> None:
     lengths = [len(ft.trace(lambda x: ft.associative_scan(np.add, x))(np.ones(2**k)).eqns) for k in (8, 9, 10)]
     assert lengths[2] - lengths[1] == lengths[1] - lengths[0] < 20

@@ -62,6 +62,66 @@ def test_the_function_sees_what_it_wrote() -> None:
     np.testing.assert_array_equal(ft.grad(scribbles)(X.copy(), np.ones(3)), [0.0, 28.0, 6.0])
 
 
+def halves(x: Any, p: Any) -> Any:
+    p *= 0.5
+    return x - p
+
+
+# (a function that is called outside of any trace with an array that it may not change, what it gives)
+DIRECT: list[tuple[Callable[[Any], Any], Any]] = [
+    (lambda p: ft.root(halves, np.zeros(2), p), [0.5, 0.5]),
+    (lambda p: ft.fixed_point(lambda x, p: 0.0 * x + halves(0.0, p), np.zeros(2), p), [-0.5, -0.5]),
+    (lambda p: ft.argmin(lambda x, p: np.sum(halves(x, p) ** 2), np.zeros(2), p), [0.5, 0.5]),
+    (
+        lambda p: ft.argmin(lambda x, p: np.sum(x**2), np.zeros(2), p, constraints=lambda x, p: np.sum(halves(x, p))),
+        [0.5, 0.5],
+    ),
+    (lambda p: ft.checkpoint(halves)(1.0, p), [0.5, 0.5]),
+    (lambda p: ft.jit(lambda x: ft.checkpoint(halves)(x, p))(1.0), [0.5, 0.5]),
+    (lambda p: ft.custom_jvp(halves)(1.0, p), [0.5, 0.5]),
+    (lambda p: ft.custom_vjp(halves)(1.0, p=p), [0.5, 0.5]),
+    (lambda p: ft.checkpoint(lambda x, p: p)(1.0, p).__setitem__(0, 3.0), None),
+]
+
+
+@pytest.mark.parametrize("index", range(len(DIRECT)))
+def test_functions_that_are_not_traced_leave_the_arrays_of_the_caller(index: int) -> None:
+    call, expected = DIRECT[index]
+    p = np.ones(2)
+    result = call(p)
+    assert p.tolist() == [1.0, 1.0]
+    if expected is not None:
+        np.testing.assert_allclose(result, expected, atol=1e-6)
+
+
+class Noted(np.ndarray):
+    """An array with a note."""
+
+    note = ""
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.note = getattr(other, "note", "")
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("step", [1, 2])
+def test_classes_of_arrays_are_kept_or_refused(step: int) -> None:
+    noted = np.arange(16.0).reshape(4, 4).view(Noted)[::step, ::step]
+    noted.note = "metres"
+    seen: list[Any] = []
+    ft.grad(lambda x, y: (seen.append(y), x)[1])(1.0, noted)
+    assert type(seen[0]) is Noted
+    assert seen[0].note == "metres"
+    assert seen[0].strides == noted.strides
+    array = np.arange(16.0).reshape(4, 4)[::step, ::step]
+    for other, why in ((np.asmatrix(array), "multiply|products of matrices"), (np.ma.masked_less(array, 5), "mask")):
+        for given in (other, [other]):
+            with pytest.raises(TypeError, match=why):
+                ft.grad(lambda x, m: np.sum(m) * x)(1.0, given)
+        with pytest.raises(TypeError, match=why):
+            ft.cond(True, lambda m: np.sum(m * m), lambda m: 0.0, other)
+
+
 class Pair(NamedTuple):
     first: Any
     second: Any

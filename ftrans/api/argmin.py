@@ -19,6 +19,7 @@ from ..ops.elementwise import add, mul
 from ..ops.reductions import reduce_sum
 from ..ops.shapes import concatenate, full, reshape, slice_
 from ..transforms.differentiate import gradient
+from . import lending
 from .call import check_function, name_of, record_or_run, trace_flat
 from .implicit import linear_choice, real_vector, recorded, tolerances
 from .vectors import Captured, Vector, check_limits
@@ -169,8 +170,8 @@ def _traced(
     found: list[Any] = []
 
     def call(tracers: Sequence[Tracer]) -> list[Tracer]:
-        value = _objective(f, f(unknown.rebuilt(tracers[0]), *args), dtype)
-        out = () if constraints is None else constraints(unknown.rebuilt(tracers[0]), *args)
+        value = _objective(f, f(unknown.rebuilt(tracers[0]), *map(lending.lent, args)), dtype)
+        out = () if constraints is None else constraints(unknown.rebuilt(tracers[0]), *map(lending.lent, args))
         leaves, structure = tree.flatten(out)
         for index, x in enumerate(leaves):
             try:

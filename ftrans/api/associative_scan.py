@@ -11,6 +11,7 @@ from ..core.source import at_line, user_line
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape
+from . import lending
 from .call import check_function, name_of, type_name
 
 Leaves = list[Any]
@@ -60,7 +61,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         )
 
     def combine(before: Leaves, after: Leaves) -> Leaves:
-        out = fn(tree.unflatten(structure, before), tree.unflatten(structure, after))
+        # What it is given are views of the sequence, and of results.
+        out = lending.called(fn, tree.unflatten(structure, before), tree.unflatten(structure, after))
         results, out_structure = tree.flatten(out)
         if out_structure != structure:
             raise TypeError(

@@ -113,11 +113,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 
 def _called(branch: Function, operands: Sequence[Any]) -> Any:
     """The result of a branch that is called directly, which shares no memory with its arguments."""
-    try:
-        result = branch(*map(lending.lent, operands))
-    except ValueError as error:
-        lending.explain(error)
-        raise
+    result = lending.called(branch, *operands)
     return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
 
 

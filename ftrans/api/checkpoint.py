@@ -20,6 +20,7 @@ from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..transforms.differentiate import pullback, slim
 from ..transforms.recompute import POLICIES, Budget, Named, Policy
 from ..xla import is_jax
+from . import lending
 from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
 
 Function = Callable[..., Any]
@@ -78,7 +79,7 @@ def checkpoint(
         if current_builder() is None:
             if has_active((args, kwargs)):
                 return call_on_eager(checkpointed, args, kwargs)
-            return function(*args, **kwargs)
+            return lending.called_directly(function, *args, **kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if has_tracer(x)]
         values = [asarray(leaves[i]) for i in places]
@@ -86,9 +87,10 @@ def checkpoint(
 
         def call(tracers: list[Tracer]) -> Any:
             given[:] = tracers
+            given_leaves = [lending.lent(x) for x in leaves]
             for i, x in zip(places, tracers, strict=True):
-                leaves[i] = x
-            new_args, new_kwargs = tree.unflatten(structure, leaves)
+                given_leaves[i] = x
+            new_args, new_kwargs = tree.unflatten(structure, given_leaves)
             return function(*new_args, **new_kwargs)
 
         traced, _ = trace_flat(function, [x.type for x in values], call, values, [x.weak for x in values])

@@ -17,6 +17,7 @@ from ..control.linear_call import Name
 from ..core import tree
 from ..core.source import at_line, user_line
 from ..core.trace import current_builder
+from . import lending
 from .call import call_on_eager, has_active, name_of, type_name
 from .rule_arguments import Call, Parameters
 from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, trace_fwd, trace_jvp
@@ -197,11 +198,11 @@ class CustomRule:
         if current_builder() is None:
             if has_active((args, kwargs)):
                 return call_on_eager(self, args, kwargs)
-            return self._f(*args, **kwargs)
+            return lending.called_directly(self._f, *args, **kwargs)
         call = Call.of(self._parameters, args, kwargs)
         if not call.is_differentiated:
             # There is nothing that the rule says.
-            return self._f(*args, **kwargs)
+            return lending.called(self._f, *args, **kwargs)
         frame = next((f for f in _frames.get() if f.function is self and f.call.equals(call)), None)
         if frame is None:
             frame = _Frame(self, call)

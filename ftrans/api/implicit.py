@@ -18,6 +18,7 @@ from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.elementwise import stop_gradient, sub
+from . import lending
 from .call import check_function, name_of, record_or_run, trace_flat
 from .linear_solve import ITERATIVE, default_tolerance, linear_method
 from .vectors import Captured, SolverInfo, Vector, check_limits
@@ -87,7 +88,7 @@ def root(
     """
     check_function(f, "root")
     check_limits("root", tol=tol, atol=atol, maxiter=maxiter)
-    function = f if not args else lambda x: f(x, *args)
+    function = f if not args else lambda x: f(x, *map(lending.lent, args))
     unknown = real_vector(x0, "root")
     residual = unknown.trace(function, "root")
     _require_dependence(f, residual, "root")
@@ -155,7 +156,7 @@ def fixed_point(
     unknown = real_vector(x0, "fixed_point")
 
     def step(x: Any) -> Any:
-        return f(x, *args)
+        return f(x, *map(lending.lent, args))
 
     of_step = unknown.trace(step, "fixed_point")
     residual = _difference(of_step)

@@ -9,10 +9,13 @@ with them: an assignment is an error.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core import tree
+from ..core.lookalikes import refuse_lookalike
 from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from ..numpy.views import is_scalar
@@ -23,7 +26,11 @@ _PLAIN = frozenset((float, int, bool, complex, str, type(None), np.float64))
 
 
 def lent(x: Any) -> Any:
-    """An argument with the arrays in it, also those in containers, replaced by what the function may have."""
+    """An argument with the arrays in it, also those in containers, replaced by what the function may have.
+
+    Raises:
+        TypeError: an array is of a class whose arithmetic is not that of arrays.
+    """
     cls = x.__class__
     if cls in _PLAIN:
         return x
@@ -59,6 +66,7 @@ def _changed(container: Any, parts: dict[Any, tuple[Any, Any]], put: Any) -> Any
 
 
 def _lent_array(x: Any) -> Any:
+    refuse_lookalike(x)
     flags = x.flags
     if x.dtype.hasobject or (flags.forc and x.nbytes <= _COPY_BYTES):
         return x.copy("A")
@@ -71,7 +79,31 @@ def _lent_array(x: Any) -> Any:
     start = x.__array_interface__["data"][0] - low
     found = np.ndarray(x.shape, x.dtype, np.empty(high - low, np.uint8), start, x.strides)
     found[...] = x
+    if x.__class__ is np.ndarray:
+        return found
+    # With the attributes that a copy of an array of this class has.
+    found = found.view(x.__class__)
+    found.__array_finalize__(x)
     return found
+
+
+def called(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a function to which its arguments are lent."""
+    args = tuple(map(lent, args))
+    kwargs = {name: lent(x) for name, x in kwargs.items()}
+    try:
+        return f(*args, **kwargs)
+    except ValueError as error:
+        explain(error)
+        raise
+
+
+def called_directly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a function that is called as it is, not traced, and changes no argument of its caller."""
+    result = called(f, *args, **kwargs)
+    leaves, structure = tree.flatten(result)
+    found = [returned(y) for y in leaves]
+    return result if all(a is b for a, b in zip(found, leaves, strict=True)) else tree.unflatten(structure, found)
 
 
 def explain(error: ValueError) -> None:
