@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
+from ftrans.autograd import tensor
 
 RNG = np.random.default_rng(0)
 
@@ -113,7 +114,10 @@ def add_in_place(a: Any, c: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
-@pytest.mark.parametrize("way", [lambda f: f, ft.jit, lambda f: lambda x: ft.trace(f)(x)(x)[0]])
+@pytest.mark.parametrize(
+    "way",
+    [lambda f: f, ft.jit, lambda f: lambda x: ft.trace(f)(x)(x)[0], lambda f: lambda x: f(tensor(x)).numpy()],
+)
 def test_a_function_may_assign_to_its_arguments(way: Any, size: int) -> None:
     x = np.full((size, 2), 3.0)
     found = way(lambda x: ft.associative_scan(add_in_place, x))(x)

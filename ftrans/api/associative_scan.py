@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import tree
+from ..core.eager import Eager
 from ..core.source import at_line, user_line
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
@@ -62,7 +63,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
 
     def combine(before: Leaves, after: Leaves) -> Leaves:
         # What it is given are views of the sequence, and of results.
-        out = lending.called(fn, tree.unflatten(structure, before), tree.unflatten(structure, after))
+        pair = [[x.copy() if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
+        out = lending.called(fn, *(tree.unflatten(structure, leaves) for leaves in pair))
         results, out_structure = tree.flatten(out)
         if out_structure != structure:
             raise TypeError(
