@@ -380,3 +380,52 @@ def test_bad_assignments_say_why(function: Callable[[Any], Any], error: type[Exc
     with pytest.raises(error, match=message) as caught:
         ft.trace(function)(MATRIX)
     assert re.search(r"test_numpy_assignment\.py:\d+", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.tensordot(x, x, 1),
+        lambda x: np.linalg.tensordot(x, x, axes=1),
+        lambda x: np.pad(x[0], 0),
+        lambda x: np.select([x[0] > 5.0], [x[0]], x[1]),
+    ],
+)
+def test_arrays_without_axes_are_shared(function: Any) -> None:
+    def f(x: Any) -> Any:
+        total = other = function(x)
+        total += 1.0
+        return other * x[0]
+
+    x = np.array([2.0, 3.0])
+    assert ft.value_and_grad(f)(x)[0] == f(x)
+
+
+def test_numbers_are_assigned_to_by_masks() -> None:
+    def f(x: Any) -> Any:
+        total = np.sum(x * x)
+        total[total > 5.0] = np.max(x)
+        return total * x[0]
+
+    for way in (lambda f: f, ft.jit):
+        np.testing.assert_array_equal(way(ft.grad(f))(np.array([2.0, 3.0])), [3.0, 2.0])
+        np.testing.assert_array_equal(way(ft.grad(f))(np.array([1.0, 1.0])), [4.0, 2.0])
+    with pytest.raises(TypeError, match="assignment to a number"):
+        ft.grad(lambda x: np.sum(x).__setitem__((), 1.0))(np.ones(2))
+
+
+def test_a_doubtful_write_is_reported_where_the_layout_is_asked_for() -> None:
+    def f(x: Any) -> Any:
+        product = x.T @ x
+        product.T.reshape(-1)[0] = 5.0
+        return np.sum(product.ravel(order="K"))
+
+    with pytest.raises(ValueError, match="may or may not have changed"):
+        ft.grad(f)(np.ones((2, 3)))
+
+
+def test_functions_named_as_those_of_numpy_are_the_users() -> None:
+    def require(x: Any, requirements: str) -> Any:
+        return np.array(x)
+
+    np.testing.assert_array_equal(ft.grad(lambda x: np.sum(require(x * 2.0, "W")))(np.ones(2)), [2.0, 2.0])

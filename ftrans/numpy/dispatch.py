@@ -21,6 +21,7 @@ from ..core.eager import Eager
 from ..core.primitive import MissingRule
 from ..core.source import at_line, user_line
 from ..core.trace import Tracer
+from .layouts import forget_order
 from .promotion import has_tracer
 from .refused import REFUSED
 
@@ -31,15 +32,22 @@ TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 CONSTANT: set[Callable[..., Any]] = set()
 
 
-def implements(*functions: Callable[..., Any], constant: bool = False) -> Callable[[Function], Function]:
+def implements(
+    *functions: Callable[..., Any], constant: bool = False, keeps_order: bool = False
+) -> Callable[[Function], Function]:
     """Enter the decorated function as the traced form of NumPy functions; return the public form of the first.
 
     Args:
         functions: functions of NumPy or SciPy.
         constant: whether no result has a derivative.
+        keeps_order: whether results lie in memory as those of a ufunc of the same operands do.  Otherwise how they lie
+            is what the function itself says of them, and unknown where it says nothing: the last of its equations may
+            be a ufunc's, and NumPy's function another.
     """
 
     def enter(implementation: Function) -> Function:
+        if not keeps_order:
+            implementation = _in_unknown_order(implementation)
         for function in functions:
             TABLE[function] = implementation
             if constant:
@@ -47,6 +55,22 @@ def implements(*functions: Callable[..., Any], constant: bool = False) -> Callab
         return public(functions[0], implementation)
 
     return enter
+
+
+def _in_unknown_order(implementation: Function) -> Function:
+    @functools.wraps(implementation)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = implementation(*args, **kwargs)
+        if found.__class__ is Tracer:
+            if found.memory is None and len(found.atom.type.shape) > 1:
+                forget_order(found, args)
+        elif isinstance(found, tuple | list):
+            for x in found:
+                if x.__class__ is Tracer and x.memory is None and len(x.atom.type.shape) > 1:
+                    forget_order(x, args)
+        return found
+
+    return call  # type: ignore[return-value]
 
 
 def public(function: Callable[..., Any], implementation: Function) -> Function:

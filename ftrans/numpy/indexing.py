@@ -23,7 +23,7 @@ from ..ops.shapes import transpose
 from .layouts import own
 from .promotion import asarray, broadcast_to, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
-from .views import Flat, View, assign, is_scalar, sharing, view_of
+from .views import Flat, View, as_array, assign, is_scalar, sharing, view_of
 from .windows import At, Window, index_error, wrapped
 
 _MOST_WINDOWS = 10_000
@@ -83,6 +83,9 @@ def setitem(x: Tracer, index: Any, value: Any) -> None:
             return
         parsed = _parse(x.shape, entries)
         if parsed.items:
+            if is_scalar(x) and getattr(index, "dtype", None) == np.bool_:
+                # By the array API standard x[mask] = value is for results of all functions, such as sums.
+                as_array(x)
             _set_advanced(x, parsed, value)
             return
         window = parsed.window

@@ -95,6 +95,10 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate((asarray(arr), asarray(values)), axis)
 
 
+# Up to this size, NumPy's `block` joins as `concatenate` does.
+_MOST_COPIED = 2 * 512 * 512
+
+
 @implements(np.block)
 def block(arrays: Any) -> Any:
     """An array of nested lists of blocks: the innermost lists are joined along the last axis."""
@@ -119,7 +123,9 @@ def block(arrays: Any) -> Any:
         x = asarray(x)
         return reshaped(x, (1,) * (ndim - x.ndim) + x.shape)
 
-    return joined(widened(arrays), 0)
+    whole = joined(widened(arrays), 0)
+    # A block alone is copied, in row-major order unless it is large.
+    return whole if levels else same_value(whole, "C" if whole.size <= _MOST_COPIED else "?")
 
 
 # Taking apart

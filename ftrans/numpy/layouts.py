@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..core.program import Atom, Const, Eqn
-from ..core.trace import Builder, NoWitness, Tracer
+from ..core.trace import Builder, NoWitness, Tracer, definition
 from ..core.types import ArrayType, Shape, is_complex
 from ..ops.elementwise import Elementwise
 
@@ -85,6 +85,13 @@ def note(x: Tracer) -> None:
     """Note that a tracer may not lie in memory as its equation says."""
     if x.ndim > 1:
         x.builder.layouts.setdefault(x.atom, []).append(x)
+
+
+def forget_order(x: Tracer, given: Sequence[Any]) -> None:
+    """Note that `x` may lie in memory in any order, unless it is what was given."""
+    eqn = definition(x)
+    if eqn is not None and _says_order(eqn) and not any(x is y for y in given):
+        own(x, None, "?")
 
 
 def contiguous(shape: Shape, order: str = "C") -> Strides:
@@ -157,10 +164,14 @@ def _of_result(x: Tracer) -> Layout:
         return _of_input(x.builder, x.atom)
     if x.ndim < 2 and eqn.primitive.name not in WRITES:
         return contiguous(x.shape)
-    if isinstance(eqn.primitive, Elementwise) or eqn.primitive.name in WRITES:
+    if _says_order(eqn):
         return _natural(x.builder, x.atom)
     # A function of NumPy that is several equations here may have made a copy of what the last of them reads.
     return None
+
+
+def _says_order(eqn: Eqn) -> bool:
+    return isinstance(eqn.primitive, Elementwise) or eqn.primitive.name in WRITES
 
 
 def _of_input(builder: Builder, atom: Atom) -> Layout:

@@ -304,13 +304,13 @@ def _triangle(m: Any, k: int, keep_upper: bool) -> Any:
     return np.where(inside != keep_upper, m, np.zeros((), m.dtype))
 
 
-@implements(np.tril)
+@implements(np.tril, keeps_order=True)
 def tril(m: Any, k: int = 0) -> Any:
     """The matrices with zeros above the `k`-th diagonal."""
     return _triangle(m, k, False)
 
 
-@implements(np.triu)
+@implements(np.triu, keeps_order=True)
 def triu(m: Any, k: int = 0) -> Any:
     """The matrices with zeros below the `k`-th diagonal."""
     return _triangle(m, k, True)
@@ -388,7 +388,7 @@ def imag(val: Any) -> Any:
     return view_of(zeros, ReadOnly(lambda x: x, lambda base: base))
 
 
-@implements(np.angle)
+@implements(np.angle, keeps_order=True)
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex numbers in the plane, in radians or degrees."""
     z = asarray(z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType
@@ -15,13 +16,15 @@ from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
 from .dispatch import TABLE, array_function, array_ufunc
 from .indexing import getitem, setitem
-from .layouts import contiguous, layout
+from .layouts import blank, layout
 from .promotion import asarray, cast, converted, same_value
 from .selection import Selection
 from .texts import formatted, representation, text
 from .ufuncs import assign_cast, deliver
 from .views import Flat, assignable, in_order, is_scalar, lent_element, view_of
 
+# What runs where np.require asks for an array.
+_REQUIRE = inspect.unwrap(np.require).__code__
 # Python's operators, by the names of their methods without underscores.
 BINARY = {
     "add": np.add,
@@ -157,20 +160,21 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
     """What np.asarray and np.array make of a traced value: an array of Python objects, its elements."""
     if dtype is not None and np.dtype(dtype) != object:
         _to_float(self)
-    if sys._getframe(1).f_globals.get("__name__", "").startswith("scipy.sparse"):
+    caller = sys._getframe(1)
+    if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         raise refuse(
             TypeError(
                 f"a sparse array cannot have traced elements ({self.type}); write A.toarray() for the sparse array A"
                 + at_line(user_line())
             )
         )
-    if any(frame.f_code.co_name == "require" and frame.f_locals.get("requirements") for frame in _callers(1)):
+    if caller.f_code is _REQUIRE and caller.f_locals.get("requirements"):
         # It would copy what cannot be written to, and nobody would see what is written to the copy.
         error = f"np.require of a traced value ({self.type}) is ftrans.numpy.require{at_line(user_line())}"
         raise refuse(TypeError(error))
-    # In the order of NumPy's array, np.asfortranarray and its like copy if they copy there.
-    is_by_columns = self.ndim > 1 and layout(self) == contiguous(self.shape, "F")
-    array = np.empty(self.shape, object, "F" if is_by_columns else "C")
+    # In the order of NumPy's array, np.asfortranarray and its like copy if they copy there, and np.array keeps it.
+    strides = layout(self)
+    array: Any = np.empty(self.shape, object) if strides is None else np.empty_like(blank(self.type, strides), object)
     for index in np.ndindex(self.shape):
         element = getitem(self, index)
         array[index] = element if copy else lent_element(element, self)

@@ -13,6 +13,7 @@ from ..core.trace import Tracer
 from ..ops.shapes import pad as pad_with_number
 from .dispatch import implements
 from .indexing import getitem
+from .layouts import own
 from .manipulation import normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, same_value
 
@@ -162,4 +163,5 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
             x = _reflected_odd(x, axis, width, mode == "symmetric")
         else:
             x = _moved(x, axis, width, mode)
-    return same_value(x)
+    padded = same_value(x, "A")
+    return padded if x.ndim else own(padded, None)

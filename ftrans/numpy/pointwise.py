@@ -16,6 +16,7 @@ from ..ops.shapes import full_like
 from ..ops.special.family import Special
 from .creation import traced_in_trace
 from .dispatch import implements
+from .layouts import own
 from .manipulation import normal_axes, normal_axis
 from .promotion import (
     asarray,
@@ -46,7 +47,7 @@ def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE) -> Any:
     return _where(condition, x, y)
 
 
-@implements(np.where)
+@implements(np.where, keeps_order=True)
 def _where(condition: Any, *choices: Any) -> Any:
     if not choices:
         return np.nonzero(condition)
@@ -75,7 +76,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         if condition.dtype.kind != "b":
             raise TypeError(f"select takes boolean conditions, not {condition.type}{at_line(user_line())}")
         result = np.where(condition, cast(asarray(choice), dtype), result)
-    return result
+    # NumPy writes to a new array in row-major order.
+    return own(result, None)
 
 
 @traced_in_trace
@@ -134,7 +136,7 @@ def _of_each(function: Any, condition: Tracer, x: Tracer, args: Any, kw: Any) ->
     return result
 
 
-@implements(np.clip)
+@implements(np.clip, keeps_order=True)
 def clip(
     a: Any,
     a_min: Any = NO_VALUE,
@@ -158,31 +160,36 @@ def clip(
         result = np.maximum(result, low, **options)
     if high is not NO_VALUE and high is not None:
         result = np.minimum(result, high, **options)
+    if sum(np.ndim(v) > 1 for v in (a, low, high) if v is not NO_VALUE) > 2:
+        # NumPy's function has three operands, whose order it looks at together.
+        result = same_value(result, "?")
     return deliver(same_value(result) if result is a else result, out, "clip")
 
 
 # Rounding
 
 
-@implements(np.round, np.around, constant=True)
+@implements(np.round, np.around, constant=True, keeps_order=True)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Rounded to a number of decimals, halves to even."""
     x = asarray(a)
     if is_complex(x.dtype):
         result: Any = e.complex_(np.round(x.real, decimals), np.round(x.imag, decimals))
+        result = own(result, x, "K")
     elif x.dtype.kind in "iu" and decimals >= 0:
         result = same_value(x)
     elif decimals:
         scale = 10.0 ** abs(decimals)
         inner = x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64))
         result = np.rint(inner * scale) / scale if decimals > 0 else np.rint(inner / scale) * scale
-        result = cast(result, x.dtype)
+        # Only without decimals NumPy's function is a ufunc.
+        result = own(same_value(cast(result, x.dtype)), x, "A")
     else:
         result = np.rint(x)
     return deliver(result, out, "round")
 
 
-@implements(np.fix, constant=True)
+@implements(np.fix, constant=True, keeps_order=True)
 def fix(x: Any, out: Any = None) -> Any:
     """Rounded towards zero."""
     return deliver(np.trunc(x), out, "fix")
@@ -253,7 +260,7 @@ def isreal(x: Any) -> Any:
     return np.imag(x) == 0
 
 
-@implements(np.nan_to_num)
+@implements(np.nan_to_num, keeps_order=True)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN and infinities replaced by numbers, whose derivative is 0."""
     x = asarray(x)
@@ -267,7 +274,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     else:
         result = x
     if copy or is_scalar(x):
-        return same_value(result)
+        # NumPy writes to a copy of the array.
+        return own(same_value(result), x, "K") if x.ndim else same_value(result)
     if result is not x:
         x[...] = result
     return x if x.ndim else x[()]
@@ -276,7 +284,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 # Functions of one variable
 
 
-@implements(np.sinc)
+@implements(np.sinc, keeps_order=True)
 def sinc(x: Any) -> Any:
     """`sin(pi x) / (pi x)`, with all of its derivatives at 0."""
     x = asarray(x)
@@ -362,7 +370,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * m
     return np.concatenate([first, (others + np.cumsum(correction, axis)).astype(dtype)], axis)
 
 
-@implements(np.polyval)
+@implements(np.polyval, keeps_order=True)
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients `p`, highest power first, at `x`."""
     x = asarray(x)

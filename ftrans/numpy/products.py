@@ -15,6 +15,7 @@ from ..ops.contractions import dot_general
 from ..ops.shapes import transpose
 from . import promotion
 from .dispatch import implements
+from .layouts import own
 from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, cast, reshaped, strong_dtype
 from .ufuncs import deliver
@@ -159,7 +160,7 @@ def inner(a: Any, b: Any, /) -> Any:
     return dot_general(x, y, contract=((x.ndim - 1,), (y.ndim - 1,)), batch=((), ()))
 
 
-@implements(np.outer)
+@implements(np.outer, keeps_order=True)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """The products of all pairs of elements, as a matrix."""
     x, y = asarray(a), asarray(b)
@@ -187,7 +188,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     )
     if tuple(x.shape[i] for i in x_axes) != tuple(y.shape[i] for i in y_axes):
         raise ValueError(f"shape-mismatch for sum: axes {axes} of {x.type} and {y.type}{at_line(user_line())}")
-    return dot_general(x, y, contract=(x_axes, y_axes), batch=((), ()))
+    result = dot_general(x, y, contract=(x_axes, y_axes), batch=((), ()))
+    # NumPy reshapes a matrix, which gives an array even if it has no axes.
+    return result if result.ndim else own(result, None)
 
 
 @implements(np.vecdot, np.linalg.vecdot)
@@ -257,7 +260,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     x0, x1, y0, y1 = x[..., 0], x[..., 1], y[..., 0], y[..., 1]
     last = x0 * y1 - x1 * y0
     if x.shape[-1] == y.shape[-1] == 2:
-        return last
+        return own(last, None)
     x2, y2 = (v[..., 2] if v.shape[-1] == 3 else None for v in (x, y))
     if x2 is None:
         parts = [x1 * y2, -(x0 * y2), last]

@@ -296,7 +296,7 @@ if hasattr(np, "cumulative_sum"):
     cumulative_prod = implements(np.cumulative_prod)(cumulative_prod)
 
 
-@implements(np.diff)
+@implements(np.diff, keeps_order=True)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
     """The `n`-th difference of neighbours along an axis."""
     x = asarray(a)

@@ -270,7 +270,7 @@ _general_power = _general(np.power, e.power)
 _MOST_FACTORS = 64
 
 
-@implements(np.power)
+@implements(np.power, keeps_order=True)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
     is_small = y.__class__ is int and -_MOST_FACTORS <= y <= _MOST_FACTORS
@@ -313,11 +313,14 @@ def _truth(x: Tracer) -> Tracer:
 
 
 def _logical(ufunc: np.ufunc, primitive: Primitive) -> Callable[..., Any]:
-    @implements(ufunc, constant=True)
+    @implements(ufunc, constant=True, keeps_order=True)
     def call(*xs: Any) -> Tracer:
-        operands = [_truth(asarray(x)) for x in xs]
+        given = [asarray(x) for x in xs]
+        operands = [_truth(x) for x in given]
         shape = broadcast_shapes(ufunc.__name__, *operands)
-        return primitive(*(broadcast_to(x, shape) for x in operands))
+        y = primitive(*(broadcast_to(x, shape) for x in operands))
+        is_composed = len(shape) > 1 and any(x.dtype.kind != "b" for x in given)
+        return own(y, None, "?") if is_composed and len(xs) > 1 else y
 
     return call
 
@@ -396,7 +399,7 @@ def ldexp(x: Any, exponent: Any) -> Any:
     return x * cast(np.exp2(cast(half, dtype)), dtype) * cast(np.exp2(cast(exponent - half, dtype)), dtype)
 
 
-@implements(np.modf)
+@implements(np.modf, keeps_order=True)
 def modf(x: Any) -> Any:
     """The fractional and the integral part of each element, both with its sign."""
     (x,) = promote("modf", x)
@@ -415,7 +418,7 @@ def frexp(x: Any) -> Any:
     return np.ldexp(x, e.neg(exponent)), exponent
 
 
-@implements(np.divmod)
+@implements(np.divmod, keeps_order=True)
 def divmod(x: Any, y: Any) -> Any:
     """`(x // y, x % y)`."""
     return np.floor_divide(x, y), np.remainder(x, y)

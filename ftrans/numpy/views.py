@@ -151,10 +151,16 @@ def _is_view(base: Any, array: Any) -> bool:
 class _Unclear:
     """Stands in the place of a view, for a base that may or may not have been assigned to."""
 
+    __slots__ = ("line",)
+
     def __init__(self, line: Line | None) -> None:
         self.line = line
 
     def refresh(self, tracer: Tracer) -> None:
+        raise _unclear_error(tracer, self.line)
+
+    def layout(self, tracer: Tracer) -> Layout:
+        """Whoever asks how the array lies in memory is about to use it."""
         raise _unclear_error(tracer, self.line)
 
 
