@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import tree
 from ..core.eager import Eager
 from ..core.source import at_line, user_line
@@ -63,7 +65,7 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
 
     def combine(before: Leaves, after: Leaves) -> Leaves:
         # What it is given are views of the sequence, and of results.
-        pair = [[x.copy() if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
+        pair = [[np.copy(x) if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
         out = lending.called(fn, *(tree.unflatten(structure, leaves) for leaves in pair))
         results, out_structure = tree.flatten(out)
         if out_structure != structure:
