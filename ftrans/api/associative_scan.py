@@ -65,7 +65,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
 
     def combine(before: Leaves, after: Leaves) -> Leaves:
         # What it is given are views of the sequence, and of results.
-        pair = [[np.copy(x) if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
+        copied: Callable[[Any], Any] = np.copy
+        pair = [[copied(x) if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
         out = lending.called(fn, *(tree.unflatten(structure, leaves) for leaves in pair))
         results, out_structure = tree.flatten(out)
         if out_structure != structure:
