@@ -248,7 +248,9 @@ def _found(
     else:
         times = _product_at(backend, residual, consts, found.x)
         regular = regular & is_smooth(backend, f, times, x0, found.x, found.value)
-    is_root = _is_root(backend, f, direction, x0, at_origin, found, regular, search)
+    # Computed once: compiled twice, the norm of tiny numbers is sometimes zero.
+    first = found.first if start is x0 else first
+    is_root = _is_root(backend, f, direction, x0, at_origin, first, found, regular, search)
     if search.method == "minimize":
         assert guide is not None
         at: Any = (backend, residual, consts, found.x)
@@ -263,6 +265,7 @@ def _is_root(
     direction: Direction,
     x0: Any,
     at_origin: Any,
+    first: Any,
     found: Found,
     regular: Any,
     search: Search,
@@ -272,7 +275,7 @@ def _is_root(
     A small residual alone is not enough: see `is_near`.
     """
     np = backend.np
-    norm, first = backend.norm(found.value), backend.norm(at_origin)
+    norm = backend.norm(found.value)
     finite = np.isfinite(norm) & np.isfinite(backend.norm(found.x))
     sure = found.reached | (first == 0)
     if search.atol is not None:
