@@ -77,9 +77,10 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
     """The public form: NumPy's function on arrays, `implementation` where a tracer is among the arguments."""
     # Some objects of SciPy that are called like functions have no name.
     name = getattr(function, "__name__", implementation.__name__.removeprefix("_"))
-    if isinstance(implementation, FunctionType) and implementation.__qualname__ != name:
+    called = inspect.unwrap(implementation)
+    if isinstance(called, FunctionType) and called.__qualname__ != name:
         # What Python says of wrong arguments names the function that was called.
-        implementation.__qualname__ = name
+        called.__qualname__ = name
     if isinstance(function, np.ufunc):
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
