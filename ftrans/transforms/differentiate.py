@@ -156,7 +156,7 @@ def gradient(program: Program, active: Flags, with_value: bool) -> Program:
 
 
 def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
-    if _is_one_of_many(program, active):
+    if _is_best_forwards(program, active):
         return _gradient_forward(program, active, with_value)
     parts = pullback(program, active)
     builder = Builder(program.in_types)
@@ -177,7 +177,7 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
         return builder.finish(outs, f"grad({program.name})")
 
 
-def _is_one_of_many(program: Program, active: Flags) -> bool:
+def _is_best_forwards(program: Program, active: Flags) -> bool:
     """Whether this is a derivative of high order with respect to one number, which is best taken forwards.
 
     There is one direction, so nothing has to be transposed.  Forward derivatives share what they compute, as terms of
