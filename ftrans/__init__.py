@@ -4,7 +4,6 @@ import importlib as _importlib
 import typing as _typing
 
 from . import numpy
-from .api.argmin import argmin
 from .api.associative_scan import associative_scan
 from .api.branches import cond, switch
 from .api.checkpoint import checkpoint, residuals
@@ -12,15 +11,16 @@ from .api.custom_rules import custom_jvp, custom_vjp
 from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from .api.explain_zero import explain_zero
 from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
-from .api.implicit import fixed_point, root
 from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
 from .api.jit import jit, trace
-from .api.linear_solve import linear_solve
 from .api.loops import fori_loop, map, scan, while_loop
-from .api.odeint import odeint
 from .api.taps import tap
 from .api.vmap import vmap
 from .control.convergence import ConvergenceError
+from .solvers.argmin import argmin
+from .solvers.implicit import fixed_point, root
+from .solvers.linear import linear_solve
+from .solvers.odeint import odeint
 
 if _typing.TYPE_CHECKING:
     from . import autograd, debug, nn, scipy, testing

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ftrans.core.interpret import evaluate
 from ftrans.core.program import Program
 from ftrans.core.types import ArrayType, is_complex, is_inexact, type_of
+from ftrans.run.evaluate import evaluate
 from ftrans.transforms.differentiate import linearize, pullback
 from ftrans.transforms.jvp import jvp
 from ftrans.transforms.simplify import simplify

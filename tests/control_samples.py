@@ -26,28 +26,28 @@ from sampling import (
     uniform,
 )
 
-from ftrans.control.black_box import Batch, Code, black_box, final
 from ftrans.control.call import call
-from ftrans.control.checkpoint import checkpoint
+from ftrans.control.checkpoints.checkpoint import checkpoint
+from ftrans.control.checkpoints.recompute import Budget, Named
 from ftrans.control.cond import cond
 from ftrans.control.convergence import ConvergenceError, required
-from ftrans.control.custom_rule import Derivatives, Rule, custom
-from ftrans.control.host_call import watch
-from ftrans.control.jax_code import JaxCode, call_jax
-from ftrans.control.linear_call import Name, linear_call
-from ftrans.control.linear_solve import LinearMethod, linear_solve
-from ftrans.control.rewind import rewind
-from ftrans.control.root import Search, root
-from ftrans.control.scan import scan
-from ftrans.control.tap import tap
-from ftrans.control.while_loop import while_
+from ftrans.control.loops.rewind import rewind
+from ftrans.control.loops.scan import scan
+from ftrans.control.loops.while_loop import while_
+from ftrans.control.rules.black_box import Batch, Code, black_box, final
+from ftrans.control.rules.custom_rule import Derivatives, Rule, custom
+from ftrans.control.rules.host_call import watch
+from ftrans.control.rules.jax_code import JaxCode, call_jax
+from ftrans.control.rules.linear_call import Name, linear_call
+from ftrans.control.rules.tap import tap
 from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType
 from ftrans.ops import contractions, reductions, shapes
 from ftrans.ops import elementwise as e
-from ftrans.transforms.recompute import Budget, Named
+from ftrans.solvers.linear_primitive import LinearMethod, linear_solve
+from ftrans.solvers.root import Search, root
 
 
 def traced(f: Callable[..., Any], *types: ArrayType) -> Program:

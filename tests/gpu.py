@@ -16,7 +16,7 @@ import samples  # noqa: F401
 from checks import TOLERANCES, assert_all_close
 from sampling import SAMPLES, Sample
 
-from ftrans.core.interpret import evaluate
+from ftrans.run.evaluate import evaluate
 from ftrans.xla.execute import run_program
 
 # Transcendental functions of a GPU are a few units in the last place off, and sums go in another order.

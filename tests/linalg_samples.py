@@ -25,8 +25,8 @@ from sampling import (
 
 import ftrans as ft
 from ftrans.core.types import ArrayType
+from ftrans.limits.repeated_values import with_limits
 from ftrans.ops import linalg
-from ftrans.transforms.repeated_values import with_limits
 
 
 def tall(*shape: int, dtype: Any = f64) -> Source:

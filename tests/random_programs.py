@@ -10,7 +10,7 @@ import numpy as np
 
 from ftrans.control.call import call
 from ftrans.control.cond import cond
-from ftrans.control.scan import scan
+from ftrans.control.loops.scan import scan
 from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import ArrayType, type_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.control.host_call import watch
+from ftrans.control.rules.host_call import watch
 from ftrans.debug import AnomalyError, detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 
 X = np.array([1.0, 0.0, 4.0])

@@ -10,8 +10,8 @@ import pytest
 
 import ftrans as ft
 from ftrans import autograd, nn
+from ftrans.base.checksum import checksum
 from ftrans.core import captures
-from ftrans.core.checksum import checksum
 
 X = np.array([1.0, 2.0, 3.0])
 

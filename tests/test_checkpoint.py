@@ -14,10 +14,10 @@ from checks import assert_all_close, assert_close
 from random_programs import random_arguments, random_program
 
 import ftrans as ft
+from ftrans.control.checkpoints import recompute
+from ftrans.control.checkpoints.recompute import Budget, Kept, Named, cost, in_segments, just_in_time, keep, nbytes
 from ftrans.core import tree
 from ftrans.core.program import Program, Var
-from ftrans.transforms import recompute
-from ftrans.transforms.recompute import Budget, Kept, Named, cost, in_segments, just_in_time, keep, nbytes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=3)

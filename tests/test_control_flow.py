@@ -14,9 +14,9 @@ from checks import assert_all_close, assert_close
 
 import ftrans as ft
 from ftrans.api.call import trace_flat
-from ftrans.control import loop_motion
 from ftrans.control.cond import cond as cond_primitive
-from ftrans.control.scan import scan as scan_primitive
+from ftrans.control.loops import motion
+from ftrans.control.loops.scan import scan as scan_primitive
 from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import ConcretizationError, NoWitness, TracerLeak
@@ -709,8 +709,8 @@ def test_gradients_of_weights_are_one_product() -> None:
 
 
 def test_large_products_move_before_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_motion, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(loop_motion, "_SMALLER", 1)
+    monkeypatch.setattr(motion, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(motion, "_SMALLER", 1)
     # Not the program of another test, which has its derived forms already.
     f = lambda w: total(ft.scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731
     g = lambda w: total(python_scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731

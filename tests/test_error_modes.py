@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core import error_modes
+from ftrans.base import error_modes
 from ftrans.core.trace import ConcretizationError
 
 

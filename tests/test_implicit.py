@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.api.implicit import MOST_DENSE
+from ftrans.solvers.implicit import MOST_DENSE
 
 Function = Callable[..., Any]
 

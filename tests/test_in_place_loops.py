@@ -10,14 +10,14 @@ import pytest
 from checks import assert_all_close, assert_close
 
 import ftrans as ft
-from ftrans.control.in_place import read_first
-from ftrans.control.scan import scan
-from ftrans.core.overwriting import find_overwriting
+from ftrans.control.loops.in_place import read_first
+from ftrans.control.loops.scan import scan
 from ftrans.core.program import Program, Var
-from ftrans.core.straightline import source
 from ftrans.ops.indexing import gather, scatter_add, scatter_set
 from ftrans.ops.shapes import reshape, slice_
 from ftrans.ops.slices import add_slice, set_slice
+from ftrans.run.memory import find_overwriting
+from ftrans.run.straightline import source
 
 random = np.random.default_rng(0)
 Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
@@ -256,7 +256,7 @@ def test_reads_come_before_the_writes_that_xla_does_in_place() -> None:
     x = random.normal(size=200)
     program = ft.trace(f)(x)
     (loop,) = [q for q in program.eqns if q.primitive is scan]
-    from ftrans.control.in_place import _with_reads_first
+    from ftrans.control.loops.in_place import _with_reads_first
 
     ordered = _with_reads_first(loop.params["program"])
     assert any(q.primitive is read_first for q in ordered.eqns)
@@ -283,7 +283,7 @@ def test_reads_between_the_writes_of_a_step_are_kept_where_they_are() -> None:
     x = random.normal(size=(100, 3))
     program = ft.trace(f)(x)
     (loop,) = [q for q in program.eqns if q.primitive is scan]
-    from ftrans.control.in_place import _with_reads_first
+    from ftrans.control.loops.in_place import _with_reads_first
 
     step = loop.params["program"]
     ordered = _with_reads_first(step)

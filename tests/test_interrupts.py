@@ -22,8 +22,8 @@ import pytest
 
 import ftrans as ft
 from ftrans import nn
-from ftrans.core import interrupts
-from ftrans.core.source import attributed_line
+from ftrans.base import interrupts
+from ftrans.base.source import attributed_line
 from ftrans.core.trace import current_builder
 from ftrans.nn.array_cell import reading
 from ftrans.nn.filling import filling

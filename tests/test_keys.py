@@ -18,7 +18,7 @@ from samples import SAMPLES
 
 import ftrans as ft
 from ftrans import autograd, nn
-from ftrans.core.keys import exact, exact_number
+from ftrans.base.keys import exact, exact_number
 from ftrans.core.program import programs_in
 
 

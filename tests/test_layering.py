@@ -18,11 +18,12 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "core", "xla", "ops", "transforms", "control", "numpy", "scipy", "api", "testing", "debug", "autograd", "nn", "",
+    "base", "core", "xla", "run", "ops", "transforms", "limits", "control", "numpy", "scipy", "api", "solvers", "testing",
+    "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
-MAY_IMPORT_XLA = {"xla", "control", "numpy", "api", "debug", "nn", ""}
-MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py"}
+MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
+MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py", "limits", "solvers"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
@@ -131,7 +132,7 @@ def test_public_docstrings(name: str) -> None:
 
 @pytest.mark.parametrize("name", documented())
 def test_public_names_say_where_they_live(name: str) -> None:
-    assert getattr(ftrans, name).__module__.startswith("ftrans.api.")
+    assert getattr(ftrans, name).__module__.startswith(("ftrans.api.", "ftrans.solvers."))
 
 
 def every_module() -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.control.host_call import watch
+from ftrans.control.rules.host_call import watch
 
 RNG = np.random.default_rng(0)
 

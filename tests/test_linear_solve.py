@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.control import backends, krylov
+from ftrans.control.rules import backends
+from ftrans.solvers import krylov
 
 SIZE = 6
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ import pytest
 from checks import assert_all_close
 
 import ftrans as ft
-from ftrans.control.loop_results import Results
-from ftrans.control.scan import scan
+from ftrans.control.loops.results import Results
+from ftrans.control.loops.scan import scan
 from ftrans.core.program import Eqn, Program
 from ftrans.ops.contractions import dot_general
 from ftrans.ops.elementwise import tanh

@@ -11,7 +11,7 @@ from training import compiled_once
 
 import ftrans as ft
 from ftrans import nn
-from ftrans.control.jax_function import as_jax_function
+from ftrans.control.rules.jax_function import as_jax_function
 
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")

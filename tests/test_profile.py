@@ -18,11 +18,11 @@ import samples  # noqa: F401
 from sampling import SAMPLES
 
 import ftrans as ft
-from ftrans.core.costs import flops, nbytes, program_flops
-from ftrans.core.interpret import evaluate
 from ftrans.core.observe import Observer, current_observer, observing
 from ftrans.debug.events import Place
 from ftrans.debug.report import amount, seconds
+from ftrans.run.costs import flops, nbytes, program_flops
+from ftrans.run.evaluate import evaluate
 from ftrans.xla.costs import _Module
 
 M, N, K = 8, 5, 7

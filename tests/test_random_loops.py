@@ -11,7 +11,7 @@ from checks import assert_all_close
 from random_loops import FTRANS, PYTHON, RandomLoop, is_inexact
 
 import ftrans as ft
-from ftrans.control import loop_motion, loop_residuals, loop_results
+from ftrans.control.loops import motion, residuals, results
 from ftrans.core import tree
 
 LANES = 2
@@ -20,16 +20,16 @@ Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 def move_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small arrays be treated as large ones are."""
-    monkeypatch.setattr(loop_motion, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(loop_motion, "_SMALLER", 0)
-    monkeypatch.setattr(loop_motion, "_ONE_OPERATION_BYTES", 0)
+    monkeypatch.setattr(motion, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(motion, "_SMALLER", 0)
+    monkeypatch.setattr(motion, "_ONE_OPERATION_BYTES", 0)
 
 
 def keep_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let hardly anything be small enough."""
-    monkeypatch.setattr(loop_motion, "_MOST_BYTES", 0)
-    monkeypatch.setattr(loop_results, "_MOST_BYTES", 16)
-    for module in (loop_motion, loop_residuals):
+    monkeypatch.setattr(motion, "_MOST_BYTES", 0)
+    monkeypatch.setattr(results, "_MOST_BYTES", 16)
+    for module in (motion, residuals):
         monkeypatch.setattr(module, "SMALL_BYTES", 0)
 
 

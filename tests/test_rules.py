@@ -39,12 +39,11 @@ import ftrans.control
 import ftrans.ops
 from ftrans.control.call import call
 from ftrans.control.cond import cond
-from ftrans.control.custom_rule import custom
-from ftrans.control.linear_call import linear_call
-from ftrans.control.rewind import rewind
-from ftrans.control.scan import scan
-from ftrans.control.while_loop import while_
-from ftrans.core.interpret import evaluate
+from ftrans.control.loops.rewind import rewind
+from ftrans.control.loops.scan import scan
+from ftrans.control.loops.while_loop import while_
+from ftrans.control.rules.custom_rule import custom
+from ftrans.control.rules.linear_call import linear_call
 from ftrans.core.primitive import Primitive
 from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
@@ -52,6 +51,7 @@ from ftrans.core.types import is_complex, is_inexact, type_of
 from ftrans.ops.elementwise import add, mul, real, select
 from ftrans.ops.indexing import gather, scatter_add
 from ftrans.ops.reductions import reduce_sum
+from ftrans.run.evaluate import evaluate
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, pullback
 from ftrans.transforms.jvp import jvp

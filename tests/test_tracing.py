@@ -14,12 +14,12 @@ from checks import assert_close
 
 import ftrans as ft
 from ftrans.core import program as program_module
-from ftrans.core import straightline
 from ftrans.core import trie as trie_module
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
 from ftrans.ops.elementwise import add, sin
+from ftrans.run import straightline
 from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.simplify import simplify
 

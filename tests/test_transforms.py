@@ -26,11 +26,12 @@ from random_programs import random_arguments, random_program
 from sampling import directions
 
 import ftrans as ft
-from ftrans.core.interpret import evaluate, inline
+from ftrans.core.interpret import inline
 from ftrans.core.program import Const, Program
-from ftrans.core.straightline import source
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import is_inexact
+from ftrans.run.evaluate import evaluate
+from ftrans.run.straightline import source
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, jacobian, pullback
 from ftrans.transforms.jvp import jvp

@@ -13,9 +13,9 @@ import pytest
 from checks import assert_close
 
 import ftrans as ft
-from ftrans.control import kept_states
-from ftrans.control.checkpoint_schedule import backwards, forwards, hop
-from ftrans.control.host_call import watch
+from ftrans.control.checkpoints.schedule import backwards, forwards, hop
+from ftrans.control.loops import kept_states
+from ftrans.control.rules.host_call import watch
 from ftrans.core.interpret import executable
 from ftrans.core.primitive import MissingRule
 from ftrans.core.program import Program

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast, is_weak, result_dtype

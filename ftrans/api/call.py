@@ -9,20 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.contexts import in_own_context
+from ..base.lookalikes import lookalike
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.cell import Cell
-from ..core.contexts import in_own_context
 from ..core.eager import Eager
-from ..core.interpret import evaluate, inline
-from ..core.lookalikes import lookalike
+from ..core.interpret import inline
 from ..core.observe import current_observer, reported
 from ..core.printer import printable
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..numpy.views import as_array
+from ..run.evaluate import evaluate
 from ..transforms.simplify import condense, simplify
 from ..xla import is_jax, run_program
 from . import anomaly, lending

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.checkpoint import checkpoint as checkpoint_primitive
+from ..base.source import Line, at_line, user_line
+from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
+from ..control.checkpoints.recompute import POLICIES, Budget, Named, Policy
 from ..core import tree
 from ..core.program import Atom, Eqn, Program, Var
-from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..transforms.differentiate import pullback, slim
-from ..transforms.recompute import POLICIES, Budget, Named, Policy
 from ..xla import is_jax
 from . import lending
 from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import Line, at_line, user_line
 from ..core import tree
 from ..core.interpret import interpret
 from ..core.program import Eqn, Program, programs_in
-from ..core.source import Line, at_line, user_line
 from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import stop_gradient

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..control.call import call as call_primitive
 from ..core import tree
 from ..core.eager import Eager
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..transforms.simplify import simplify

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lookalikes import refuse_lookalike
 from ..core import tree
-from ..core.lookalikes import refuse_lookalike
 from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from ..numpy.views import is_scalar

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ..control.loop_steps import with_step_limit
-from ..control.scan import scan as scan_primitive
-from ..control.segments import checkpointed, scan_in_segments
+from ..base.source import at_line, user_line
+from ..control.checkpoints.recompute import Policy
+from ..control.checkpoints.segments import checkpointed, scan_in_segments
+from ..control.loops.scan import scan as scan_primitive
+from ..control.loops.steps import with_step_limit
+from ..control.loops.while_loop import while_
 from ..control.subprograms import cut, rewired
-from ..control.while_loop import while_
 from ..core import tree
-from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import is_weak, operand, result_dtype
 from ..ops.elementwise import add
 from ..ops.shapes import full, full_like, iota
-from ..transforms.recompute import Policy
 from .bodies import Body, Function, Leaves, described, integer_of, is_array, known_value, trace_body
 from .call import check_function, name_of, record_or_run, trace_flat
 from .checkpoint import GivenPolicy, as_policy

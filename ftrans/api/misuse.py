@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as namespace
-from ..core.source import at_line, line_of_error, of_package, user_line
+from ..base.source import at_line, line_of_error, of_package, user_line
 from ..core.trace import Builder, ConcretizationError, Tracer
 from ..numpy.promotion import has_tracer
 from ..numpy.torch_names import add_hint

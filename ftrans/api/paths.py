@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..base.contexts import in_own_context
+from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.contexts import in_own_context
 from ..core.eager import Eager
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, Guard, NoWitness, Tracer, building
 from ..core.types import type_of
 from ..transforms.simplify import simplify

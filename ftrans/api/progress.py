@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.host_call import watch
+from ..base.forks import lock
+from ..base.source import Line, at_line, user_line
+from ..control.rules.host_call import watch
 from ..control.subprograms import cut, rewired
-from ..core.forks import lock
 from ..core.interpret import inline
 from ..core.program import Const, Program, programs_in
-from ..core.source import Line, at_line, user_line
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, eq, select, sub

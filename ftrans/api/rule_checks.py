@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.program import literal
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer

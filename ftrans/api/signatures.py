@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.keys import exact
+from ..base.lookalikes import lookalike
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.eager import Eager
-from ..core.keys import exact
-from ..core.lookalikes import lookalike
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..xla import is_jax
 from .call import as_names, name_of, type_name

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..control.tap import Place, expose
-from ..control.tap import tap as tap_primitive
+from ..base.source import at_line, user_line
+from ..control.rules.tap import Place, expose
+from ..control.rules.tap import tap as tap_primitive
 from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, building, current_builder
 from ..core.types import type_of
 from ..numpy.promotion import asarray, is_weak

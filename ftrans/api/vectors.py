@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact
 from ..numpy.promotion import asarray, cast, is_weak

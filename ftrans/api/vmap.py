@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, Tracer, example_of
 from ..core.types import type_of
 from ..numpy.manipulation import broadcast_to, moveaxis

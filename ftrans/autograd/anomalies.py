@@ -13,7 +13,7 @@ import numpy as np
 
 from ..api import anomaly
 from ..api.anomaly.report import AnomalyError
-from ..core.source import Line, at_line
+from ..base.source import Line, at_line
 from ..transforms.differentiate import with_pullback
 from .graph import Node, OperationNode
 from .tensor import Tensor

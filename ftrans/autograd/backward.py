@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..api import anomaly
-from ..core.contexts import in_own_context
-from ..core.source import at_line, attributed_to, user_line
-from ..core.straightline import warnings_at_user_line
+from ..base.contexts import in_own_context
+from ..base.source import at_line, attributed_to, user_line
 from ..core.types import is_complex
+from ..run.straightline import warnings_at_user_line
 from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
 from .modes import note_departure, set_grad_enabled

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.lookalikes import refuse_lookalike
-from ..core.source import at_line, user_line
+from ..base.lookalikes import refuse_lookalike
+from ..base.source import at_line, user_line
 from ..core.types import type_of
 from .modes import current_mode
 from .tensor import Tensor, held

@@ -15,9 +15,9 @@ from typing import Any
 
 from ..core.interpret import inline
 from ..core.program import Atom, Const, Eqn, Program, Var, literal, needed_eqns
-from ..core.straightline import function_of
 from ..core.trace import Builder, Tracer, building
 from ..core.types import is_inexact
+from ..run.straightline import function_of
 from ..transforms.differentiate import linearize
 from ..transforms.simplify import simplify
 from ..transforms.transpose import transpose

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..api.custom_rules import CustomRule
-from ..control.black_box import Code, black_box, final
-from ..control.host_call import watch
+from ..base.source import at_line, user_line
+from ..control.rules.black_box import Code, black_box, final
+from ..control.rules.host_call import watch
 from ..core import tree
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer, recording_in
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer

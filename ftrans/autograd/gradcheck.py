@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.primitive import MissingRule
-from ..core.source import at_line, user_line
 from ..core.types import is_inexact
 from ..testing.checking import check_program, warn_of_small_step
 from ..testing.derivatives import Mode, coordinates

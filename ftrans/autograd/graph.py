@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core.checksum import checksum
+from ..base.checksum import checksum
+from ..base.source import Line, at_line, user_line
 from ..core.observe import current_observer
-from ..core.source import Line, at_line, user_line
 
 if TYPE_CHECKING:
     from .derivation import Derivative

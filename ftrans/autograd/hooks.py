@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ..core.source import Line, at_line, user_line
+from ..base.source import Line, at_line, user_line
 
 if TYPE_CHECKING:
     from .tensor import Tensor

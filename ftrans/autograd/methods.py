@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..api.call import call_on_eager
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE

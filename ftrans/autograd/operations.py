@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..api.call import trace_flat
+from ..base.keys import exact
+from ..base.lookalikes import refuse_lookalike
 from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.keys import exact
-from ..core.lookalikes import refuse_lookalike
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of

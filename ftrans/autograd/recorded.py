@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..api.call import name_of, run
+from ..base.source import at_line, user_line
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.types import is_complex, is_inexact
 from ..transforms import differentiate
 from ..transforms.jvp import jvp as jvp_program

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import user_line
 from ..core import tree
 from ..core.cell import Cell
-from ..core.interpret import evaluate
 from ..core.observe import current_observer
 from ..core.primitive import MissingRule
 from ..core.program import Program
-from ..core.source import user_line
-from ..core.straightline import warnings_at_user_line
 from ..core.types import ArrayType
+from ..run.evaluate import evaluate
+from ..run.straightline import warnings_at_user_line
 from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
 from .graph import Edge, Memory, OperationNode, Watched, protected

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.forks import lock
+from ..base.lookalikes import refuse_lookalike
+from ..base.source import Line, at_line, user_line
 from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.forks import lock
-from ..core.lookalikes import refuse_lookalike
 from ..core.program import Program
-from ..core.source import Line, at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .graph import Memory, Node

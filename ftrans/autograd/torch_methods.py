@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..numpy.manipulation import normal_axis
 from ..numpy.torch_names import missing, require_clear_repeat, require_clear_transpose
 from .tensor import Tensor, held

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..api import anomaly
+from ..base.source import attributed_to
 from ..core.program import Program, Var
-from ..core.source import attributed_to
 from ..core.trace import Builder, NoWitness, building
 from ..core.types import ArrayType
 from .graph import Edge, Memory, Node, OperationNode, Watched, next_order, protected

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.costs import program_flops
-from ..core.interpret import evaluate, inline
+from ..core.interpret import inline
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
@@ -18,6 +17,8 @@ from ..ops.elementwise import convert, eq
 from ..ops.indexing import Gather
 from ..ops.reductions import ArgExtremum, Reduction, reduce_or
 from ..ops.shapes import StructuralPrimitive, full_like, splat
+from ..run.costs import program_flops
+from ..run.evaluate import evaluate
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program

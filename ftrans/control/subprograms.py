@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ..core.interpret import executable
-from ..core.overwriting import is_write
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
@@ -18,6 +17,7 @@ from ..ops.elementwise import select, stand_in
 from ..ops.indexing import gather
 from ..ops.reductions import argmax
 from ..ops.shapes import broadcast, full_like, with_batch_axis
+from ..run.memory import is_write
 
 Flags = tuple[bool, ...]
 Item = TypeVar("Item")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .checksum import checksum, is_frozen
-from .source import Line, at_line, user_line
+from ..base.checksum import checksum, is_frozen
+from ..base.source import Line, at_line, user_line
 
 # How much of what one program closes over, with the programs inside of it, is copied.
 _COPIED_BYTES = 1 << 26

@@ -58,14 +58,3 @@ def executable(program: Program) -> Program:
         return form
 
     return program.derive("executable", make)
-
-
-def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Run `program` on NumPy arrays, through the straight-line Python that it is translated to once.
-
-    Returns:
-        One fresh, writable array (or NumPy scalar) per output.
-    """
-    from .straightline import compiled
-
-    return program.derive("straight line", lambda: compiled(program))(args)

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..base.source import Line
     from .program import Eqn, Program
-    from .source import Line
 
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 

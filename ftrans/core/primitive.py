@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ..base.source import at_line, user_line
 from .program import Atom, Eqn, Params, Program, programs_in
-from .source import at_line, user_line
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
 
@@ -153,7 +153,7 @@ class Primitive:
 
     def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
         """Estimated operations on numbers; by default one for each element of the result."""
-        from .costs import program_flops
+        from ..run.costs import program_flops
 
         if self.only_moves:
             return 0.0

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..base.source import Line, at_line
 from .observe import activity
-from .source import Line, at_line
 from .types import ArrayType
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Program:
 
     def __call__(self, *args: Any) -> list[Any]:
         """Evaluate on NumPy arrays: one argument per input, a list with one result per output."""
-        from .interpret import evaluate
+        from ..run.evaluate import evaluate
 
         if len(args) != len(self.inputs):
             raise TypeError(f"{self.name} takes {len(self.inputs)} arguments, {len(args)} were given")

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.checksum import is_frozen
+from ..base.error_modes import Handling, Reaction, reaction_since
+from ..base.source import Line, at_line, attributed_line, attributed_to, user_line
+from ..run.straightline import warnings_at_user_line
 from .captures import Captures
 from .cell import Cell
-from .checksum import is_frozen
 from .eager import Eager
-from .error_modes import Handling, Reaction, reaction_since
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
-from .source import Line, at_line, attributed_line, attributed_to, user_line
-from .straightline import warnings_at_user_line
 from .trie import Node, Root, trie
 from .types import ArrayType, type_of
 

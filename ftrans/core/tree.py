@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dataclass_nodes
+from ..base import dataclass_nodes
+from ..base.dataclass_nodes import is_dataclass
+from ..base.forks import lock
+from ..base.source import at_line, user_line
 from .cell import Cell
-from .dataclass_nodes import is_dataclass
-from .forks import lock
-from .source import at_line, user_line
 from .trace import Tracer
 from .types import is_inexact, type_of
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..base.source import Line
 from .program import Const, Eqn, Program, Var
-from .source import Line
 from .types import ArrayType
 
 _MOST_NODES = 200_000

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .lookalikes import refuse_lookalike
-from .source import at_line, user_line
+from ..base.lookalikes import refuse_lookalike
+from ..base.source import at_line, user_line
 
 Shape = tuple[int, ...]
 

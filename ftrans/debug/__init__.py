@@ -2,7 +2,7 @@
 
 from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
-from ..core.source import scope
+from ..base.source import scope
 from .cost import CostReport, cost
 from .draw import draw
 from .profile import Profile, profile

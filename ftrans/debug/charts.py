@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.source import at_line, user_line
 from ..core.printer import printable
-from ..core.source import at_line, user_line
 from . import report
 from .events import COMPILED, EQUATION, Place
 from .report import Row

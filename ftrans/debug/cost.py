@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..api.jit import trace
-from ..core.costs import flops as eqn_flops
-from ..core.costs import program_flops
+from ..base.source import Line
 from ..core.program import Program, programs_in
-from ..core.source import Line
+from ..run.costs import flops as eqn_flops
+from ..run.costs import program_flops
 from . import report
 from .report import Row
 

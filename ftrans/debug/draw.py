@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..base.source import at_line, user_line
 from ..core.printer import printable
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.types import is_inexact
 from .graph import Graph, graph_of, graph_with_backward, part_of
 from .picture import picture_of

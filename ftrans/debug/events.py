@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.source import Line
+from ..base.source import Line
 
 EQUATION, COMPILED = "equation", "compiled call"
 

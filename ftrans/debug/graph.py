@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ..base.source import Line
 from ..core.printer import Names, format_const, format_param
 from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
-from ..core.source import Line
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 

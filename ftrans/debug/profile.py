@@ -14,10 +14,10 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
-from ..core.costs import flops, nbytes, program_flops
+from ..base.source import Line, user_line
 from ..core.observe import Observer, observing
 from ..core.program import Eqn, Program, programs_in
-from ..core.source import Line, user_line
+from ..run.costs import flops, nbytes, program_flops
 from ..xla import Compiled
 from . import charts, report
 from .cost import CostReport, cost_of

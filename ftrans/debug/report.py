@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.source import Line, at_line, user_line
 from ..core.printer import printable
-from ..core.source import Line, at_line, user_line
 
 NO_SCOPE = "(no scope)"
 NO_LINE = "(no line)"

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..autograd.tensor import Tensor
+from ..base.forks import lock
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.forks import lock
-from ..core.source import at_line, user_line
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
 from . import epoch

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..api import checkpoint as api
 from ..api.call import has_active, name_of
-from ..core.contexts import in_own_context
+from ..base.contexts import in_own_context
 from ..core.trace import Builder, current_builder
 from .array_cell import ArrayCell, reading, taking_changes
 from .filling import Filling, Held, filling

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from ..api.call import name_of
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from .cells import Parameter
 from .module import Module
 from .nested import attributes

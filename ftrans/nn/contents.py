@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.source import at_line, user_line
 from ..core.types import is_complex, is_inexact
 from ..xla import put_on_device
 from . import epoch

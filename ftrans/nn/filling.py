@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..ops.host import in_host_call
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from ..core.checksum import checksum
-from ..core.forks import lock
-from ..core.keys import Identity, exact_number
-from ..core.source import at_line, user_line
+from ..base.checksum import checksum
+from ..base.forks import lock
+from ..base.keys import Identity, exact_number
+from ..base.source import at_line, user_line
 from ..core.types import ArrayType, is_inexact, type_of
 from . import epoch
 from .array_cell import ArrayCell

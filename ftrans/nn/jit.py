@@ -20,9 +20,9 @@ from ..api.jit import apply_to_eager
 from ..api.paths import Path, Paths, native, new_path, run_known, run_path
 from ..api.progress import close_bars_of
 from ..api.signatures import Signatures, leaf_key
+from ..base.interrupts import uninterrupted
+from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.interrupts import uninterrupted
-from ..core.source import at_line, user_line
 from ..core.trace import current_builder
 from ..core.types import type_of
 from ..ops.host import in_host_call

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..autograd.hooks import Handle
+from ..base.source import at_line, scope, user_line
 from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.source import at_line, scope, user_line
 from ..core.trace import Tracer, current_builder
 from ..numpy.torch_names import add_hint
 from . import epoch

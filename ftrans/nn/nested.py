@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dataclass_nodes import attributes_of, is_dataclass
-from ..core.source import at_line, user_line
+from ..base.dataclass_nodes import attributes_of, is_dataclass
+from ..base.source import at_line, user_line
 from ..core.trace import current_builder
 from ..numpy.promotion import asarray, has_tracer
 from .array_cell import ArrayCell

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
-from ..control.jax_code import JaxCode, call_jax, default_types, ignores
-from ..control.jax_function import as_jax_function
+from ..base.source import at_line, user_line
+from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
+from ..control.rules.jax_function import as_jax_function
 from ..core import tree
 from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
 from ..xla import jax_leaves

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as fnp
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.types import is_complex, is_inexact
 from .cells import Buffer
 from .module import Module

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..api.checkpoint import GivenPolicy
 from ..api.loops import scan as loop
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.types import type_of
 from .cells import Parameter
 from .containers import ModuleList, Sequential

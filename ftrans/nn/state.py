@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..api.call import type_name
+from ..base.lookalikes import refuse_lookalike
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.lookalikes import refuse_lookalike
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_inexact
 from ..xla import is_jax, is_jax_tracer

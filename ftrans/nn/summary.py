@@ -8,11 +8,11 @@ from typing import Any
 
 from ..api.call import trace_flat
 from ..core import tree
-from ..core.costs import flops, program_flops
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, type_of
 from ..debug import report
+from ..run.costs import flops, program_flops
 from ..transforms.differentiate import pullback, slim
 from .cells import Parameter
 from .filling import call_filled

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import type_of
 from .constants import is_constant

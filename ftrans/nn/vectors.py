@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import numpy as fnp
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from .cells import Parameter
 from .module import Module
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from .torch_names import INSTEAD
 

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops import shapes

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.primitive import MissingRule
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from .layouts import forget_order
 from .promotion import has_tracer

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex
 from ..ops import fft as ops

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..control.scan import scan
+from ..control.loops.scan import scan
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.eager import Eager
-from ..core.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, refuse
 from ..core.types import Shape, is_complex
 from ..ops.elementwise import select

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.types import is_complex
 from ..ops.shapes import broadcast as repeat_along
 from ..ops.shapes import concatenate as join

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
 from ..ops.shapes import concatenate as join

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, refuse
 from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..ops.contractions import dot_general
 from ..ops.shapes import transpose

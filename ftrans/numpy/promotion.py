@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lookalikes import refuse_lookalike
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.lookalikes import refuse_lookalike
 from ..core.program import Const, literal
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
 from ..ops.elementwise import convert

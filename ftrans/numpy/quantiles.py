@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops.elementwise import lerp

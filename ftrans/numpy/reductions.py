@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.primitive import Primitive
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops import elementwise as e

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..ops.shapes import iota
 from .dispatch import implements

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, leak_error, refuse
 from .dispatch import implements
 from .promotion import asarray

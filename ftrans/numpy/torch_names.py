@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, line_of_error, user_line
+from ..base.source import at_line, line_of_error, user_line
 
 _F = "from ftrans.nn import functional as F"
 INSTEAD = {

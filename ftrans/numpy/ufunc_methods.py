@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer
 from ..core.types import Shape, is_inexact
 from ..ops import elementwise as e

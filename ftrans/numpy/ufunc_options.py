@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from .promotion import asarray, cast, is_number, kind_of
 from .ufuncs import deliver, dtypes_or_types

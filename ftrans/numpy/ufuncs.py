@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import at_line, user_line
 from ..core.primitive import Primitive
 from ..core.program import Const, literal
-from ..core.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops import elementwise as e

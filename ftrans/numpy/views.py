@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.source import Line, at_line, user_line
+from ..base.source import Line, at_line, user_line
 from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
 from ..ops.elementwise import complex_, imag, real

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.source import at_line, user_line
+from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape
 from ..ops.indexing import read_at, scatter_set

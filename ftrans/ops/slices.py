@@ -1,6 +1,6 @@
 """Primitives that write to a static slice of an array: `set_slice` and, for the cotangents of slices, `add_slice`.
 
-The NumPy evaluator writes to the array itself where nothing else needs its old elements (`core/overwriting.py`), so
+The NumPy evaluator writes to the array itself where nothing else needs its old elements (`run/memory.py`), so
 that a write costs as much as the slice has elements.
 """
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, trace_flat, type_name
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.primitive import MissingRule
 from ..core.program import Program
-from ..core.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .culprits import culprits

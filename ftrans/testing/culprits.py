@@ -11,20 +11,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..control.checkpoint import checkpoint
+from ..base.source import Line
+from ..control.checkpoints.checkpoint import checkpoint
 from ..control.cond import cond
-from ..control.custom_rule import custom
-from ..control.linear_call import linear_call
-from ..control.linear_solve import linear_solve
-from ..control.root import root
-from ..control.scan import scan
+from ..control.loops.scan import scan
+from ..control.loops.while_loop import while_
+from ..control.rules.custom_rule import custom
+from ..control.rules.linear_call import linear_call
 from ..control.subprograms import cut
-from ..control.while_loop import while_
 from ..core.primitive import MissingRule
 from ..core.program import Eqn, Program, Var, needed_eqns
-from ..core.source import Line
 from ..core.types import is_inexact
 from ..ops.elementwise import stand_in, stop_gradient
+from ..solvers.linear_primitive import linear_solve
+from ..solvers.root import root
 from .derivatives import Arrays, Flags, Mode, differentiable, run
 from .examine import differentiated, examine
 from .failures import Culprit, Failure

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..control.subprograms import chosen, cut, spread
-from ..core.interpret import evaluate, inline
+from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, building
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.shapes import full
+from ..run.evaluate import evaluate
 from ..transforms.differentiate import pullback
 from ..transforms.jvp import jvp
 from ..transforms.simplify import simplify

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from textwrap import indent
 from typing import NamedTuple
 
-from ..core.source import Line, at_line
+from ..base.source import Line, at_line
 
 _SHOWN_REMAINDERS = 5
 _SHOWN_CULPRITS = 4

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import attributed_to
 from ..control.call import call
-from ..control.custom_rule import Rule
+from ..control.rules.custom_rule import Rule
 from ..core.interpret import inline, interpret
 from ..core.program import Const, Eqn, Program, literal
-from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex, is_inexact
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..base.source import attributed_to
 from ..core.interpret import interpret
 from ..core.program import Eqn, Program
-from ..core.source import attributed_to
 from ..core.trace import Builder, Tracer, building
 from ..ops.shapes import with_batch_axis
 

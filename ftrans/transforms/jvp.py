@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.source import Line, at_line, attributed_to
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
-from ..core.source import Line, at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition, repeat
+from ..limits.repeated_values import with_limits
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from .masked import (
     Tangent,
@@ -27,7 +28,6 @@ from .masked import (
     without_unused_conditions,
 )
 from .masks import forward, forward_through_square
-from .repeated_values import with_limits
 from .simplify import condense
 
 Flags = tuple[bool, ...]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.source import attributed_to, user_line
 from ..core.program import Program
-from ..core.source import attributed_to, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.elementwise import bitwise_and, bitwise_not, bitwise_or, convert, select

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import Line, attributed_to
 from ..core.interpret import interpret
 from ..core.primitive import Primitive
 from ..core.program import Const, Eqn, Params, Program, Var, literal
-from ..core.source import Line, attributed_to
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import steep

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.source import at_line, attributed_to
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
-from ..core.source import at_line, attributed_to
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.indexing import accumulated
 from ..ops.shapes import StructuralPrimitive, concatenate, pad

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..core.interrupts import uninterrupted
+from ..base.interrupts import uninterrupted
+from ..base.source import Line
 from ..core.program import Program
-from ..core.source import Line
 from .execute import about_to_run, lower, naming_lines
 
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.interrupts import uninterrupted
+from ..base.source import Line, at_line, user_line
 from ..core import tree
 from ..core.interpret import executable, interpret
-from ..core.interrupts import uninterrupted
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
-from ..core.source import Line, at_line, user_line
 from ..core.trace import Builder, building
 from ..core.types import type_of
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.interrupts import uninterrupted
+from ..base.interrupts import uninterrupted
 from .execute import about_to_run
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.source import at_line, keep_callers, user_line
 from ...core.eager import Eager
 from ...core.program import Program
-from ...core.source import at_line, keep_callers, user_line
 from ...core.types import is_inexact
 from ...xla import is_jax
 from ...xla.finite import is_finite_on_device

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...control.call import call
-from ...control.host_call import watch
+from ...control.rules.host_call import watch
 from ...core.interpret import executable, interpret
 from ...core.program import Const, Eqn, Program
-from ...core.straightline import GIVEN
 from ...core.types import is_inexact
 from ...ops.elementwise import Elementwise
+from ...run.straightline import GIVEN
 
 Index = tuple[Any, ...]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.source import Line, at_line
 from ...core.program import Program
-from ...core.source import Line, at_line
 from . import Checks, Residuals, concrete
 from .equations import worst_element
 from .kinds import advice_on, arithmetic, kind_of

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...control.scan import scan
+from ...control.loops.scan import scan
 from ...core.interpret import executable
 from ...core.observe import observing
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...ops.elementwise import logistic as logistic_primitive
 from ...ops.elementwise import relu as relu_primitive
 from ...ops.elementwise import softplus as softplus_primitive

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.types import Shape, is_inexact
 from .arguments import array
 from .entry import functional

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ...api.call import record_or_run
+from ...base.source import at_line, user_line
 from ...core.eager import Eager
 from ...core.primitive import Primitive
-from ...core.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of
 from ...numpy.promotion import asarray, cast, has_tracer

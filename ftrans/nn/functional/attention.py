@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ..random import key_of
 from .arguments import array, described, shape_of
 from .dropout import dropout

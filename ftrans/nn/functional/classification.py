@@ -9,7 +9,7 @@ import numpy as np
 
 from ...api.custom_rules import custom_jvp
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...ops.elementwise import softplus as softplus_primitive
 from .activations import logsigmoid
 from .arguments import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...api.call import record_or_run
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import Shape
 from ...numpy.promotion import cast, result_dtype

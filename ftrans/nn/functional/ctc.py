@@ -9,7 +9,7 @@ import numpy as np
 
 from ...api.derivatives import stop_gradient
 from ...api.loops import scan
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .arguments import array, checked_indices, concrete, described, reduced
 from .entry import functional
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.types import Shape
 from ..random import bernoulli, key_of
 from .arguments import array, described, shape_of

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...base.source import at_line, user_line
 from ...core import tree
 from ...core.cell import Cell
-from ...core.source import at_line, user_line
 from ...core.types import is_inexact
 from ...numpy.promotion import has_tracer
 from ...xla import is_jax, run_function

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy import take
 from ...numpy.promotion import has_tracer
 from .arguments import array, checked_indices, concrete, described, shape_of

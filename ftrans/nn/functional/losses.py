@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .arguments import array, described, numbers_like, positive_part, reduced, same_shapes, shape_of
 from .distances import pairwise_distance
 from .entry import functional

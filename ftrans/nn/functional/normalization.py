@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.types import Shape
 from .arguments import array, described, shape_of
 from .entry import functional

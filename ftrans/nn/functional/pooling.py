@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.call import record_or_run
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_complex, is_inexact
 from ...ops.elementwise import convert

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...api.loops import scan
+from ...base.source import at_line, user_line
 from ...core.cell import Cell
-from ...core.source import at_line, user_line
 from ...numpy.promotion import result_dtype
 from .activations import relu, sigmoid
 from .arguments import array, described, shape_of

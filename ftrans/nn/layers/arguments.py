@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import init
 from ..cells import Parameter
 from ..functional.arguments import array, described, shape_of

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import functional as F
 from ..cells import Parameter
 from ..functional.arguments import shape_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import functional as F
 from ..cells import RngState
 from ..module import Module

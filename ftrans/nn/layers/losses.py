@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import functional as F
 from ..cells import Buffer
 from ..module import Module

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import functional as F
 from ..functional.arguments import array, axis_of, described
 from ..functional.images import MODES

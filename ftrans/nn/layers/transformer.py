@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
 from ..cells import RngState

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ..module import Module
 from ..optimizer import Optimizer
 from .history import History

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ..array_cell import ArrayCell
 from ..contents import is_saved
 from ..module import Module

@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...base.source import at_line, user_line
 from ...core.printer import printable
-from ...core.source import at_line, user_line
 
 if TYPE_CHECKING:
     from .history import History

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.source import at_line, user_line
 from ...core.cell import Cell
 from ...core.eager import Eager
-from ...core.source import at_line, user_line
 from ...xla import is_jax
 from ..init import generator
 from ..state import as_numpy

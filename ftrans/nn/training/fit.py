@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...api.call import name_of
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ..cells import RngState
 from ..module import Module
 from ..optimizer import Optimizer

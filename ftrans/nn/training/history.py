@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 
 # The curve by steps is thinned out beyond this, so that the history of a long training stays small.
 _MOST_POINTS = 1000

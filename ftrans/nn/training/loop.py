@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from . import checkpoints
 from .callbacks import Callbacks, FitState

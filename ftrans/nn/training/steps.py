@@ -14,7 +14,7 @@ import numpy as np
 from ...api.anomaly import detect_anomaly, without_warnings
 from ...api.anomaly.report import AnomalyError
 from ...api.call import name_of
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ..cells import Buffer

@@ -7,7 +7,7 @@ import signal
 import threading
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .history import History
 
 

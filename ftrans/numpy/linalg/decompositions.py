@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
-from ...core.source import at_line, user_line
 from ...ops import linalg as ops
 from ..dispatch import implements
 from .operands import adjoint, check_matrices, check_square, matrices

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import ConcretizationError, Tracer
 from ...ops import linalg as ops
 from ..dispatch import implements

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ..promotion import asarray, cast, result_dtype

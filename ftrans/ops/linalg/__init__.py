@@ -11,7 +11,6 @@ from .determinants import cofactors, det, slogdet
 from .equations import inv, pinv, solve, sylvester, triangular_solve
 from .factorisations import cholesky, lu, order_of_rows, qr
 from .family import hermitian
-from .limit import limit
 from .matrix_functions import expm, logm, signm, sqrtm
 from .repeated import inverse_gap
 from .singular import nuclear_norm, polar_factor, svd
@@ -27,7 +26,6 @@ __all__ = [
     "hermitian",
     "inv",
     "inverse_gap",
-    "limit",
     "logm",
     "lu",
     "nuclear_norm",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule, Primitive, Tangent
-from ...core.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
 from ..elementwise.family import Partial, combined, steep

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy.linalg.equations import cutoff_of, least_squares
 from ...numpy.promotion import asarray
 from ...ops import linalg as ops

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
-from ...core.source import at_line, user_line
 from ...numpy.promotion import real_dtype
 from ...ops import linalg as ops
 from .operands import adjoint, check_matrices, check_square, implemented, matrices

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.linalg
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy.dispatch import implements
 from ...numpy.linalg.operands import LinAlgError, adjoint, check_matrices, check_square, matrices
 from ...numpy.promotion import cast

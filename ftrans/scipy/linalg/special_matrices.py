@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy.promotion import asarray, strong_dtype
 from .operands import implemented
 

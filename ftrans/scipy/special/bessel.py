@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, broadcast_shapes, cast, operand
 from ...ops import elementwise as e

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ...base.source import at_line, user_line
 from ...core.primitive import Primitive
-from ...core.source import at_line, user_line
 from ...numpy.dispatch import CONSTANT, TABLE, public
 from ...numpy.promotion import asarray, broadcast_shapes, cast, is_number, is_operand, is_weak, operand
 from ...numpy.ufuncs import resolved_dtypes

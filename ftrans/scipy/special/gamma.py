@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_complex
 from ...numpy.dispatch import implements

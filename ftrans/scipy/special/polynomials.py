@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
-from ...core.source import at_line, user_line
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, broadcast_shapes, cast, operand
 from ...ops import elementwise as e

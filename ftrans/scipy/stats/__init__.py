@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from .continuous import cauchy, gumbel_l, gumbel_r, laplace, logistic, norm, skewnorm, t, vonmises
 from .discrete import bernoulli, binom, geom, nbinom, poisson, randint
 from .half_line import (

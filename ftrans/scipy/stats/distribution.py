@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.stats
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...numpy.dispatch import public
 from ...numpy.promotion import asarray, cast, combined_dtype, is_number, kind_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from ...core.source import at_line, user_line
+from ...base.source import at_line, user_line
 from ...numpy.dispatch import public
 from ...numpy.promotion import asarray, cast
 from ..linalg import solve_triangular

@@ -1,0 +1,1 @@
+"""What a gradient computes again instead of keeping it."""

@@ -1,0 +1,215 @@
+"""Checkpoint: a program of which reverse mode keeps little, and computes the rest again when it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.interpret import inline
+from ...core.primitive import Primitive, Tangent
+from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
+from ...core.trace import Tracer
+from ...core.types import ArrayType
+from ...run.straightline import function_to_run
+from ...transforms.batch import batch as batch_program
+from ...transforms.jvp import jvp_along
+from ...transforms.masked import with_conditions
+from ...transforms.simplify import simplify as simplify_program
+from ...transforms.split import Residual, Result, SplitEqn
+from ...transforms.split import split as split_program
+from ...transforms.transpose import transpose_of
+from ...xla.execute import is_jax_tracer, lower
+from ..subprograms import Flags, chosen, others, redundant, rewired, specialized, spread, used_inputs
+from .recompute import Budget, Policy, in_segments, just_in_time, keep
+
+# Computing this many bytes again all at once costs less than dividing the work.
+_LEAST_SEGMENT = 1 << 20
+
+
+class Checkpoint(Primitive):
+    """The results of `program` on the operands; `policy` says what reverse mode keeps of what it computes.
+
+    The half of it that is linear in unknown operands stays one equation, which computes the rest `again`.  Nothing may
+    share these computations with the first ones, or their results would be kept after all.
+    """
+
+    name = "checkpoint"
+    multiple_results = True
+    takes_masks = True
+
+    def apply(self, program: Program, operands: Sequence[Any], policy: Policy, again: bool = False) -> list[Any]:
+        """Record the program as one equation."""
+        return self.bind_all(operands, _params(program, policy, again))
+
+    def type_rule(self, *types: ArrayType, program: Program, policy: Policy, again: bool) -> list[ArrayType]:
+        if types != program.in_types:
+            raise TypeError(f"{program.name} takes {program.in_types}, not {types}")
+        return list(program.out_types)
+
+    def numpy(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
+        return function_to_run(program)(*arrays)
+
+    def xla(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
+        from jax import jit
+
+        if any(map(is_jax_tracer, arrays)):
+            return _apart(program, arrays) if again else lower(program, arrays)
+        return program.derive("compiled checkpoint", lambda: jit(lambda *xs: lower(program, xs)))(*arrays)
+
+    def jvp(
+        self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program, policy: Policy, again: bool
+    ) -> Any:
+        derived, given = jvp_along(program, tangents)
+        outs = self.apply(derived.program, [*primals, *given], policy, again)
+        count = len(program.outputs)
+        return outs[:count], spread(list(with_conditions(outs[count:], derived.out_masks)), derived.out_active)
+
+    def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
+        program: Program = params["program"]
+        flags, policy, again = tuple(unknown), params["policy"], params["again"]
+        return program.derive(("split checkpoint", flags, policy, again), lambda: _split(program, flags, policy, again))
+
+    def transpose(
+        self, cotangents: Any, operands: Sequence[Any], *, program: Program, policy: Policy, again: bool
+    ) -> Any:
+        linear = tuple(isinstance(x, ArrayType) for x in operands)
+        turned, given = transpose_of(program, linear, cotangents)
+        known = others(operands, linear)
+        outs = self.apply(_late(turned.program, len(known)), [*known, *given], policy, again)
+        return spread(spread(list(with_conditions(outs, turned.out_masks)), turned.in_active), linear)
+
+    def batch(
+        self,
+        size: int,
+        operands: Sequence[Tracer],
+        batched: Sequence[bool],
+        *,
+        program: Program,
+        policy: Policy,
+        again: bool,
+    ) -> Any:
+        derived = batch_program(program, size, tuple(batched))
+        return self.apply(derived.program, operands, policy, again), list(derived.out_batched)
+
+    def simplify(
+        self, operands: Sequence[Tracer], *, program: Program, policy: Policy, again: bool
+    ) -> list[Any] | None:
+        known = redundant(operands)
+        simple = simplify_program(specialized(simplify_program(program), known))
+        used = used_inputs(simple)
+        simple = rewired(simple, [i for i, u in enumerate(used) if u])
+        kept = chosen([x for x, k in zip(operands, known, strict=True) if k is None], used)
+        if not simple.eqns:
+            return inline(simple, kept)
+        return None if simple is program else self.apply(simple, kept, policy, again)
+
+    def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
+        program: Program = eqn.params["program"]
+        wanted = [i for i, u in enumerate(used) if u]
+        pruned = simplify_program(rewired(program, range(len(program.inputs)), wanted))
+        inputs = used_inputs(pruned)
+        pruned = rewired(pruned, [i for i, u in enumerate(inputs) if u])
+        return Eqn(
+            self,
+            tuple(chosen(eqn.operands, inputs)),
+            {**eqn.params, "program": pruned},
+            tuple(chosen(eqn.outputs, used)),
+            eqn.line,
+        )
+
+
+def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
+    """Lower a program so that XLA cannot share its computations with those outside of it, or do them earlier.
+
+    On CPUs XLA drops optimization barriers before it looks for common subexpressions for the last time.  What it never
+    looks into is a branch, so there the program is a branch of a condition that always holds.
+    """
+    from jax import jit, lax, numpy
+
+    run = jit(lambda *xs: lower(program, xs))
+
+    def run_as_branch(*xs: Any) -> list[Any]:
+        source = next((x for x in xs if x.size and numpy.isrealobj(x)), None)
+        if source is None:
+            return run(*xs)
+        first = lax.convert_element_type(numpy.ravel(source)[0], numpy.int32)
+        # XLA does not know that a remainder is less than what it is the remainder of.
+        return lax.cond(lax.rem(first, numpy.int32(2)) < 2, run, zeros, *xs)
+
+    def zeros(*_: Any) -> list[Any]:
+        return [lax.full(t.shape, 0, t.dtype) for t in program.out_types]
+
+    return list(lax.platform_dependent(*lax.optimization_barrier(tuple(arrays)), cpu=run_as_branch, default=run))
+
+
+def _params(program: Program, policy: Policy, again: bool) -> Params:
+    """The parameters, in the order in which they are compared."""
+    return {"program": program, "policy": policy, "again": again}
+
+
+def _late(program: Program, known: int) -> Program:
+    """The program, with what depends on its first `known` inputs alone computed as late as possible.
+
+    XLA runs what it can run early, so the program is divided where it begins to compute something again: each segment
+    waits for a result of the one before.
+    """
+
+    def make() -> Program:
+        given = program.inputs[known:]
+        segments = in_segments(just_in_time(program.eqns, given), given, _LEAST_SEGMENT)
+        eqns = [_segment(program, segments, i) for i in range(len(segments))] if len(segments) > 1 else segments[0]
+        return Program(program.name, program.inputs, eqns, program.outputs)
+
+    return program.derive(("late", known), make) if program.eqns else program
+
+
+def _segment(program: Program, segments: Sequence[Sequence[Eqn]], index: int) -> Eqn:
+    """One of the segments as one equation."""
+    eqns = segments[index]
+    made = {v: None for q in eqns for v in q.outputs}
+    inputs = dict.fromkeys(a for q in eqns for a in q.operands if isinstance(a, Var) and a not in made)
+    later = {a for s in segments[index + 1 :] for q in s for a in q.operands} | set(program.outputs)
+    outputs = [v for v in made if v in later]
+    # What is kept of it is up to the program that it is a part of.
+    params = _params(Program(program.name, list(inputs), eqns, outputs), "everything", True)
+    return Eqn(checkpoint, tuple(inputs), params, tuple(outputs), eqns[0].line)
+
+
+def _split(program: Program, unknown: Flags, policy: Policy, again: bool) -> SplitEqn:
+    if isinstance(policy, Budget):
+        # What simplification removes needs no place in the budget.
+        program = simplify_program(program)
+    halves = split_program(program, unknown)
+    known, later = halves.known, halves.unknown
+    kept = keep(known, later.inputs[: halves.residual_count], policy)
+    known_operands = [i for i, u in enumerate(unknown) if not u]
+    places: dict[Atom, int] = dict(zip(known.inputs, known_operands, strict=True))
+    known_results = [i for i, u in enumerate(halves.out_unknown) if not u]
+    results: dict[Atom, int] = dict(zip(known.outputs, known_results, strict=False))
+    saved = [v for v in kept.values if v not in places and v not in results]
+
+    def source(v: Var) -> int | Residual | Result:
+        if v in places:
+            return places[v]
+        return Result(results[v]) if v in results else Residual(saved.index(v))
+
+    unknown_inputs = later.inputs[halves.residual_count :]
+    eqns = just_in_time([*kept.again, *later.eqns], unknown_inputs)
+    # A budget says what the first derivative keeps. Its halves keep their inputs only, which can always be done.
+    policy = "nothing" if isinstance(policy, Budget) else policy
+    outputs = [*known.outputs[: len(known_results)], *saved]
+    return SplitEqn(
+        known=checkpoint,
+        known_params=_params(
+            Program(known.name, known.inputs, needed_eqns(known.eqns, outputs), outputs), policy, again
+        ),
+        known_operands=known_operands,
+        unknown=checkpoint,
+        unknown_params=_params(Program(later.name, [*kept.values, *unknown_inputs], eqns, later.outputs), policy, True),
+        unknown_operands=[*map(source, kept.values), *(i for i, u in enumerate(unknown) if u)],
+        residual_types=[v.type for v in saved],
+        out_unknown=halves.out_unknown,
+    )
+
+
+checkpoint = Checkpoint()

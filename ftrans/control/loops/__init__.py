@@ -1,0 +1,1 @@
+"""Loops, as primitives that hold their bodies."""

@@ -1,0 +1,200 @@
+"""Steps of loops in the order in which XLA can write to arrays in place.
+
+XLA writes to an array in a loop itself, rather than to a copy of it, only if nothing reads the old elements afterwards.
+On CPUs it moves a read into every operation that uses what was read, also into those that come after the write, and
+then copies the whole array in each step.  A branch keeps what was read where it is, and a write that waits for the
+branch comes after it.  What reads between two writes of one step XLA fuses with the first of them, and copies as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import Primitive
+from ...core.program import Atom, Eqn, Program, Var
+from ...core.types import ArrayType
+from ...ops.indexing import gather
+from ...ops.shapes import slice_
+from ...run.memory import is_write
+from ...xla.execute import lower
+
+# Copying smaller arrays costs less than a branch.
+_FEWEST_BYTES = 1 << 10
+_TOKEN = ArrayType((), np.int64)
+
+
+class ReadFirst(Primitive):
+    """A read that is over before anything that waits for its second result, which is 0.
+
+    Operands are a number, to choose a branch by, and those of the read.
+
+    Params:
+        read: the primitive that reads.
+        params: its parameters.
+    """
+
+    name = "read_first"
+    multiple_results = True
+    only_runs = True
+
+    def type_rule(self, number: ArrayType, *types: ArrayType, read: Primitive, params: tuple[Any, ...]) -> Any:
+        return [*read.output_types(types, dict(params)), _TOKEN]
+
+    def numpy(self, number: Any, *arrays: Any, read: Primitive, params: tuple[Any, ...]) -> list[Any]:
+        return [read.numpy(*arrays, **dict(params)), np.int64(0)]
+
+    def xla(self, number: Any, *arrays: Any, read: Primitive, params: tuple[Any, ...]) -> Any:
+        from jax import lax
+
+        def plain(number: Any, *arrays: Any) -> Any:
+            return read.xla(*arrays, **dict(params)), lax.full((), 0, _TOKEN.dtype)
+
+        def in_branch(number: Any, *arrays: Any) -> Any:
+            (type,) = read.output_types([ArrayType(x.shape, x.dtype) for x in arrays], dict(params))
+
+            def never(*arrays: Any) -> Any:
+                return lax.full(type.shape, 0, type.dtype), lax.full((), 1, _TOKEN.dtype)
+
+            # Only we know that the number is never so small.
+            is_possible = number.astype(_TOKEN.dtype) > np.iinfo(_TOKEN.dtype).min + 1
+            return lax.cond(is_possible, lambda *xs: plain(number, *xs), never, *arrays)
+
+        return lax.platform_dependent(number, *arrays, cpu=in_branch, default=plain)
+
+
+class WriteAfter(Primitive):
+    """A write that waits for reads: operands are those of the write, then what `read_first` gives to wait for.
+
+    Params:
+        write: the primitive that writes.
+        params: its parameters.
+        count: how many reads it waits for.
+    """
+
+    name = "write_after"
+    only_runs = True
+
+    def type_rule(self, *types: ArrayType, write: Primitive, params: tuple[Any, ...], count: int) -> ArrayType:
+        return write.output_types(types[:-count], dict(params))[0]
+
+    def numpy(self, *arrays: Any, write: Primitive, params: tuple[Any, ...], count: int) -> Any:
+        return write.numpy(*arrays[:-count], **dict(params))
+
+    def xla(self, x: Any, updates: Any, *rest: Any, write: Primitive, params: tuple[Any, ...], count: int) -> Any:
+        index, *indices = rest[:-count]
+        return write.xla(x, updates, index + sum(rest[-count:]).astype(index.dtype), *indices, **dict(params))
+
+
+read_first = ReadFirst()
+write_after = WriteAfter()
+
+
+def lower_step(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Apply the step of a loop to JAX tracers, in an order in which it can write in place."""
+    return lower(program.derive("reads first", lambda: _with_reads_first(program)), args)
+
+
+def _with_reads_first(program: Program) -> Program:
+    """The step, where each write to one place waits for the reads of the array that it writes to."""
+    eqns = list(program.eqns)
+    for write in [q for q in eqns if _is_write_to_a_place(q)]:
+        found = _with_write_last(eqns, write, program.outputs)
+        eqns = eqns if found is None else found
+    return program if eqns == list(program.eqns) else Program(program.name, program.inputs, eqns, program.outputs)
+
+
+def _is_write_to_a_place(eqn: Eqn) -> bool:
+    indices = eqn.operands[2:]
+    is_at_indices = bool(indices) and all(a.type.shape == () for a in indices)
+    return is_write(eqn) and is_at_indices and eqn.operands[0].type.nbytes >= _FEWEST_BYTES
+
+
+def _is_read_of_a_part(eqn: Eqn) -> bool:
+    if eqn.primitive is gather:
+        return all(a.type.shape == () for a in eqn.operands[1:])
+    return eqn.primitive is slice_
+
+
+def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> list[Eqn] | None:
+    """The equations, with the reads of what `write` overwrites before it; None where that is so, or cannot be."""
+    array = write.operands[0]
+    reads = [q for q in eqns if q is not write and array in q.operands]
+    if array in outputs or not all(_is_read_of_a_part(q) and q.operands[0] is array for q in reads):
+        return None
+    before, behind = _ancestors(eqns, write), _descendants(eqns, write.outputs)
+    if any(a in behind for q in reads for a in q.operands):
+        return None
+    # XLA would make what an earlier write left a second time, in the operation that reads it.
+    is_written = any(array in q.outputs for q in eqns if is_write(q) or q.primitive is write_after)
+    late = [q for q in reads if is_written or _is_used_late(eqns, q, write, before, outputs)]
+    if not late:
+        return None
+    tokens = [Var(_TOKEN) for _ in late]
+    instead = {
+        q: Eqn(
+            read_first,
+            (write.operands[2], *q.operands),
+            {"read": q.primitive, "params": tuple(q.params.items())},
+            (*q.outputs, token),
+            q.line,
+        )
+        for q, token in zip(late, tokens, strict=True)
+    }
+    instead[write] = Eqn(
+        write_after,
+        (*write.operands, *tokens),
+        {"write": write.primitive, "params": tuple(write.params.items()), "count": len(tokens)},
+        write.outputs,
+        write.line,
+    )
+    return _sorted([instead.get(q, q) for q in eqns])
+
+
+def _ancestors(eqns: Sequence[Eqn], of: Eqn) -> set[Atom]:
+    """The variables that an equation depends on."""
+    found: set[Atom] = set(of.operands)
+    for eqn in reversed(eqns):
+        if not found.isdisjoint(eqn.outputs):
+            found.update(eqn.operands)
+    return found
+
+
+def _descendants(eqns: Sequence[Eqn], of: Iterable[Atom], but: Eqn | None = None) -> set[Atom]:
+    """The variables that depend on some, other than through the equation `but`."""
+    found: set[Atom] = set(of)
+    for eqn in eqns:
+        if eqn is not but and not found.isdisjoint(eqn.operands):
+            found.update(eqn.outputs)
+    return found
+
+
+def _is_used_late(eqns: Sequence[Eqn], read: Eqn, write: Eqn, before: set[Atom], outputs: Sequence[Atom]) -> bool:
+    """Whether what was read is used by anything that the write does not depend on."""
+    made_of_it = _descendants(eqns, read.outputs, but=write)
+    return not made_of_it <= before or any(a in made_of_it for a in outputs)
+
+
+def _sorted(eqns: Sequence[Eqn]) -> list[Eqn]:
+    """The equations, each behind those that it depends on."""
+    maker = {v: q for q in eqns for v in q.outputs}
+    done: dict[Eqn, None] = {}
+
+    def place(eqn: Eqn) -> Iterator[Iterator[Any]]:
+        for a in eqn.operands:
+            made = maker.get(a) if isinstance(a, Var) else None
+            if made is not None and made not in done:
+                yield place(made)
+        done.setdefault(eqn)
+
+    for eqn in eqns:
+        waiting = [place(eqn)]
+        while waiting:
+            deeper = next(waiting[-1], None)
+            if deeper is None:
+                waiting.pop()
+            else:
+                waiting.append(deeper)  # type: ignore[arg-type]
+    return list(done)

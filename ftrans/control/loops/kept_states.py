@@ -1,0 +1,215 @@
+"""Keep and Sweep: what runs of a `rewind`, so that a loop which is run anyway leaves its states for the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.primitive import Primitive
+from ...core.program import Program
+from ...core.types import ArrayType
+from ...run.straightline import function_to_run
+from ...xla.execute import is_jax_tracer, lower
+from ..checkpoints.schedule import (
+    DEFAULT_CHECKPOINTS,
+    backwards,
+    forwards,
+    keep_all,
+    keep_checkpoints,
+    sweep_all,
+    sweep_checkpoints,
+)
+from ..subprograms import cut
+from .in_place import lower_step
+from .row_buffers import RowBuffers
+
+# The type of what a loop leaves, which each evaluator represents in its own way.
+SAVED = ArrayType((), np.object_)
+# The NumPy evaluator keeps all states that fit into this memory, unless it is told how many to keep.
+_STATE_BYTES = 1 << 28
+
+
+def keeps_everything(max_steps: int | None, checkpoints: int | None) -> bool:
+    """Whether a loop keeps something of each step, rather than checkpoints."""
+    return max_steps is not None and checkpoints is None
+
+
+def saved_types(body: Program, carries: int, kept: Sequence[int]) -> tuple[ArrayType, ...]:
+    """The types of what a loop saves of a step: members of the carry, and results behind it."""
+    return (*(body.out_types[i] for i in kept), *body.out_types[carries:])
+
+
+class Keep(Primitive):
+    """A while loop that leaves something for sweeps back.
+
+    Operands are those of `While`; results are the final carry, then what is saved: of each step, the members of the
+    carry before it that `kept` lists and the results of `body` behind the next carry; or checkpoints, of these members.
+    """
+
+    name = "keep"
+    multiple_results = True
+    only_runs = True
+
+    def type_rule(
+        self, *types: ArrayType, cond: Program, body: Program, cond_consts: int, body_consts: int, **params: Any
+    ) -> list[ArrayType]:
+        return [*types[cond_consts + body_consts :], SAVED]
+
+    def numpy(
+        self,
+        *arrays: Any,
+        cond: Program,
+        body: Program,
+        cond_consts: int,
+        body_consts: int,
+        kept: tuple[int, ...],
+        max_steps: int | None,
+        checkpoints: int | None,
+    ) -> list[Any]:
+        of_cond, of_body, first = cut(arrays, cond_consts, body_consts)
+        holds = function_to_run(cond)
+        step = function_to_run(body)
+        goes_on: Callable[[Any], Any] = lambda carry: holds(*of_cond, *carry)[0]  # noqa: E731
+        members: Callable[[Any], list[Any]] = lambda carry: [carry[i] for i in kept]  # noqa: E731
+        carry: Any = first
+        saved: Any = []
+        if keeps_everything(max_steps, checkpoints):
+            while goes_on(carry):
+                outs = step(*of_body, *carry)
+                saved.append([*members(carry), *outs[len(first) :]])
+                carry = outs[: len(first)]
+        else:
+            # What NumPy and Python add to the elements of an array counts, too.
+            most = _STATE_BYTES // max(sum(x.nbytes + 128 for x in members(first)), 1)
+            most = checkpoints or max(most, DEFAULT_CHECKPOINTS)
+            carry, saved = forwards(first, goes_on, lambda carry: step(*of_body, *carry), members, most)
+        return [*(carry if carry is not first else [np.array(x)[()] for x in carry]), saved]
+
+    def xla(
+        self,
+        *arrays: Any,
+        cond: Program,
+        body: Program,
+        cond_consts: int,
+        body_consts: int,
+        kept: tuple[int, ...],
+        max_steps: int | None,
+        checkpoints: int | None,
+    ) -> list[Any]:
+        def loop(*arrays: Any) -> list[Any]:
+            of_cond, of_body, first = cut(arrays, cond_consts, body_consts)
+            goes_on: Callable[[Any], Any] = lambda carry: lower(cond, [*of_cond, *carry])[0]  # noqa: E731
+            members: Callable[[Any], list[Any]] = lambda carry: [carry[i] for i in kept]  # noqa: E731
+
+            def step(carry: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+                outs, row = cut(lower_step(body, [*of_body, *carry]), len(first))
+                return outs, [*members(carry), *row]
+
+            rows = RowBuffers(saved_types(body, len(first), kept))
+            if keeps_everything(max_steps, checkpoints):
+                carry, saved = keep_all(first, goes_on, step, rows, max_steps or 0)
+            else:
+                most = checkpoints or DEFAULT_CHECKPOINTS
+                carry, saved = keep_checkpoints(first, goes_on, lambda carry: step(carry)[0], members, rows, most)
+            return [*carry, saved]
+
+        return _run(loop, arrays, body, (cond, cond_consts, body_consts, kept, max_steps, checkpoints))
+
+
+class Sweep(Primitive):
+    """The sweep of a `Rewind` back over what a `Keep` has saved.
+
+    Operands are what is saved, constants of `step`, of `undo`, and the initial carry; results are the final carry.
+    `undo` takes its constants, a row and the carry.  `types` are those of what is saved, and `members` says which of it
+    the sweep is for.
+
+    Where rows are saved, `members` make the row, and `step` and `row` are None.  Where checkpoints are saved, `members`
+    make the state, which begins the row; `step` makes the next state, and `row`, of the constants of `undo` and the
+    state, makes the rest of the row.  The last sweep over what is saved (`is_last`) may use it up.
+    """
+
+    name = "sweep"
+    multiple_results = True
+    only_runs = True
+
+    def type_rule(self, *types: ArrayType, step_consts: int, undo_consts: int, **params: Any) -> list[ArrayType]:
+        return list(types[1 + step_consts + undo_consts :])
+
+    def numpy(
+        self,
+        saved: Any,
+        *arrays: Any,
+        step: Program | None,
+        row: Program | None,
+        undo: Program,
+        types: tuple[ArrayType, ...],
+        members: tuple[int, ...],
+        step_consts: int,
+        undo_consts: int,
+        checkpoints: int | None,
+        is_last: bool,
+    ) -> list[Any]:
+        of_step, of_undo, first = cut(arrays, step_consts, undo_consts)
+        carry, run = first, function_to_run(undo)
+        if step is None or row is None:
+            rows = saved if is_last else list(saved)
+            while rows:
+                values = rows.pop()
+                carry = run(*of_undo, *(values[i] for i in members), *carry)
+        else:
+            onwards = function_to_run(step)
+            rest = function_to_run(row)
+            states = saved.states if is_last else list(saved.states)
+            states[:] = [(number, [state[i] for i in members]) for number, state in states]
+            for state in backwards(saved._replace(states=states), lambda state: onwards(*of_step, *state)):
+                carry = run(*of_undo, *state, *rest(*of_undo, *state), *carry)
+        return carry if carry is not first else [np.array(c)[()] for c in carry]
+
+    def xla(
+        self,
+        saved: Any,
+        *arrays: Any,
+        step: Program | None,
+        row: Program | None,
+        undo: Program,
+        types: tuple[ArrayType, ...],
+        members: tuple[int, ...],
+        step_consts: int,
+        undo_consts: int,
+        checkpoints: int | None,
+        is_last: bool,
+    ) -> list[Any]:
+        def sweep(saved: Any, *arrays: Any) -> list[Any]:
+            of_step, of_undo, carry = cut(arrays, step_consts, undo_consts)
+            saved_rows, arrays_of_members = RowBuffers(types).part(saved.arrays, members)
+            saved = saved._replace(arrays=arrays_of_members)
+            back: Callable[[Any, Any], list[Any]] = lambda row, carry: lower_step(undo, [*of_undo, *row, *carry])  # noqa: E731
+            if step is None or row is None:
+                return sweep_all(saved, saved_rows, carry, back)
+            return sweep_checkpoints(
+                saved,
+                saved_rows,
+                carry,
+                lambda state: lower_step(step, [*of_step, *state]),
+                lambda state: [*state, *lower(row, [*of_undo, *state])],
+                RowBuffers([*step.out_types, *row.out_types]),
+                back,
+                checkpoints or DEFAULT_CHECKPOINTS,
+            )
+
+        return _run(sweep, (saved, *arrays), undo, (step, row, types, members, step_consts, undo_consts, checkpoints))
+
+
+keep = Keep()
+sweep = Sweep()
+
+
+def _run(loop: Callable[..., list[Any]], operands: Sequence[Any], program: Program, key: tuple[Any, ...]) -> list[Any]:
+    """Run a loop of XLA, compiled once for `program` and `key` where it runs by itself."""
+    from jax import jit, tree
+
+    if any(map(is_jax_tracer, tree.leaves(operands))):
+        return loop(*operands)
+    return program.derive(("compiled", loop.__qualname__, *key), lambda: jit(loop))(*operands)  # type: ignore[no-any-return]

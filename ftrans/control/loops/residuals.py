@@ -1,0 +1,80 @@
+"""What reverse mode keeps of each step of a loop, and what it computes again from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...core.primitive import Primitive
+from ...core.program import Atom, Const, Eqn, Program, Var
+from ...ops import elementwise as e
+from ...ops import shapes as s
+from .motion import SMALL_BYTES, is_one_operation
+
+# What is computed again rather than kept for every element, where that takes no more memory.
+CHEAP: frozenset[Primitive] = frozenset(
+    (
+        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
+        e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
+        e.stand_in, s.broadcast, s.reshape,
+    )
+)  # fmt: skip
+
+
+def loop_residuals(
+    known: Program, wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
+) -> tuple[list[Var], list[Eqn]]:
+    """Which values of each step to keep in sequences so that the `wanted` are at hand, and the equations to run again.
+
+    Constants and sequences of the loop are at hand anyway.  What depends on constants alone is never kept for every
+    step: computed again, it moves out of the loop.
+    """
+    free = {*fixed, *xs}
+    fixed_only: set[Atom] = set(fixed)
+    definitions: dict[Atom, Eqn] = {}
+    for eqn in known.eqns:
+        definitions.update((v, eqn) for v in eqn.outputs)
+        if all(isinstance(a, Const) or a in fixed_only for a in eqn.operands):
+            fixed_only.update(eqn.outputs)
+
+    def is_cheap(eqn: Eqn) -> bool:
+        return eqn.primitive in CHEAP
+
+    def is_elementwise(eqn: Eqn) -> bool:
+        small = all(v.type.nbytes <= SMALL_BYTES for v in eqn.outputs)
+        return is_cheap(eqn) or (isinstance(eqn.primitive, e.Elementwise) and small)
+
+    def is_source(v: Atom, may_run_again: Callable[[Eqn], bool] = is_cheap) -> bool:
+        return v not in fixed_only and (v not in definitions or not may_run_again(definitions[v]))
+
+    def sources(v: Var, may_run_again: Callable[[Eqn], bool] = is_cheap) -> dict[Var, None]:
+        found: dict[Var, None] = {}
+        seen: set[Atom] = set()
+        pending: list[Atom] = [v]
+        while pending:
+            a = pending.pop()
+            if a in seen or a in free or isinstance(a, Const):
+                continue
+            seen.add(a)
+            if is_source(a, may_run_again):
+                found[a] = None
+            elif a in definitions:
+                pending.extend(definitions[a].operands)
+        return found
+
+    kept: dict[Var, None] = {v: None for v in wanted if v not in free and is_source(v)}
+    for v in wanted:
+        if v not in free and v not in kept:
+            new = [x for x in sources(v) if x not in kept]
+            cheaper = sum(x.type.nbytes for x in new) <= v.type.nbytes
+            kept.update((x, None) for x in (new if cheaper else [v]))
+    # Elementwise functions of what is kept of each step are computed for all steps at once, before the loop.
+    fewer = {x: None for v in wanted if v not in free for x in sources(v, is_elementwise)}
+    if sum(x.type.nbytes for x in fewer) < sum(x.type.nbytes for x in kept) and not is_one_operation(known):
+        kept = fewer
+    missing = {v for v in wanted if v not in kept and v not in free}
+    again: list[Eqn] = []
+    for eqn in reversed(known.eqns):
+        if not missing.isdisjoint(eqn.outputs):
+            again.append(eqn)
+            missing.update(a for a in eqn.operands if isinstance(a, Var) and a not in kept and a not in free)
+    return list(kept), again[::-1]

@@ -1,0 +1,1 @@
+"""Operations whose rules the user gives, and code that is no program."""

@@ -1,0 +1,114 @@
+"""Backend: where an iterative solver runs, on NumPy arrays or inside an XLA program.
+
+Solvers are written once, against a backend: its array functions, its loop, and the functions that programs become on
+it.  They work on arrays whose last axis is a vector; all axes before it are *lanes*, problems of their own that are
+solved together.  A lane that is done stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.program import Program
+from ...run.straightline import function_to_run
+from ...xla.execute import is_jax_tracer, lower
+from ..convergence import ConvergenceError
+
+State = tuple[Any, ...]
+
+
+class Backend(NamedTuple):
+    """What a solver computes with.
+
+    Attributes:
+        np: the array functions, `numpy` or `jax.numpy`.
+        loop: `(condition, body, state)`: the state after `body` has run while `condition` held.
+        put: `(array, index, value)`: the array with another element at an index of its first axis.
+        function: the function of a program's arrays, which returns a list.
+        solve: solutions of systems of equations; not finite where a matrix is singular.
+    """
+
+    np: Any
+    loop: Callable[[Callable[[State], Any], Callable[[State], State], State], State]
+    put: Callable[[Any, Any, Any], Any]
+    function: Callable[[Program], Callable[..., list[Any]]]
+    solve: Callable[[Any, Any], Any]
+
+    def dot(self, x: Any, y: Any) -> Any:
+        """The inner product of each lane."""
+        return self.np.sum(self.np.conj(x) * y, -1)
+
+    def generic(self, size: int, dtype: Any) -> Any:
+        """A unit vector without structure, which no matrix that occurs in practice treats in a special way."""
+        x = self.np.cos(self.np.arange(1, size + 1) ** 2)
+        return (x / self.np.sqrt(self.np.sum(x * x))).astype(dtype)
+
+    def norm(self, x: Any) -> Any:
+        """The Euclidean norm of each lane."""
+        return self.np.sqrt(self.np.sum(self.np.abs(x) ** 2, -1))
+
+
+def _python_loop(condition: Callable[[State], Any], body: Callable[[State], State], state: State) -> State:
+    while condition(state):
+        state = body(state)
+    return state
+
+
+def _put(array: Any, index: Any, value: Any) -> Any:
+    changed = array.copy()
+    changed[index] = value
+    return changed
+
+
+def _numpy_function(program: Program) -> Callable[..., list[Any]]:
+    function = function_to_run(program)
+
+    def tried(*arrays: Any) -> list[Any]:
+        try:
+            return function(*arrays)
+        except (np.linalg.LinAlgError, ConvergenceError):
+            # A trial point of a solver may lie where the function is not defined: the solver steps back.
+            return [np.full(t.shape, np.nan, t.dtype)[()] for t in program.out_types]
+
+    return tried
+
+
+def _numpy_solve(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(b, np.nan)
+        return np.stack([_numpy_solve(x, y) for x, y in zip(a, b, strict=True)])
+
+
+NUMPY = Backend(np, _python_loop, _put, _numpy_function, _numpy_solve)
+
+
+def xla() -> Backend:
+    """The backend of programs that XLA compiles."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    def function(program: Program) -> Callable[..., list[Any]]:
+        return lambda *arrays: lower(program, arrays)
+
+    def put(array: Any, index: Any, value: Any) -> Any:
+        return lax.dynamic_update_index_in_dim(array, value, index, 0)
+
+    def solve(a: Any, b: Any) -> Any:
+        return jnp.linalg.solve(a, b[..., None])[..., 0]
+
+    return Backend(jnp, lax.while_loop, put, function, solve)
+
+
+def compiled(program: Program, key: Any, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
+    """Apply a function of JAX arrays, compiled once per program and key unless it is being compiled already."""
+    from jax import jit
+
+    if any(map(is_jax_tracer, arrays)):
+        return function(*arrays)
+    return list(program.derive(("compiled", key), lambda: jit(function))(*arrays))

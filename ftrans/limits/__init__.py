@@ -1,0 +1,1 @@
+"""Derivatives where eigenvalues or singular values are equal, as limits."""

@@ -1,0 +1,310 @@
+"""Program -> straight-line Python over NumPy: the fast form of the NumPy evaluator.
+
+Each equation becomes one statement.  A broadcast whose result only meets elementwise operations is left to
+NumPy's own broadcasting.  What NumPy raises or warns of while the code runs is reported at the user's line of the
+equation.  While an observer looks on, the same expressions run in another form of the code, which reports each of them.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..base.source import Line, user_line
+from ..core.interpret import executable
+from ..core.observe import current_observer
+from ..core.printer import Names, identifier
+from ..core.program import Atom, Const, Eqn, Program, Var
+from .memory import find_overwriting
+
+_FILENAME = "<ftrans program>"
+# Where the namespace of a program's function holds the user's lines.
+_LINES = "_lines_"
+# What reports equations, and where its namespace holds them, in the form of the code that is observed.
+_REPORT, _EQNS = "_report_", "_eqns_"
+# Where it holds the program's outputs, and later the equations that only choices take.
+_OUTPUTS, _LEFT_OUT = "_outputs_", "_left_out_"
+# Under this key a program may hold a function that is to run in place of all those that are made here.
+GIVEN = "given function"
+# Below this size, holding on to a dead temporary costs less than the statement that drops it.
+_DROP_BYTES = 1 << 14
+# NumPy's default floating-point error modes, and the same with warnings sent to a function.
+_WARNS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+_CALLS = {"divide": "call", "over": "call", "invalid": "call"}
+
+
+class StraightLine:
+    """The source of a program's function, with the objects that it names.
+
+    Attributes:
+        source: text of the function.
+        name: name of the function.
+        namespace: the constants and rules that the text names.
+        lines: the user's line for each line of the text.
+
+    Args:
+        program: the program.
+        fresh: whether each result gets memory of its own.
+        observed: make each equation a call of `Observer.equation`, which is the function's first argument.
+        own: which inputs the function may write to.
+    """
+
+    def __init__(self, program: Program, fresh: bool = True, observed: bool = False, own: Sequence[Var] = ()) -> None:
+        self.program = program
+        self._fresh = fresh
+        self._observed = observed
+        self.lines: list[Line | None] = [None, None]
+        self.namespace: dict[str, Any] = {
+            "np": np,
+            _LINES: self.lines,
+            _EQNS: program.eqns,
+            _OUTPUTS: program.outputs,
+        }
+        self._names = Names()
+        self._last_use: dict[Var, int] = {}
+        for index, eqn in enumerate(program.eqns):
+            self._last_use.update((a, index) for a in eqn.operands if isinstance(a, Var))
+        self._thin = self._find_thin()
+        self._overwriting = find_overwriting(program, own)
+        self._constants: dict[tuple[int, bool], str] = {}
+        self.source = self._write()
+
+    def _find_thin(self) -> set[Var]:
+        """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
+        thin = {
+            e.outputs[0] for e in self.program.eqns if e.primitive.python_thin("", e.operands[:1], e.params) is not None
+        }
+        thin.difference_update(a for a in self.program.outputs if isinstance(a, Var))
+        count = -1
+        while count != len(thin):
+            count = len(thin)
+            for eqn in self.program.eqns:
+                full = any(isinstance(a, Var) and a not in thin for a in eqn.operands)
+                if not (eqn.primitive.broadcasts and full):
+                    thin.difference_update(a for a in eqn.operands if isinstance(a, Var))
+        return thin
+
+    def _write(self) -> str:
+        program = self.program
+        arguments = [_REPORT] * self._observed + [self._names[v] for v in program.inputs]
+        aliased: set[Atom] = set(program.inputs)
+        body: list[str] = []
+        for index, eqn in enumerate(program.eqns):
+            statement = self._statement(eqn, index)
+            dead = [
+                self._names[a]
+                for a in dict.fromkeys(eqn.operands)
+                if isinstance(a, Var)
+                and self._last_use[a] == index
+                and a.type.nbytes >= _DROP_BYTES
+                and a not in program.outputs
+            ]
+            body.append(f"{statement}; del {', '.join(dead)}" if dead else statement)
+            self.lines.append(eqn.line)
+            if eqn.primitive.aliases:
+                aliased.update(eqn.outputs)
+        returned: list[str] = []
+        seen: set[Atom] = set()
+        for atom in program.outputs:
+            text = self._operand(atom, False)
+            if self._fresh and (isinstance(atom, Const) or atom in aliased or atom in seen):
+                text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
+            seen.add(atom)
+            returned.append(text)
+        self.name = identifier(program.name)
+        while self.name in self.namespace:
+            self.name += "_"
+        lines = [f"def {self.name}({', '.join(arguments)}):"]
+        lines += [f"    {statement}" for statement in body]
+        lines.append(f"    return [{', '.join(returned)}]")
+        self.lines.append(None)
+        return "\n".join(lines)
+
+    def _statement(self, eqn: Eqn, index: int) -> str:
+        # NumPy broadcasts a number to an array's shape, but numbers alone make no array.
+        scalar_will_do = eqn.primitive.broadcasts and any(isinstance(a, Var) for a in eqn.operands)
+        operands = [self._operand(a, scalar_will_do) for a in eqn.operands]
+        results = ", ".join(self._names[v] for v in eqn.outputs)
+        if eqn.outputs and eqn.outputs[0] in self._thin:
+            expression = eqn.primitive.python_thin(operands[0], eqn.operands[:1], eqn.params)
+        else:
+            expression = eqn.primitive.python(operands, eqn.params)
+        if index in self._overwriting.writes and not self._observed:
+            written = eqn.primitive.python_overwriting(operands, eqn.params)
+            return f"{written or self._call(eqn, operands, overwriting=True)}; {results} = {operands[0]}"
+        if expression is None:
+            expression = self._call(eqn, operands)
+        if index in self._overwriting.copies:
+            expression = f"{expression}.copy()"
+        if self._observed:
+            values = expression if eqn.primitive.multiple_results else f"[{expression}]"
+            expression = f"{_REPORT}({_EQNS}[{index}], [{', '.join(operands)}], lambda: {values})"
+        if len(eqn.outputs) == 1 and (eqn.primitive.multiple_results or self._observed):
+            results += ","
+        elif not eqn.outputs:
+            return expression
+        return f"{results} = {expression}"
+
+    def _call(self, eqn: Eqn, operands: Sequence[str], overwriting: bool = False) -> str:
+        name = eqn.primitive.name
+        rule = (
+            self._bind_name(f"overwrite_by_{name}", eqn.primitive.overwrite)
+            if overwriting
+            else self._bind_name(name, eqn.primitive.numpy)
+        )
+        return f"{rule}({', '.join([*operands, *(f'{k}={self._param(v)}' for k, v in eqn.params.items())])})"
+
+    def _operand(self, atom: Atom, scalar_will_do: bool) -> str:
+        if isinstance(atom, Var):
+            return self._names[atom]
+        if atom.is_splat and (scalar_will_do or atom.type.shape == ()):
+            item = atom.value.item()
+            if atom.type.dtype in (np.float64, np.int64, np.bool_) and np.isfinite(item) and scalar_will_do:
+                return f"({item!r})" if str(item).startswith("-") else repr(item)
+            return self._constant(atom, atom.value)
+        return self._constant(atom, atom.array())
+
+    def _constant(self, atom: Const, value: Any) -> str:
+        # A splat may be needed both as a number and in its full shape.
+        key = (id(atom), value is atom.value)
+        name = self._constants.get(key)
+        if name is None:
+            name = self._constants[key] = f"c{len(self._constants)}_"
+            self.namespace[name] = value
+        return name
+
+    def _param(self, value: Any) -> str:
+        return repr(value) if _is_written_as_text(value) else self._bind_name("p", value)
+
+    def _bind_name(self, stem: str, value: Any) -> str:
+        name = identifier(stem) + "_"
+        while name in self.namespace and self.namespace[name] != value:
+            name += "_"
+        self.namespace[name] = value
+        return name
+
+
+def _is_written_as_text(value: Any) -> bool:
+    """Whether the text of a parameter is Python that makes it; that of a class of its own may not be."""
+    if value.__class__ is tuple:
+        return all(v.__class__ in (int, bool) for v in value)
+    return value is None or value.__class__ in (int, bool, str)
+
+
+def source(program: Program) -> str:
+    """Readable Python text of a program, as the NumPy evaluator runs it."""
+    return StraightLine(executable(program)).source
+
+
+def function_of(program: Program, fresh: bool = True, own: tuple[int, ...] = ()) -> Callable[..., list[Any]]:
+    """The bare function of a program: takes arrays, returns a list of them, which are `fresh` unless told otherwise.
+
+    It may write to the arrays that it takes for the inputs numbered in `own`.  What NumPy raises or warns of in it is
+    reported at the user's line by the `compiled` function that it runs in.
+    """
+    given: Callable[..., list[Any]] | None = program.derived.get(GIVEN)
+    return given or program.derive(("function", fresh, own), lambda: _generated(program, fresh, own=own))
+
+
+def function_to_run(program: Program, own: tuple[int, ...] = ()) -> Callable[..., list[Any]]:
+    """The bare function of a program, to be called now and not kept; it may write to the inputs numbered in `own`.
+
+    An observer that looks on is told of each equation.
+    """
+    observer = current_observer()
+    if observer is None:
+        return function_of(program, own=own)
+    function = program.derive("code for an observer", lambda: _generated(program, observed=True))
+    return partial(function, observer.equation)
+
+
+def _generated(
+    program: Program, fresh: bool = True, observed: bool = False, own: Sequence[int] = ()
+) -> Callable[..., list[Any]]:
+    text = StraightLine(executable(program), fresh, observed, [program.inputs[i] for i in own])
+    exec(compile(text.source, _FILENAME, "exec"), text.namespace)
+    return text.namespace[text.name]  # type: ignore[no-any-return]
+
+
+def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
+    """The function that evaluates `program`: takes a sequence of arrays, returns a list of fresh ones."""
+    function = function_of(program)
+
+    def run(args: Sequence[Any]) -> list[Any]:
+        try:
+            with warnings_at_user_line():
+                return function(*args) if current_observer() is None else function_to_run(program)(*args)
+        except Exception as error:
+            _add_line(error)
+            raise
+
+    return run
+
+
+def warnings_at_user_line() -> np.errstate:
+    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
+    modes: Any = np.geterr()
+    modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
+    return np.errstate(call=_warn, **modes)
+
+
+def _warn(kind: str, flag: int) -> None:
+    line, frame = None, sys._getframe(1)
+    while frame is not None and line is None:
+        line, found = _line_at(frame, frame.f_lineno), frame
+        frame = frame.f_back  # type: ignore[assignment]
+    if line is not None and line.derivative_of is not None and _may_be_left_out(found):
+        return
+    line = line or user_line()
+    if line is None:
+        warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+
+
+def _may_be_left_out(frame: FrameType) -> bool:
+    """Whether the result of the equation that a program's function is at goes only into choices between elements.
+
+    Of a derivative that is infinite where a choice leaves it out nobody need be told.
+    """
+    names = frame.f_globals
+    found: set[int] | None = names.get(_LEFT_OUT)
+    if found is None:
+        found = names[_LEFT_OUT] = _find_left_out(names[_EQNS], names[_OUTPUTS])
+    return frame.f_lineno - 2 in found
+
+
+def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:
+    """The equations whose results go only into choices, perhaps through others that act on each element by itself."""
+    counts = set(outputs)
+    found: set[int] = set()
+    for index in reversed(range(len(eqns))):
+        eqn = eqns[index]
+        if counts.isdisjoint(eqn.outputs):
+            found.add(index)
+        passes_on = eqn.primitive.broadcasts or eqn.primitive.only_moves
+        if index not in found or not passes_on:
+            counts.update(a for i, a in enumerate(eqn.operands) if i not in eqn.primitive.choices)
+    return found
+
+
+def _add_line(error: Exception) -> None:
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        line = _line_at(trace.tb_frame, trace.tb_lineno) or line
+        trace = trace.tb_next
+    note = f"  at {line.describe()}" if line is not None else None
+    if note is not None and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _line_at(frame: FrameType, number: int) -> Line | None:
+    """The user's line of a line of a program's function, or None for other code."""
+    lines: list[Line | None] | None = frame.f_globals.get(_LINES)
+    return None if lines is None else lines[number]

@@ -1,0 +1,1 @@
+"""Solvers that can be differentiated: linear systems, roots, minima and differential equations."""
