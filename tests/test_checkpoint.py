@@ -377,7 +377,7 @@ def example() -> tuple[Program, list[Var]]:
         return b, c * a, np.cosh(c)
 
     program = ft.trace(f)(X)
-    return program, [q.outputs[0] for q in program.eqns[1::2]]
+    return program, [eqn.outputs[0] for eqn in program.eqns[1::2]]
 
 
 def price_of(kept: Kept, price: float, everything: tuple[float, float]) -> float:
@@ -400,7 +400,7 @@ def test_the_cut_is_least() -> None:
 def test_what_is_kept_and_run_again_is_all_that_is_wanted() -> None:
     for seed in range(6):
         program = random_program(seed)
-        wanted = [v for q in program.eqns[::2] for v in q.outputs]
+        wanted = [v for eqn in program.eqns[::2] for v in eqn.outputs]
         for policy in (
             "nothing",
             "everything",

@@ -648,7 +648,7 @@ def test_what_fails_in_a_body_names_its_line() -> None:
 
 def loops(program: Program) -> list[Any]:
     """The scans of a simplified program."""
-    return [q for q in simplify(program).eqns if q.primitive is scan_primitive]
+    return [eqn for eqn in simplify(program).eqns if eqn.primitive is scan_primitive]
 
 
 def gradient_loops(f: Callable[..., Any], x: Any) -> list[Any]:
@@ -676,14 +676,14 @@ def test_equal_loops_run_once() -> None:
 def test_invariants_leave_the_loop() -> None:
     program = ft.trace(lambda w: ft.scan(lambda c, x: (np.exp(w) * c + x, np.sin(w)), V, X))(V)
     (loop,) = loops(program)
-    assert {q.primitive.name for q in loop.params["program"].eqns} == {"mul", "add"}
+    assert {eqn.primitive.name for eqn in loop.params["program"].eqns} == {"mul", "add"}
     assert len(loop.outputs) == 1
 
 
 def test_unused_results_leave_the_loop() -> None:
     program = ft.trace(lambda v: ft.scan(lambda c, x: ((c[0] * x, np.sin(c[0] + c[1])), c[1]), (v, v), X)[0][0])(V)
     (loop,) = loops(program)
-    assert [q.primitive.name for q in loop.params["program"].eqns] == ["mul"]
+    assert [eqn.primitive.name for eqn in loop.params["program"].eqns] == ["mul"]
 
 
 def test_residuals_are_not_copies() -> None:
@@ -715,17 +715,17 @@ def test_large_products_move_before_the_loop(monkeypatch: pytest.MonkeyPatch) ->
     f = lambda w: total(ft.scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731
     g = lambda w: total(python_scan(lambda c, x: (np.cos(c) + w @ (x * 1.25), None), V, X)[0])  # noqa: E731
     (loop,) = loops(ft.trace(f)(W))
-    assert "dot_general" not in {q.primitive.name for q in loop.params["program"].eqns}
+    assert "dot_general" not in {eqn.primitive.name for eqn in loop.params["program"].eqns}
     agree(f(W), g(W))
     agree(ft.hessian(f)(W), ft.hessian(g)(W))
 
 
 def test_known_branches_are_inlined() -> None:
     program = simplify(ft.trace(lambda x: ft.cond(np.sum(np.zeros_like(x)) > 0, np.sin, np.cos, x))(V))
-    assert [q.primitive.name for q in program.eqns] == ["cos"]
+    assert [eqn.primitive.name for eqn in program.eqns] == ["cos"]
 
 
 def test_what_branches_share_leaves_them() -> None:
     f = lambda x: ft.cond(x[0] > 0, lambda: (x, np.sin(x), 1.0), lambda: (x, np.cos(x), 1.0))  # noqa: E731
-    (choice,) = (q for q in simplify(ft.trace(f)(V)).eqns if q.primitive is cond_primitive)
+    (choice,) = (eqn for eqn in simplify(ft.trace(f)(V)).eqns if eqn.primitive is cond_primitive)
     assert len(choice.outputs) == 1

@@ -526,7 +526,7 @@ def test_choosing_the_result_is_as_good_as_choosing_the_operand_first(seed: int)
 
 def test_a_choice_costs_one_selection() -> None:
     program = ft.trace(ft.grad(lambda x: np.sum(np.where(x > 0, np.exp(np.sin(3.0 * x)), 0.0))))(np.ones(3))
-    assert [q.primitive.name for q in program.eqns].count("select") == 1
+    assert [eqn.primitive.name for eqn in program.eqns].count("select") == 1
 
 
 def test_writing_element_by_element_makes_no_masks_of_the_whole_array() -> None:
@@ -537,4 +537,4 @@ def test_writing_element_by_element_makes_no_masks_of_the_whole_array() -> None:
         return np.sum(y)
 
     program = ft.trace(ft.grad(f))(np.ones(20))
-    assert "ne" not in [q.primitive.name for q in program.eqns]
+    assert "ne" not in [eqn.primitive.name for eqn in program.eqns]

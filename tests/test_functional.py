@@ -411,7 +411,7 @@ def test_a_graph_runs_again_as_a_program() -> None:
     assert_close(found[1], value(y))
     tensors = [v for v in values if isinstance(v, Tensor)]
     assert {id(v.node if v.node is not None else v) for v in tensors} == {id(x), id(w), id(outside.node)}
-    assert all(q.line is not None and "test_functional" in q.line.filename for q in program.eqns)
+    assert all(eqn.line is not None and "test_functional" in eqn.line.filename for eqn in program.eqns)
 
 
 def test_a_graph_without_notes_has_unknown_inputs() -> None:

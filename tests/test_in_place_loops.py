@@ -195,14 +195,14 @@ def test_each_step_of_a_python_loop_writes_one_element() -> None:
 
 def test_the_cotangent_of_an_assignment_is_updated_in_place() -> None:
     program = ft.trace(ft.grad(lambda x: exchange(ft.fori_loop, x)))(np.ones(200))
-    loops = [q for q in program.eqns if q.primitive is scan]
+    loops = [eqn for eqn in program.eqns if eqn.primitive is scan]
     assert len(loops) == 2
     for loop in loops:
         body = loop.params["program"]
-        assert [q for q in body.eqns if q.outputs[0].type.size >= 200 and q.primitive not in WRITES] == []
+        assert [eqn for eqn in body.eqns if eqn.outputs[0].type.size >= 200 and eqn.primitive not in WRITES] == []
         carries = range(loop.params["consts"], loop.params["consts"] + loop.params["carries"])
         found = find_overwriting(body, [body.inputs[i] for i in carries])
-        assert len(found.writes) == sum(q.primitive in WRITES for q in body.eqns)
+        assert len(found.writes) == sum(eqn.primitive in WRITES for eqn in body.eqns)
 
 
 def test_what_was_read_outlives_the_write() -> None:
@@ -255,11 +255,11 @@ def test_reads_come_before_the_writes_that_xla_does_in_place() -> None:
 
     x = random.normal(size=200)
     program = ft.trace(f)(x)
-    (loop,) = [q for q in program.eqns if q.primitive is scan]
+    (loop,) = [eqn for eqn in program.eqns if eqn.primitive is scan]
     from ftrans.control.loops.in_place import _with_reads_first
 
     ordered = _with_reads_first(loop.params["program"])
-    assert any(q.primitive is read_first for q in ordered.eqns)
+    assert any(eqn.primitive is read_first for eqn in ordered.eqns)
     done: set[Any] = set(ordered.inputs)
     for eqn in ordered.eqns:
         assert all(a in done for a in eqn.operands if isinstance(a, Var))
@@ -282,13 +282,13 @@ def test_reads_between_the_writes_of_a_step_are_kept_where_they_are() -> None:
 
     x = random.normal(size=(100, 3))
     program = ft.trace(f)(x)
-    (loop,) = [q for q in program.eqns if q.primitive is scan]
+    (loop,) = [eqn for eqn in program.eqns if eqn.primitive is scan]
     from ftrans.control.loops.in_place import _with_reads_first
 
     step = loop.params["program"]
     ordered = _with_reads_first(step)
-    assert [q.operands[0] for q in ordered.eqns if q.primitive is gather] == [ordered.inputs[0]]
-    assert sum(q.primitive is read_first for q in ordered.eqns) == 4
+    assert [eqn.operands[0] for eqn in ordered.eqns if eqn.primitive is gather] == [ordered.inputs[0]]
+    assert sum(eqn.primitive is read_first for eqn in ordered.eqns) == 4
     arguments = [x if v.type.shape else np.int64(3) for v in step.inputs]
     assert_all_close(ordered(*arguments), step(*arguments))
     assert_close(ft.jit(f)(x), program(x)[0])

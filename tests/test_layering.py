@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "base", "core", "xla", "run", "ops", "transforms", "limits", "control", "numpy", "scipy", "api", "solvers", "testing",
-    "debug", "autograd", "nn", "",
+    "base", "core", "xla", "run", "ops", "transforms", "limits", "control", "numpy", "scipy", "api", "solvers",
+    "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
@@ -53,9 +54,16 @@ def layer(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Absolute names of the modules that a file imports, each with the statement."""
+    """Absolute names of the modules that a file imports, each with the statement.
+
+    Imports inside functions and for the type checker are imports, too, and those by a name that is written out.
+    """
     package = ("ftrans", *path.relative_to(ROOT).parts[:-1])
     for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            named = node.args[0]
+            if isinstance(named, ast.Constant):
+                yield importlib.util.resolve_name(named.value, ".".join(package)), node
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node
@@ -82,6 +90,47 @@ def test_imports_point_down(path: Path) -> None:
         where = f"{place(path)}:{node.lineno} imports {name}"  # type: ignore[attr-defined]
         assert LAYERS.index(theirs) <= mine, where
         assert theirs != "xla" or layer(path) in MAY_IMPORT_XLA, where
+
+
+# Reverse mode makes a `rewind` of a loop, the derivatives of a `rewind` are both, and they share states.
+CIRCLES = [{"control/loops/while_loop.py", "control/loops/rewind.py", "control/loops/shared_states.py"}]
+
+
+def file_of(name: str) -> str | None:
+    """The file that an imported name lives in; None outside of the package."""
+    parts = name.split(".")
+    if parts[0] != "ftrans":
+        return None
+    for length in range(len(parts), 0, -1):
+        base = ROOT.joinpath(*parts[1:length])
+        for path in (base.with_suffix(".py"), base / "__init__.py"):
+            if path.is_file():
+                return place(path)
+    return None
+
+
+def circles() -> list[set[str]]:
+    """Sets of files, each of which imports all others, directly or by way of others."""
+    graph = {
+        place(path): {f for name, _ in imports(path) if (f := file_of(name))} - {place(path)} for path in modules()
+    }
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        pending = [start]
+        while pending:
+            for found in graph[pending.pop()] - seen:
+                seen.add(found)
+                pending.append(found)
+        return seen
+
+    reach = {file: reached(file) for file in graph}
+    groups = {frozenset(f for f in reach[file] if file in reach[f]) for file in graph}
+    return sorted((set(group) for group in groups if len(group) > 1), key=sorted)
+
+
+def test_no_circles_of_files() -> None:
+    assert circles() == CIRCLES
 
 
 @pytest.mark.parametrize("path", modules(), ids=place)

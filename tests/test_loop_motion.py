@@ -108,29 +108,29 @@ def test_sums_of_shared_terms_take_time_that_is_linear_in_their_number() -> None
 
 def bodies(program: Program) -> Iterator[tuple[Eqn, Program]]:
     """The loops of a program."""
-    return ((q, q.params["program"]) for q in program.eqns if q.primitive is scan)
+    return ((eqn, eqn.params["program"]) for eqn in program.eqns if eqn.primitive is scan)
 
 
 def test_what_needs_no_cotangent_is_computed_for_all_steps_at_once() -> None:
     f = ft.grad(lambda w: gated(scanned, (0, 1, 2, 3), False, w, INPUTS, INITIAL))
     program = simplify(ft.trace(f)(WEIGHTS))
     (_, forwards), (_, backwards) = bodies(program)
-    assert any(q.primitive is tanh for q in forwards.eqns)
-    assert not any(q.primitive is tanh for q in backwards.eqns)
-    assert any(q.primitive is tanh and q.outputs[0].type.shape == (STEPS, SIZE) for q in program.eqns)
+    assert any(eqn.primitive is tanh for eqn in forwards.eqns)
+    assert not any(eqn.primitive is tanh for eqn in backwards.eqns)
+    assert any(eqn.primitive is tanh and eqn.outputs[0].type.shape == (STEPS, SIZE) for eqn in program.eqns)
 
 
 def test_products_are_not_larger_than_what_is_used_of_them() -> None:
     f = ft.grad(lambda w: gated(scanned, (0, 1, 2, 3), False, w, INPUTS, INITIAL))
     _, (_, backwards) = bodies(simplify(ft.trace(f)(WEIGHTS)))
-    (product,) = (q for q in backwards.eqns if q.primitive is dot_general)
+    (product,) = (eqn for eqn in backwards.eqns if eqn.primitive is dot_general)
     assert product.outputs[0].type.shape == (SIZE,)
 
 
 def test_small_loops_of_elementwise_operations_stay_whole() -> None:
     f = ft.grad(lambda x: ft.scan(lambda c, x: (c * np.sin(x) + np.sin(c), None), x, INPUTS[:, 0])[0])
     program = simplify(ft.trace(f)(0.5))
-    assert any("sin" in {q.primitive.name for q in body.eqns} for _, body in bodies(program))
+    assert any("sin" in {eqn.primitive.name for eqn in body.eqns} for _, body in bodies(program))
 
 
 def test_small_results_are_written_together() -> None:
@@ -149,7 +149,7 @@ def test_parts_of_a_cotangent_are_put_side_by_side() -> None:
 
     x = RNG.normal(size=7)
     program = simplify(ft.trace(ft.grad(f))(x))
-    names = {q.primitive.name for q in program.eqns}
+    names = {eqn.primitive.name for eqn in program.eqns}
     assert "concatenate" in names
     assert "pad" not in names
     expected = np.concatenate([3 * np.cos(x[:2]), -np.sin(x[2:5]), 3 * x[5:] ** 2])

@@ -66,7 +66,7 @@ def test_values(name: str, options: dict[str, Any], reference: Callable[[Any], A
     assert f(POINTS).dtype == np.float64
     assert f(POINTS.astype(np.float32)).dtype == np.float32
     program = ft.trace(f)(POINTS.astype(np.float32))
-    assert {v.type.dtype.name for q in program.eqns for v in q.outputs} <= {"float32", "bool"}
+    assert {v.type.dtype.name for eqn in program.eqns for v in eqn.outputs} <= {"float32", "bool"}
     np.testing.assert_allclose(program(POINTS.astype(np.float32))[0], reference(POINTS), rtol=1e-5, atol=1e-6)
     narrow = POINTS.astype(ml_dtypes.bfloat16)
     for found in (f(narrow), ft.vmap(f)(narrow)):

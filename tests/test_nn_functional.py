@@ -52,7 +52,7 @@ def test_linear(shape: tuple[int, ...]) -> None:
 
 def test_the_gradient_of_weights_needs_no_transpose() -> None:
     g = ft.trace(ft.grad(lambda w, x: np.sum(np.tanh(F.linear(x, w)))))(normal(5, 4), normal(2, 3, 4))
-    assert "transpose" not in {q.primitive.name for q in g.eqns}
+    assert "transpose" not in {eqn.primitive.name for eqn in g.eqns}
 
 
 def test_bilinear() -> None:

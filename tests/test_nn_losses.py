@@ -109,7 +109,7 @@ def test_values(name: str, args: tuple[Any, ...], active: int, options: dict[str
     weights = {k: v.astype(np.float32) if isinstance(v, np.ndarray) else v for k, v in options.items()}
     assert f(*single, **weights).dtype == np.float32
     program = ft.trace(lambda *xs: f(*xs, *single[active:], **weights))(*single[:active])
-    assert "float64" not in {v.type.dtype.name for q in program.eqns for v in q.outputs}
+    assert "float64" not in {v.type.dtype.name for eqn in program.eqns for v in eqn.outputs}
     with pytest.raises(ValueError, match=f"reduction of .*{name}.* must be .*not 'avg'"):
         f(*args, reduction="avg", **options)
 

@@ -319,7 +319,7 @@ def scoped(x: Any) -> Any:
 
 def test_scopes_nest_and_derivatives_inherit_them() -> None:
     program = ft.trace(scoped)(np.ones(3))
-    assert [q.line.scope for q in program.eqns] == ["encoder", "encoder/attention", ""]
+    assert [eqn.line.scope for eqn in program.eqns] == ["encoder", "encoder/attention", ""]
     with ft.debug.profile() as prof:
         ft.grad(scoped)(np.ones(3))
     assert any(e.name == "cos" and e.scope == "encoder" for e in prof.events)
@@ -327,7 +327,7 @@ def test_scopes_nest_and_derivatives_inherit_them() -> None:
     assert outer.total_time >= outer.self_time + inner.self_time * (1 - 1e-9)
     assert inner.calls == 1
     hessian = ft.trace(ft.hessian(scoped))(np.ones(3))
-    assert {q.line.scope for q in hessian.eqns} >= {"encoder", "encoder/attention"}
+    assert {eqn.line.scope for eqn in hessian.eqns} >= {"encoder", "encoder/attention"}
 
 
 def test_one_line_in_two_scopes_is_two_places() -> None:
@@ -356,7 +356,7 @@ def test_scope_as_decorator() -> None:
         return x if n == 1 else power(x, n - 1) * x
 
     program = ft.trace(lambda x: power(x, 3) + 1.0)(2.0)
-    assert [q.line.scope for q in program.eqns] == ["power/power", "power", ""]
+    assert [eqn.line.scope for eqn in program.eqns] == ["power/power", "power", ""]
     assert power.__doc__ == "The power."
 
 

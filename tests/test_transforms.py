@@ -256,7 +256,7 @@ def test_constants_are_folded() -> None:
 def test_large_constants_are_not_folded() -> None:
     size = 100_000
     program = simple(lambda x: x + np.cumsum(np.ones_like(x)), np.zeros(size))
-    sizes = [a.value.size for e in program.eqns for a in e.operands if isinstance(a, Const)]
+    sizes = [a.value.size for eqn in program.eqns for a in eqn.operands if isinstance(a, Const)]
     assert max(sizes, default=0) <= 256
 
 
@@ -343,7 +343,7 @@ def test_parameters_that_are_unpacked_again_and_again_are_cut_out_once() -> None
 
     p, x = np.array([0.7, 0.2]), np.linspace(0.0, 1.0, 3)
     program = ft.trace(ft.grad(f))(p, x)
-    assert sum(e.primitive.name in ("pad", "add_slice", "concatenate") for e in program.eqns) <= 4
+    assert sum(eqn.primitive.name in ("pad", "add_slice", "concatenate") for eqn in program.eqns) <= 4
     direction = np.array([1.0, 2.0])
     assert_all_close([ft.grad(f)(p, x) @ direction], [ft.jvp(lambda p: f(p, x), (p,), (direction,))[1]])
 

@@ -272,12 +272,12 @@ def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str])
 
 def _origin(program: Program, var: Atom) -> tuple[str, str, Line | None]:
     """The name, the primitive and the line of a value; of one that a sub-program computes, those in there."""
-    eqn: Eqn = next(q for q in program.eqns if var in q.outputs)
+    eqn: Eqn = next(eqn for eqn in program.eqns if var in eqn.outputs)
     name = eqn.params["name"] if eqn.primitive.name == "tap" else ""
     inner = eqn.params.get("program")
     if inner is not None:
         atom = inner.outputs[eqn.outputs.index(var)]  # type: ignore[arg-type]
-        if any(atom in q.outputs for q in inner.eqns):
+        if any(atom in eqn.outputs for eqn in inner.eqns):
             name, primitive, line = _origin(inner, atom)
             if eqn.primitive.name in ("scan", "while"):
                 primitive = f"{primitive} in {eqn.primitive.name}"

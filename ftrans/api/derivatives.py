@@ -402,7 +402,7 @@ def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Se
     residuals = parts.values.outputs[len(program.outputs) :]
     needed = needed_eqns(parts.values.eqns, residuals)
     inputs = set(parts.values.inputs[:count])
-    eqn = next((e for e in needed if not inputs.isdisjoint(e.operands)), None)
+    eqn = next((eqn for eqn in needed if not inputs.isdisjoint(eqn.operands)), None)
     if eqn is None and inputs.isdisjoint(residuals):
         if any(isinstance(x, Tracer) for x in captured):
             return

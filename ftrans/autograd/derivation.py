@@ -44,7 +44,7 @@ class Pull:
         self.takes = tuple(takes)
         self.in_active = in_active
         self._function: Function | None = None if run is None else lambda *args: run(program, args)
-        fresh = {v for q in program.eqns if not q.primitive.aliases for v in q.outputs} - _viewed(program)
+        fresh = {v for eqn in program.eqns if not eqn.primitive.aliases for v in eqn.outputs} - _viewed(program)
         self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
 
     def __call__(self, *args: Any) -> list[Any]:
@@ -130,7 +130,7 @@ class Derivative:
             if from_results:
                 for atom, y in zip(values.outputs[:count], inputs[len(known) : given], strict=True):
                     known.setdefault(atom, y)
-            uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
+            uses = {a for eqn in linear.eqns for a in eqn.operands} | set(linear.outputs)
             residuals = values.outputs[count:]
             wanted = [a for a, v in zip(residuals, linear.inputs, strict=False) if v in uses and a not in known]
             for eqn in needed_eqns(values.eqns, wanted, known):
@@ -186,7 +186,7 @@ class OfProgram(Derivative):
         super().__init__(program, active, run)
         linear, _ = self._transposed(self.out_active)
         count = len(program.outputs)
-        uses = {a for q in linear.eqns for a in q.operands} | set(linear.outputs)
+        uses = {a for eqn in linear.eqns for a in eqn.operands} | set(linear.outputs)
         self._is_used = [v in uses for v in linear.inputs[: self._parts.residual_count]]
         values = self._parts.values
         residuals = [a for a, u in zip(values.outputs[count:], self._is_used, strict=True) if u]
@@ -220,7 +220,7 @@ class OfProgram(Derivative):
 
 def _viewed(program: Program) -> set[Atom]:
     """The values of a program that a result may be a view of."""
-    made_by: dict[Atom, Eqn] = {v: q for q in program.eqns for v in q.outputs}
+    made_by: dict[Atom, Eqn] = {v: eqn for eqn in program.eqns for v in eqn.outputs}
     found: set[Atom] = set()
     pending = list(program.outputs)
     while pending:
@@ -233,7 +233,7 @@ def _viewed(program: Program) -> set[Atom]:
 
 def _restricted(program: Program, count: int, in_active: Flags) -> Pull:
     """The way back by a program of which only those of the first `count` inputs stay that it uses."""
-    used = {a for q in program.eqns for a in q.operands} | set(program.outputs)
+    used = {a for eqn in program.eqns for a in eqn.operands} | set(program.outputs)
     takes = [i for i, v in enumerate(program.inputs[:count]) if v in used]
     inputs = [*(program.inputs[i] for i in takes), *program.inputs[count:]]
     return Pull(Program(program.name, inputs, program.eqns, program.outputs), takes, in_active)
@@ -242,7 +242,7 @@ def _restricted(program: Program, count: int, in_active: Flags) -> Pull:
 def _used(program: Program, given: Sequence[Var], masks: Sequence[Var]) -> set[Var]:
     """Which of the variables `given` are needed where `masks` are kept."""
     eqns = needed_eqns(program.eqns, program.outputs, {*program.inputs, *masks})
-    used = {a for q in eqns for a in q.operands} | set(program.outputs)
+    used = {a for eqn in eqns for a in eqn.operands} | set(program.outputs)
     return {v for v in (*given, *masks) if v in used}
 
 
@@ -256,7 +256,7 @@ def _masks(program: Program, given: Sequence[Var]) -> list[Var]:
         return sum(v.type.nbytes * (1.0 if v in masks else 0.5) for v in _used(program, given, masks))
 
     masks: list[Var] = []
-    candidates = [v for q in program.eqns for v in q.outputs if not is_inexact(v.type.dtype) and v.type.nbytes]
+    candidates = [v for eqn in program.eqns for v in eqn.outputs if not is_inexact(v.type.dtype) and v.type.nbytes]
     while candidates:
         best = min(candidates, key=lambda v: price([*masks, v]))
         if price([*masks, best]) >= price(masks):

@@ -86,7 +86,7 @@ class Operation:
         outputs = self.program.outputs
         if self.takes_numbers or self.constants or self.mutated or len(outputs) != 1:
             return False
-        return any(outputs[0] in q.outputs and not q.primitive.aliases for q in self.program.eqns)
+        return any(outputs[0] in eqn.outputs and not eqn.primitive.aliases for eqn in self.program.eqns)
 
 
 def operation_of(program: Program, run: Run | None) -> Operation:
@@ -347,5 +347,5 @@ def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[
 
 def _without_lines(program: Program) -> Program:
     """`program`, whose equations are of no line: each node that uses it has a line of its own."""
-    eqns = [Eqn(q.primitive, q.operands, q.params, q.outputs, None) for q in program.eqns]
+    eqns = [Eqn(eqn.primitive, eqn.operands, eqn.params, eqn.outputs, None) for eqn in program.eqns]
     return Program(program.name, program.inputs, eqns, program.outputs)

@@ -227,9 +227,9 @@ def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
 
 def _is_cheap(program: Program) -> bool:
     """Whether computing a branch in vain costs less than branching, and does no harm."""
-    if sum(v.type.size for e in program.eqns for v in e.outputs) > _CHEAP_SIZE:
+    if sum(v.type.size for eqn in program.eqns for v in eqn.outputs) > _CHEAP_SIZE:
         return False
-    return all(e.primitive.broadcasts or isinstance(e.primitive, _CHEAP) for e in program.eqns)
+    return all(eqn.primitive.broadcasts or isinstance(eqn.primitive, _CHEAP) for eqn in program.eqns)
 
 
 def _split(branches: Branches, unknown: Flags) -> SplitEqn:

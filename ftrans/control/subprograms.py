@@ -150,8 +150,8 @@ def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Progr
         }
         kept = [v for v in program.inputs if v not in values]
         eqns = [
-            Eqn(e.primitive, tuple(values.get(a, a) for a in e.operands), e.params, e.outputs, e.line)
-            for e in program.eqns
+            Eqn(eqn.primitive, tuple(values.get(a, a) for a in eqn.operands), eqn.params, eqn.outputs, eqn.line)
+            for eqn in program.eqns
         ]
         return Program(program.name, kept, eqns, [values.get(a, a) for a in program.outputs])
 
@@ -180,7 +180,7 @@ def own_carries(program: Program, consts: int, carries: int) -> tuple[int, ...]:
     """
 
     def find() -> tuple[int, ...]:
-        written = {q.outputs[0] for q in executable(program).eqns if is_write(q)}
+        written = {eqn.outputs[0] for eqn in executable(program).eqns if is_write(eqn)}
         return tuple(consts + i for i, a in enumerate(program.outputs[:carries]) if a in written)
 
     return program.derive(("own carries", consts, carries), find)
@@ -190,7 +190,7 @@ def used_inputs(program: Program) -> Flags:
     """Which inputs an equation or an output of the program refers to."""
 
     def find() -> Flags:
-        used = {a for e in program.eqns for a in e.operands} | set(program.outputs)
+        used = {a for eqn in program.eqns for a in eqn.operands} | set(program.outputs)
         return tuple(v in used for v in program.inputs)
 
     return program.derive("used inputs", find)

@@ -53,7 +53,7 @@ def executable(program: Program) -> Program:
 
     def make() -> Program:
         form = program
-        for primitive in dict.fromkeys(q.primitive for q in program.eqns):
+        for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
             form = primitive.before_running(form)
         return form
 

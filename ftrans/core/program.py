@@ -214,7 +214,7 @@ class Program:
         for index, eqn in enumerate(self.eqns):
             problem = _problem_with(eqn, known)
             if problem:
-                near = "\n".join(f"    {e!r}" for e in self.eqns[max(0, index - 2) : index + 3])
+                near = "\n".join(f"    {eqn!r}" for eqn in self.eqns[max(0, index - 2) : index + 3])
                 raise ProgramError(f"{problem} in equation {index} of {self.name}:\n{near}{at_line(eqn.line)}")
             known.update(eqn.outputs)
             for program in programs_in(eqn.params):

@@ -242,7 +242,7 @@ class Limit(Primitive):
         return outs, [True] * len(outs)
 
     def before_running(self, program: Program) -> Program:
-        if not any(q.primitive is self and not q.params["directions"] for q in program.eqns):
+        if not any(eqn.primitive is self and not eqn.params["directions"] for eqn in program.eqns):
             return program
         return _without_order_zero(program)
 

@@ -276,7 +276,7 @@ class _Expansion:
         self._places = [(of, slice(end - of.count - 1, end - 1)) for of, end in zip(decompositions, ends, strict=True)]
         self._at = list(rest.in_types)
         self._target = rest.out_types[0]
-        used = {rest.outputs[0], *(a for e in rest.eqns for a in e.operands)}
+        used = {rest.outputs[0], *(a for eqn in rest.eqns for a in eqn.operands)}
         self.uses_vectors = any(
             v in used for of, place in self._places for v in _values_first(of, rest.inputs[place])[1:]
         )

@@ -101,17 +101,17 @@ def _rests(program: Program, bare: Set[Eqn], spectral: Sequence[Eqn], moving: Se
             if not is_end and v in makers and makers[v] not in found:
                 found.add(makers[v])
                 waiting.extend(_vars(makers[v]))
-        return sorted(found, key=lambda e: place[e])
+        return sorted(found, key=lambda eqn: place[eqn])
 
     rests = {}
     for target in dict.fromkeys([*operands, *(a for a in program.outputs if isinstance(a, Var))]):
         if target in made and is_inexact(target.type.dtype):
             eqns = before(target)
-            taken = {target, *(v for e in eqns for v in _vars(e))}
-            own = [e for e in spectral if e in bare and not taken.isdisjoint(e.outputs)]
-            known = [v for e in own for v in (*e.outputs, *_vars(e))]
-            given = {*known, *(v for e in eqns for v in e.outputs)}
-            others = dict.fromkeys(v for e in eqns for v in _vars(e) if v not in given)
+            taken = {target, *(v for eqn in eqns for v in _vars(eqn))}
+            own = [eqn for eqn in spectral if eqn in bare and not taken.isdisjoint(eqn.outputs)]
+            known = [v for eqn in own for v in (*eqn.outputs, *_vars(eqn))]
+            given = {*known, *(v for eqn in eqns for v in eqn.outputs)}
+            others = dict.fromkeys(v for eqn in eqns for v in _vars(eqn) if v not in given)
             rests[target] = _Rest(own, Program(program.name, [*known, *others], eqns, [target]))
     return {target: rest for target, rest in rests.items() if rest.eqns}
 
@@ -140,9 +140,9 @@ def _with_limits(program: Program, bare: Set[Eqn], rests: Mapping[Var, _Rest]) -
         def limited(target: Var) -> Tracer:
             rest = rests[target]
             with attributed_to(rest.eqns[0].line):
-                of_any = reduce(bitwise_or, [special[e] for e in rest.eqns])
+                of_any = reduce(bitwise_or, [special[eqn] for eqn in rest.eqns])
                 at = [values[v] for v in rest.program.inputs]
-                series = series_of([_primitive(e) for e in rest.eqns], rest.program)
+                series = series_of([_primitive(eqn) for eqn in rest.eqns], rest.program)
                 return limit(values[target], of_any, *at, series=series, directions=(), pulled=None)[0]  # type: ignore[no-any-return]
 
         for eqn in program.eqns:

@@ -78,7 +78,9 @@ class StraightLine:
     def _find_thin(self) -> set[Var]:
         """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
         thin = {
-            e.outputs[0] for e in self.program.eqns if e.primitive.python_thin("", e.operands[:1], e.params) is not None
+            eqn.outputs[0]
+            for eqn in self.program.eqns
+            if eqn.primitive.python_thin("", eqn.operands[:1], eqn.params) is not None
         }
         thin.difference_update(a for a in self.program.outputs if isinstance(a, Var))
         count = -1

@@ -69,7 +69,7 @@ def _wrong_equations(program: Program, args: Arrays, active: Flags, settings: Se
     values: dict[Any, Any] = dict(zip(program.inputs, args, strict=True))
     varied = {v for v, a in zip(program.inputs, active, strict=True) if a}
     eqns = needed_eqns(program.eqns, program.outputs)
-    used = {a for e in eqns for a in e.operands} | set(program.outputs)
+    used = {a for eqn in eqns for a in eqn.operands} | set(program.outputs)
     for eqn in eqns:
         inputs = [a for a in dict.fromkeys(eqn.operands) if isinstance(a, Var)]
         operands = [values[v] for v in inputs]
@@ -176,7 +176,7 @@ def _rule_line(eqn: Eqn) -> Line | None:
         active = tuple(is_inexact(t.dtype) and i < rule.covered for i, t in enumerate(rule.primal.in_types))
         parts = rule.linearized(active)
         programs = [parts.backward, parts.forward]
-    lines = (e.line for p in programs if p is not None for e in p.eqns)
+    lines = (eqn.line for p in programs if p is not None for eqn in p.eqns)
     # What comes before and after the user's rule has the line of the call, which is named already.
     called = eqn.line.written if eqn.line is not None else None
     return next((line for line in lines if line is not None and line.written is not called), None)

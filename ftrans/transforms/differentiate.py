@@ -97,7 +97,7 @@ def _slim(parts: Linear) -> Linear:
     values, linear = simplify(parts.values), simplify(parts.linear)
     total = parts.residual_count
     outputs, found = values.outputs[: -total or None], values.outputs[len(values.outputs) - total :]
-    used = {a for e in linear.eqns for a in e.operands} | set(linear.outputs)
+    used = {a for eqn in linear.eqns for a in eqn.operands} | set(linear.outputs)
     kept: dict[Atom, Var] = {}
     known: dict[Atom, Atom] = {
         residual: x if isinstance(x, Const) else kept.setdefault(x, residual)
@@ -107,7 +107,8 @@ def _slim(parts: Linear) -> Linear:
     if len(kept) == total:
         return parts._replace(values=values, linear=linear)
     eqns = [
-        Eqn(e.primitive, tuple(known.get(a, a) for a in e.operands), e.params, e.outputs, e.line) for e in linear.eqns
+        Eqn(eqn.primitive, tuple(known.get(a, a) for a in eqn.operands), eqn.params, eqn.outputs, eqn.line)
+        for eqn in linear.eqns
     ]
     inputs = [*kept.values(), *linear.inputs[total:]]
     return slim(

@@ -219,7 +219,7 @@ def with_conditions(given: Sequence[Tracer], masked: Sequence[bool]) -> Iterator
 def without_unused_conditions(program: Program, masked: Sequence[bool]) -> tuple[Program, tuple[bool, ...]]:
     """The sub-program without the conditions that it has no use for, and whether it has for each masked tangent."""
     count = len(program.inputs) - sum(masked)
-    used = {*program.outputs, *(a for e in program.eqns for a in e.operands)}
+    used = {*program.outputs, *(a for eqn in program.eqns for a in eqn.operands)}
     kept = tuple(v in used for v in program.inputs[count:])
     inputs = [v for i, v in enumerate(program.inputs) if i < count or kept[i - count]]
     return Program(program.name, inputs, program.eqns, program.outputs) if not all(kept) else program, kept

@@ -107,7 +107,7 @@ def _split(program: Program, unknown: Flags, wanted: Flags) -> Split:
     )
     unknown_outputs = [a for a, u in zip(program.outputs, out_unknown, strict=True) if u]
     unknown_eqns = needed_eqns(unknown_eqns, unknown_outputs)
-    made = {v for e in unknown_eqns for v in e.outputs} | unknown_vars
+    made = {v for eqn in unknown_eqns for v in eqn.outputs} | unknown_vars
     # Residuals are ordered: a dict, not a set, so that the same trace gives the same program.
     used: dict[Var, None] = {}
     for eqn in unknown_eqns:

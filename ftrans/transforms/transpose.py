@@ -169,18 +169,18 @@ def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
     The cotangent of an array that has been cut in parts is made of theirs.
     """
     made = [definition(x), definition(y)]
-    parts = [q for q in made if q is not None and q.primitive is pad and not any(q.params["interior"])]
-    if len(parts) < 2 or any(not (isinstance(q.operands[1], Const) and q.operands[1].value == 0) for q in parts):
+    parts = [eqn for eqn in made if eqn is not None and eqn.primitive is pad and not any(eqn.params["interior"])]
+    if len(parts) < 2 or any(not (isinstance(eqn.operands[1], Const) and eqn.operands[1].value == 0) for eqn in parts):
         return None
-    ends = [list(zip(q.params["before"], q.params["after"], strict=True)) for q in parts]
+    ends = [list(zip(eqn.params["before"], eqn.params["after"], strict=True)) for eqn in parts]
     axes = [i for i in range(x.ndim) if ends[0][i] != ends[1][i]]
     if len(axes) != 1:
         return None
     (axis,) = axes
-    first, second = sorted(parts, key=lambda q: q.params["before"][axis])
+    first, second = sorted(parts, key=lambda eqn: eqn.params["before"][axis])
     if first.params["before"][axis] + first.operands[0].type.shape[axis] != second.params["before"][axis]:
         return None
-    pieces = [Tracer(x.builder, a) for q in (first, second) for a in _pieces(x.builder, q.operands[0], axis)]
+    pieces = [Tracer(x.builder, a) for eqn in (first, second) for a in _pieces(x.builder, eqn.operands[0], axis)]
     if len(pieces) > _MOST_PIECES:
         return None
     whole: Tracer = concatenate(*pieces, axis=axis)

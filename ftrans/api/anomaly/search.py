@@ -253,7 +253,7 @@ class _Replay:
         if self.trail.add(Step(eqn, tuple(operands), result, index, self.inside), number):
             zeros = [a for a, x in zip(eqn.operands, operands, strict=True) if is_array(x) and not np.any(x)]
             ways = needed_eqns(self._eqns, zeros)
-            self.trail.is_masked = any(q.line is not None and q.line.derivative_of == "select" for q in ways)
+            self.trail.is_masked = any(eqn.line is not None and eqn.line.derivative_of == "select" for eqn in ways)
 
 
 class _Search:

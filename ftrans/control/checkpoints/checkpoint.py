@@ -166,9 +166,9 @@ def _late(program: Program, known: int) -> Program:
 def _segment(program: Program, segments: Sequence[Sequence[Eqn]], index: int) -> Eqn:
     """One of the segments as one equation."""
     eqns = segments[index]
-    made = {v: None for q in eqns for v in q.outputs}
-    inputs = dict.fromkeys(a for q in eqns for a in q.operands if isinstance(a, Var) and a not in made)
-    later = {a for s in segments[index + 1 :] for q in s for a in q.operands} | set(program.outputs)
+    made = {v: None for eqn in eqns for v in eqn.outputs}
+    inputs = dict.fromkeys(a for eqn in eqns for a in eqn.operands if isinstance(a, Var) and a not in made)
+    later = {a for s in segments[index + 1 :] for eqn in s for a in eqn.operands} | set(program.outputs)
     outputs = [v for v in made if v in later]
     # What is kept of it is up to the program that it is a part of.
     params = _params(Program(program.name, list(inputs), eqns, outputs), "everything", True)

@@ -64,7 +64,7 @@ def keep(program: Program, wanted: Sequence[Var], policy: Policy) -> Kept:
         return _Budgeted(program, wanted, policy.nbytes).kept()
     if policy == "everything":
         return _kept(program, wanted, inputs.union(wanted))
-    chosen = [v for q in program.eqns if _keeps(policy, q) for v in q.outputs]
+    chosen = [v for eqn in program.eqns if _keeps(policy, eqn) for v in eqn.outputs]
     return _kept(program, wanted, inputs.union(chosen))
 
 
@@ -235,8 +235,8 @@ class _Budgeted:
         self._wanted = list(dict.fromkeys(wanted))
         self._nbytes = nbytes
         self._eqns = _kept(program, wanted, set(program.inputs)).again
-        self._vars = list(dict.fromkeys([*program.inputs, *wanted, *(v for q in self._eqns for v in q.outputs)]))
-        self._costs = np.array([cost(q) for q in self._eqns] or [0.0])
+        self._vars = list(dict.fromkeys([*program.inputs, *wanted, *(v for eqn in self._eqns for v in eqn.outputs)]))
+        self._costs = np.array([cost(eqn) for eqn in self._eqns] or [0.0])
         self._sizes = np.array([float(v.type.nbytes) for v in self._vars] or [0.0])
         self._edges = self._network()
 
@@ -277,7 +277,12 @@ class _Budgeted:
                 [(source, place[v]) for v in self._wanted],
                 [(place[v], maker.get(v, sink)) for v in self._vars],
                 [(i + 2 + len(place), sink) for i in range(len(self._eqns))],
-                [(maker[q.outputs[0]], place[a]) for q in self._eqns for a in dict.fromkeys(q.operands) if a in place],
+                [
+                    (maker[eqn.outputs[0]], place[a])
+                    for eqn in self._eqns
+                    for a in dict.fromkeys(eqn.operands)
+                    if a in place
+                ],
             )
         ]
 
@@ -310,7 +315,7 @@ class _Budgeted:
 
     def _filled(self, fitting: Kept, too_large: Kept) -> Kept:
         """`fitting`, with more of what is kept in `too_large` as long as it fits."""
-        costs = {v: cost(q) / max(v.type.nbytes, 1) for q in self._eqns for v in q.outputs}
+        costs = {v: cost(eqn) / max(v.type.nbytes, 1) for eqn in self._eqns for v in eqn.outputs}
         kept = set(fitting.values)
         candidates = sorted((v for v in too_large.values if v not in kept), key=lambda v: -costs.get(v, 0.0))
         for v in candidates[:_MOST_TRIED]:

@@ -100,7 +100,7 @@ def lower_step(program: Program, args: Sequence[Any]) -> list[Any]:
 def _with_reads_first(program: Program) -> Program:
     """The step, where each write to one place waits for the reads of the array that it writes to."""
     eqns = list(program.eqns)
-    for write in [q for q in eqns if _is_write_to_a_place(q)]:
+    for write in [eqn for eqn in eqns if _is_write_to_a_place(eqn)]:
         found = _with_write_last(eqns, write, program.outputs)
         eqns = eqns if found is None else found
     return program if eqns == list(program.eqns) else Program(program.name, program.inputs, eqns, program.outputs)
@@ -121,27 +121,27 @@ def _is_read_of_a_part(eqn: Eqn) -> bool:
 def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> list[Eqn] | None:
     """The equations, with the reads of what `write` overwrites before it; None where that is so, or cannot be."""
     array = write.operands[0]
-    reads = [q for q in eqns if q is not write and array in q.operands]
-    if array in outputs or not all(_is_read_of_a_part(q) and q.operands[0] is array for q in reads):
+    reads = [eqn for eqn in eqns if eqn is not write and array in eqn.operands]
+    if array in outputs or not all(_is_read_of_a_part(eqn) and eqn.operands[0] is array for eqn in reads):
         return None
     before, behind = _ancestors(eqns, write), _descendants(eqns, write.outputs)
-    if any(a in behind for q in reads for a in q.operands):
+    if any(a in behind for eqn in reads for a in eqn.operands):
         return None
     # XLA would make what an earlier write left a second time, in the operation that reads it.
-    is_written = any(array in q.outputs for q in eqns if is_write(q) or q.primitive is write_after)
-    late = [q for q in reads if is_written or _is_used_late(eqns, q, write, before, outputs)]
+    is_written = any(array in eqn.outputs for eqn in eqns if is_write(eqn) or eqn.primitive is write_after)
+    late = [eqn for eqn in reads if is_written or _is_used_late(eqns, eqn, write, before, outputs)]
     if not late:
         return None
     tokens = [Var(_TOKEN) for _ in late]
     instead = {
-        q: Eqn(
+        eqn: Eqn(
             read_first,
-            (write.operands[2], *q.operands),
-            {"read": q.primitive, "params": tuple(q.params.items())},
-            (*q.outputs, token),
-            q.line,
+            (write.operands[2], *eqn.operands),
+            {"read": eqn.primitive, "params": tuple(eqn.params.items())},
+            (*eqn.outputs, token),
+            eqn.line,
         )
-        for q, token in zip(late, tokens, strict=True)
+        for eqn, token in zip(late, tokens, strict=True)
     }
     instead[write] = Eqn(
         write_after,
@@ -150,7 +150,7 @@ def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> li
         write.outputs,
         write.line,
     )
-    return _sorted([instead.get(q, q) for q in eqns])
+    return _sorted([instead.get(eqn, eqn) for eqn in eqns])
 
 
 def _ancestors(eqns: Sequence[Eqn], of: Eqn) -> set[Atom]:
@@ -179,7 +179,7 @@ def _is_used_late(eqns: Sequence[Eqn], read: Eqn, write: Eqn, before: set[Atom],
 
 def _sorted(eqns: Sequence[Eqn]) -> list[Eqn]:
     """The equations, each behind those that it depends on."""
-    maker = {v: q for q in eqns for v in q.outputs}
+    maker = {v: eqn for eqn in eqns for v in eqn.outputs}
     done: dict[Eqn, None] = {}
 
     def place(eqn: Eqn) -> Iterator[Iterator[Any]]:

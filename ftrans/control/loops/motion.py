@@ -235,9 +235,9 @@ class _Sums:
         self._program = program
         self._fixed: set[Atom] = set(fixed)
         self._at_hand: set[Atom] = {*fixed, *xs, *program.outputs[len(carry) :]}
-        self._definitions: dict[Atom, Eqn] = {v: q for q in program.eqns for v in q.outputs}
+        self._definitions: dict[Atom, Eqn] = {v: eqn for eqn in program.eqns for v in eqn.outputs}
         self._uses: dict[Atom, int] = {}
-        for atom in (*(a for q in program.eqns for a in q.operands), *program.outputs):
+        for atom in (*(a for eqn in program.eqns for a in eqn.operands), *program.outputs):
             self._uses[atom] = self._uses.get(atom, 0) + 1
 
     def term(self, index: int) -> Var | None:
@@ -255,7 +255,7 @@ class _Sums:
         eqns = self._passed(term)
         if eqns is None:
             return None
-        factors = (a for q in eqns if q.primitive is dot_general for a in q.operands)
+        factors = (a for eqn in eqns if eqn.primitive is dot_general for a in eqn.operands)
         return list(dict.fromkeys(a for a in factors if isinstance(a, Var) and not self._is_at_hand(a)))
 
     def _passed(self, term: Var) -> list[Eqn] | None:
@@ -315,7 +315,7 @@ class _Sums:
 def is_one_operation(program: Program) -> bool:
     """Whether XLA compiles a loop over this body to one operation, to which elementwise functions add little."""
     touched = sum(a.type.nbytes for a in (*program.inputs, *program.outputs))
-    return touched <= _ONE_OPERATION_BYTES and not any(q.primitive is dot_general for q in program.eqns)
+    return touched <= _ONE_OPERATION_BYTES and not any(eqn.primitive is dot_general for eqn in program.eqns)
 
 
 def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:
@@ -344,7 +344,7 @@ def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[
         if moved.isdisjoint(eqn.outputs) and not needed.isdisjoint(eqn.outputs):
             rest.append(eqn)
             needed.update(eqn.operands)
-    boundary = [v for q in early for v in q.outputs if v in moved and v in needed]
+    boundary = [v for eqn in early for v in eqn.outputs if v in moved and v in needed]
     before = Program(program.name, (*fixed, *xs), needed_eqns(early, boundary), boundary)
     return before, Program(program.name, (*program.inputs, *boundary), rest[::-1], program.outputs)
 
@@ -352,9 +352,11 @@ def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[
 def _narrow(program: Program, consts: int) -> Program:
     """The body, where a slice of a product with a constant, used for nothing else, is a product with its slice."""
     constant: set[Atom] = set(program.inputs[:consts])
-    uses = Counter(a for q in program.eqns for a in q.operands)
+    uses = Counter(a for eqn in program.eqns for a in eqn.operands)
     uses.update(program.outputs)
-    products = {q.outputs[0]: q for q in program.eqns if q.primitive is dot_general and uses[q.outputs[0]] == 1}
+    products = {
+        eqn.outputs[0]: eqn for eqn in program.eqns if eqn.primitive is dot_general and uses[eqn.outputs[0]] == 1
+    }
     eqns: list[Eqn] = []
     for eqn in program.eqns:
         product = products.get(eqn.operands[0]) if eqn.primitive is s.slice_ else None  # type: ignore[arg-type]
@@ -422,5 +424,5 @@ def _invariant(program: Program, consts: int) -> tuple[Program, Program]:
     before = Program(program.name, fixed, needed_eqns(candidates, boundary), boundary)
     if not boundary:
         return before, program
-    eqns = [q for q in program.eqns if q in staying]
+    eqns = [eqn for eqn in program.eqns if eqn in staying]
     return before, Program(program.name, (*fixed, *boundary, *program.inputs[consts:]), eqns, program.outputs)

@@ -41,7 +41,7 @@ class Results(NamedTuple):
         atoms = program.outputs[carries:]
         types = tuple(a.type for a in atoms)
         # Bodies without products are compiled to one operation if they are small.
-        if not length or not any(q.primitive is dot_general for q in program.eqns):
+        if not length or not any(eqn.primitive is dot_general for eqn in program.eqns):
             return cls(types, (None,) * len(types), tuple(range(len(types))), ())
         numbers: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs[consts : consts + carries])}
         carry = tuple(numbers.get(a) if a.type.nbytes <= _MOST_BYTES else None for a in atoms)

@@ -378,7 +378,7 @@ def _split(
     saved = [v for v in stacked if v not in sequences]
 
     eqns = [*again, *later.eqns]
-    used = {a for q in eqns for a in q.operands} | set(later.outputs)
+    used = {a for eqn in eqns for a in eqn.operands} | set(later.outputs)
     fixed_used, xs_used = [v in used for v in fixed_vars], [v in used for v in xs_vars]
     unknown_vars = cut(later.inputs[halves.residual_count :], len(fixed_later), len(carry_later))
     later_inputs = [

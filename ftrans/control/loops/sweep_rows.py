@@ -64,7 +64,7 @@ def _divide(back: Program, late: Flags, states: int, most: int) -> Rows:
         more = [x for x in sources[v] if x not in kept]
         cheaper = sum(x.type.nbytes for x in more) <= v.type.nbytes
         kept.update((x, None) for x in (more if cheaper else [v]))
-    used = {a for e in back.eqns for a in e.operands}.union(back.outputs)
+    used = {a for eqn in back.eqns for a in eqn.operands}.union(back.outputs)
     before = [v for v in of_states if v in used]
     if _bytes(kept) > max(most, _bytes(before)):
         kept = dict.fromkeys(before)
@@ -72,7 +72,7 @@ def _divide(back: Program, late: Flags, states: int, most: int) -> Rows:
     places = [i for i, v in enumerate(of_states) if v in kept]
     row = Program(f"row({back.name})", [*of_consts, *of_states], needed_eqns(back.eqns, rest), rest)
     inputs = [*of_consts, *(of_states[i] for i in places), *rest, *carry]
-    again = [_without_results(e, rest) for e in back.eqns]
+    again = [_without_results(eqn, rest) for eqn in back.eqns]
     undo = Program(back.name, inputs, needed_eqns(again, back.outputs), back.outputs)
     return Rows(tuple(places), row, undo)
 
