@@ -32,7 +32,7 @@ _STRUCTURES = {
 
 
 def structured(name: str, a: Any, assume_a: Any, lower: bool) -> tuple[Any, str]:
-    """The matrices that SciPy reads from `a` under an assumption, and the full name of that."""
+    """The matrices that SciPy reads from `a` under an assumption, and the full name of the assumption."""
     if assume_a is None:
         return a, "general"
     if assume_a not in _STRUCTURES:
@@ -77,7 +77,7 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    """`x` in `a @ x = b`, for matrices of a known structure."""
+    """Solve `a @ x = b`; `assume_a` names a structure of `a`, such as "sym" or "pos"."""
     a, b = matrices(a, b)
     check_square("solve", a)
     a, b, is_vector = as_columns("solve", a, b)
@@ -104,7 +104,7 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`x` in `a @ x = b` for triangular matrices, of which the other triangle is not read."""
+    """Solve `a @ x = b` for triangular matrices; the other triangle is not read."""
     a, b = matrices(a, b)
     check_square("solve_triangular", a)
     a, b, is_vector = as_columns("solve_triangular", a, b)
@@ -115,7 +115,7 @@ def solve_triangular(
 
 @implemented
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """`x` in `a @ x = b`, given what `cho_factor` made of `a`."""
+    """Solve `a @ x = b`, given the result of `cho_factor(a)`."""
     c, lower = c_and_lower
     c, b = matrices(c, b)
     check_square("cho_solve", c)
@@ -126,7 +126,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 @implemented
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """`x` in `a @ x = b`, given what `lu_factor` made of `a`."""
+    """Solve `a @ x = b`, given the result of `lu_factor(a)`."""
     factors, pivots = lu_and_piv
     factors, b = matrices(factors, b)
     check_square("lu_solve", factors)
@@ -154,7 +154,7 @@ def inv(
     assume_a: str | None = None,
     lower: bool = False,
 ) -> Any:
-    """The inverses of matrices."""
+    """Inverses of matrices."""
     (a,) = matrices(a)
     check_square("inv", a)
     a, structure = structured("inv", a, assume_a, lower)
@@ -167,7 +167,7 @@ def inv(
 
 @implemented
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The determinants of matrices, as numbers of double precision."""
+    """Determinants of matrices, in double precision."""
     (a,) = in_double_precision(a)
     return np.linalg.det(a)
 
@@ -191,7 +191,7 @@ def _pinv(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: bool) -> A
 
 @implemented
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
-    """The pseudo-inverses of matrices; the derivative is that of matrices whose rank does not change."""
+    """Pseudo-inverses of matrices; the derivative is the one at constant rank."""
     (a,) = matrices(a)
     check_matrices("pinv", a)
     return _pinv(a, atol, rtol, return_rank, hermitian=False)
@@ -206,7 +206,7 @@ def pinvh(
     return_rank: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The pseudo-inverses of Hermitian matrices, of which one triangle is read."""
+    """Pseudo-inverses of Hermitian matrices; only one triangle is read."""
     (a,) = matrices(a)
     check_square("pinvh", a)
     return _pinv(a if lower else _adjoint(a), atol, rtol, return_rank, hermitian=True)
@@ -222,7 +222,7 @@ def lstsq(
     check_finite: bool = True,
     lapack_driver: Any = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """The least-squares solution of least norm, sums of squared residuals, the rank, and the singular values."""
+    """Minimum-norm least-squares solution, sums of squared residuals, rank, and singular values."""
     a, b = matrices(a, b)
     check_matrices("lstsq", a)
     a, b, is_vector = as_columns("lstsq", a, b)
@@ -242,14 +242,14 @@ def _toeplitz_of(c_or_cr: Any) -> Any:
 
 @implemented
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    """`x` in `a @ x = b` for a Toeplitz matrix; the matrix is made, and solved as a general one."""
+    """Solve a Toeplitz system; the dense matrix is built and solved."""
     a, b = in_double_precision(_toeplitz_of(c_or_cr), b)
     return solve(a, b)
 
 
 @implemented
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """The product of a Toeplitz matrix, which is made, and others."""
+    """Multiply a Toeplitz matrix, which is built in full, by others."""
     a, x = in_double_precision(_toeplitz_of(c_or_cr), x)
     return a @ x
 
@@ -258,7 +258,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
 def solve_circulant(
     c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
 ) -> Any:
-    """`x` in `circulant(c) @ x = b`; the matrices are made, and solved as general ones."""
+    """Solve `circulant(c) @ x = b`; the dense matrices are built and solved."""
     if singular != "raise":
         raise ValueError(f"solve_circulant of traced values takes singular='raise' only{at_line(user_line())}")
     c, b = matrices(c, b)
@@ -275,7 +275,7 @@ def solve_banded(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`x` in `a @ x = b`, given the diagonals of `a`; the matrix is made, and solved as a general one."""
+    """Solve `a @ x = b`, given the diagonals of `a`; the dense matrix is built and solved."""
     ab, b = matrices(ab, b)
     return np.linalg.solve(from_bands(ab, *l_and_u), b)
 
@@ -289,7 +289,7 @@ def solveh_banded(
     lower: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`x` in `a @ x = b`, given diagonals of the positive definite `a`, which is made."""
+    """Solve `a @ x = b`, given diagonals of the positive definite `a`; the dense matrix is built and solved."""
     ab, b = matrices(ab, b)
     factors = ops.cholesky(from_lower_bands(ab, lower))
     factors, b, is_vector = as_columns("solveh_banded", factors, b)
@@ -302,7 +302,7 @@ def solveh_banded(
 
 @implemented
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """`x` in `a @ x + x @ b = q`."""
+    """Solve `a @ x + x @ b = q`."""
     a, b, q = matrices(a, b, q)
     for name, x in (("a", a), ("b", b)):
         check_square(f"solve_sylvester: {name}", x)
@@ -323,7 +323,7 @@ def _lyapunov(a: Any, q: Any) -> Any:
 
 @implemented
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
-    """`x` in `a @ x + x @ a.H = q`."""
+    """Solve `a @ x + x @ a.H = q`."""
     return _lyapunov(a, q)
 
 

@@ -23,7 +23,7 @@ def _missing_option(function: str, option: str, advice: str) -> MissingRule:
 
 @implemented
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The triangular factors of positive definite matrices: upper ones, unless `lower`."""
+    """Triangular factors of positive definite matrices: upper ones, unless `lower`."""
     (a,) = matrices(a)
     check_square("cholesky", a)
     return ops.cholesky(a) if lower else adjoint(ops.cholesky(adjoint(a)))
@@ -31,7 +31,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 @implemented
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """What `cho_solve` takes: the triangular factors, with the other triangle of `a` beside them."""
+    """Triangular factors for `cho_solve`; the other triangle keeps the elements of `a`."""
     (a,) = matrices(a)
     c = cholesky(a, lower)
     # For a stack, SciPy says which triangle it is once for each matrix.
@@ -41,7 +41,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 @implemented
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """What `lu_solve` takes: both factors in one matrix, and the rows that were exchanged."""
+    """LU factors for `lu_solve`: both in one matrix, and the pivot indices."""
     (a,) = matrices(a)
     check_matrices("lu_factor", a)
     factors, pivots, _ = ops.lu(a)
@@ -56,7 +56,7 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """The factors p, l and u with `p @ l @ u = a`; the derivative is that of matrices whose rows keep their order."""
+    """The factors p, l and u with `p @ l @ u = a`; the derivative is the one at a fixed order of rows."""
     (a,) = matrices(a)
     check_matrices("lu", a)
     factors, _, order = ops.lu(a)
@@ -80,7 +80,7 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """The QR decomposition of matrices."""
+    """QR decomposition of matrices."""
     if pivoting:
         raise _missing_option("qr", "pivoting=True", "take the columns in another order, a[:, order], beforehand")
     if mode == "raw":
@@ -94,7 +94,7 @@ def qr(
 
 @implemented
 def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
-    """The decomposition `r @ q` of matrices."""
+    """RQ decomposition of matrices."""
     (a,) = matrices(a)
     check_matrices("rq", a)
     if mode not in ("full", "r", "economic"):
@@ -116,21 +116,21 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """The singular value decomposition of matrices."""
+    """Singular value decomposition of matrices."""
     (a,) = matrices(a)
     return tuple(np.linalg.svd(a, full_matrices)) if compute_uv else np.linalg.svdvals(a)
 
 
 @implemented
 def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The singular values of matrices, decreasing."""
+    """Singular values of matrices, in decreasing order."""
     (a,) = matrices(a)
     return np.linalg.svdvals(a)
 
 
 @implemented
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
-    """Factors `u @ p` (or `p @ u`): orthonormal columns, and a positive semidefinite matrix."""
+    """Polar decomposition `u @ p` (or `p @ u`) of matrices; `p` is positive semidefinite."""
     (a,) = matrices(a)
     check_matrices("polar", a)
     if side not in ("right", "left"):
@@ -141,7 +141,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 
 @implemented
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The orthogonal matrix r that makes `A @ r` most like `B`, and the sum of the singular values of `A.H @ B`."""
+    """The orthogonal matrix r that minimizes `norm(A @ r - B)`, and the sum of the singular values of `A.H @ B`."""
     a, b = matrices(A, B)
     check_matrices("orthogonal_procrustes", a)
     if a.shape[-2:] != b.shape[-2:]:
@@ -167,9 +167,9 @@ def eig(
     check_finite: bool = True,
     homogeneous_eigvals: bool = False,
 ) -> Any:
-    """Eigenvalues, and eigenvectors of length 1, whose largest elements are real.
+    """Eigenvalues, and eigenvectors of norm 1 whose largest elements are real.
 
-    With `b` it is a generalised problem, in which `b` may not be singular.
+    With `b` the problem is a generalized one; `b` must not be singular.
     """
     if homogeneous_eigvals:
         raise _missing_option("eig", "homogeneous_eigvals=True", "take the quotients that it gives otherwise")
@@ -234,7 +234,7 @@ def eigh(
     subset_by_value: Any = None,
     driver: str | None = None,
 ) -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices, also those of generalised problems."""
+    """Eigenvalues and eigenvectors of Hermitian matrices; with `b`, of the generalized problem."""
     (a,) = matrices(a)
     check_square("eigh", a)
     kept = _subset("eigh", a.shape[-1], subset_by_index, subset_by_value)
@@ -309,7 +309,7 @@ def eig_banded(
     max_ev: int = 0,
     check_finite: bool = True,
 ) -> Any:
-    """Eigenvalues and eigenvectors of a Hermitian matrix, given diagonals of it; the matrix is made."""
+    """Eigenvalues and eigenvectors of a Hermitian band matrix, given its diagonals; the dense matrix is built."""
     (bands,) = matrices(a_band)
     chosen = _selected(select, select_range)
     return eigh(from_lower_bands(bands, lower), eigvals_only=eigvals_only, **chosen)
@@ -324,7 +324,7 @@ def eigvals_banded(
     select_range: Any = None,
     check_finite: bool = True,
 ) -> Any:
-    """Eigenvalues of a Hermitian matrix, given diagonals of it; the matrix is made."""
+    """Eigenvalues of a Hermitian band matrix, given its diagonals; the dense matrix is built."""
     return eig_banded(a_band, lower, True, select=select, select_range=select_range)
 
 
@@ -339,7 +339,7 @@ def eigh_tridiagonal(
     tol: float = 0.0,
     lapack_driver: str = "auto",
 ) -> Any:
-    """Eigenvalues and eigenvectors of a tridiagonal symmetric matrix, which is made."""
+    """Eigenvalues and eigenvectors of a symmetric tridiagonal matrix; the dense matrix is built."""
     d, e = matrices(d, e)
     below = np.concatenate([e, np.zeros_like(d[..., :1])], -1)
     return eig_banded(np.stack([d, below], -2), True, eigvals_only, select=select, select_range=select_range)
@@ -355,5 +355,5 @@ def eigvalsh_tridiagonal(
     tol: float = 0.0,
     lapack_driver: str = "auto",
 ) -> Any:
-    """Eigenvalues of a tridiagonal symmetric matrix, which is made."""
+    """Eigenvalues of a symmetric tridiagonal matrix; the dense matrix is built."""
     return eigh_tridiagonal(d, e, True, select, select_range)

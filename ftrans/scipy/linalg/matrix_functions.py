@@ -30,7 +30,7 @@ def expm(A: Any) -> Any:
 def expm_frechet(
     A: Any, E: Any, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
 ) -> Any:
-    """The exponential, and its derivative along `E`."""
+    """Matrix exponential and its Frechet derivative in the direction `E`."""
     a, e = in_double_precision(A, E)
     check_square("expm_frechet", a)
     change = ops.expm(a, e)
@@ -39,20 +39,20 @@ def expm_frechet(
 
 @implemented
 def logm(A: Any, disp: Any = True) -> Any:
-    """The principal logarithms of matrices; that of a real matrix must be real."""
+    """Principal logarithms of matrices; the logarithm of a real matrix must be real."""
     (a,) = in_double_precision(_square("logm", A))
     return ops.logm(a)
 
 
 @implemented
 def sqrtm(A: Any, disp: Any = True, blocksize: Any = 64) -> Any:
-    """The principal square roots of matrices; that of a real matrix must be real."""
+    """Principal square roots of matrices; the root of a real matrix must be real."""
     return ops.sqrtm(_square("sqrtm", A))
 
 
 @implemented
 def signm(A: Any, disp: Any = True) -> Any:
-    """The matrix signs: eigenvalues become 1 or -1, by the sign of their real part."""
+    """Matrix sign functions: eigenvalues become 1 or -1 by the sign of their real parts."""
     return ops.signm(_square("signm", A))
 
 

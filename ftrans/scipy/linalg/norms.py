@@ -11,6 +11,6 @@ from .operands import implemented, matrices
 
 @implemented
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    """A norm of vectors or matrices; where it is 0, so is its derivative."""
+    """Norm of vectors or matrices; its derivative at 0 is 0."""
     (a,) = matrices(a)
     return np.linalg.norm(a, ord, axis, keepdims)

@@ -30,7 +30,7 @@ def _padded(x: Any, before: int, after: int) -> Any:
 
 @implemented
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """The matrices with the first column `c` and the first row `r`, and equal elements along each diagonal."""
+    """Toeplitz matrices with the first column `c` and the first row `r`."""
     c = _vectors(c)
     r = np.conj(c) if r is None else _vectors(r)
     row, column = np.ogrid[: c.shape[-1], : r.shape[-1]]
@@ -39,7 +39,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 @implemented
 def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with the first column `c` and the last row `r`, and equal elements along each other diagonal."""
+    """Hankel matrix with the first column `c` and the last row `r`."""
     c = _vectors(c)
     r = np.zeros_like(c) if r is None else _vectors(r)
     if c.ndim != 1 or r.ndim != 1:
@@ -50,7 +50,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @implemented
 def circulant(c: Any) -> Any:
-    """The matrices whose columns are `c`, each one element further down."""
+    """Circulant matrices with the first column `c`."""
     c = asarray(c)
     row, column = np.ogrid[: c.shape[-1], : c.shape[-1]]
     return c[..., (row - column) % c.shape[-1]]
@@ -58,7 +58,7 @@ def circulant(c: Any) -> Any:
 
 @implemented
 def companion(a: Any) -> Any:
-    """The matrices whose characteristic polynomials have the coefficients `a`."""
+    """Companion matrices of polynomials with the coefficients `a`."""
     a = _vectors(a)
     n = a.shape[-1]
     if n < 2:
@@ -69,7 +69,7 @@ def companion(a: Any) -> Any:
 
 @implemented
 def leslie(f: Any, s: Any) -> Any:
-    """The matrices with `f` in their first row and `s` below the diagonal."""
+    """Leslie matrices with fecundities `f` in the first row and survival rates `s` below the diagonal."""
     f, s = _vectors(f), _vectors(s)
     n = f.shape[-1]
     if n != s.shape[-1] + 1:
@@ -85,14 +85,14 @@ def _on_diagonal(s: Any, rows: int, columns: int) -> Any:
 
 @implemented
 def fiedler(a: Any) -> Any:
-    """The absolute differences of the elements of `a`."""
+    """Fiedler matrices: absolute differences of the elements of `a`."""
     a = np.atleast_1d(asarray(a))
     return np.abs(a[..., :, None] - a[..., None, :])
 
 
 @implemented
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
-    """The matrices whose product with a vector of `n` elements is its convolution with `a`."""
+    """Matrices whose product with a vector of `n` elements is its convolution with `a`."""
     a = _vectors(a)
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be 'full', 'valid' or 'same', not {mode!r}{at_line(user_line())}")
@@ -106,7 +106,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @implemented
 def block_diag(*arrs: Any) -> Any:
-    """Matrices along the diagonal of a larger one."""
+    """A block diagonal matrix of the given matrices."""
     blocks: list[Any] = [np.atleast_2d(asarray(x)) for x in arrs]
     width, before, bands = sum(b.shape[-1] for b in blocks), 0, []
     for block in blocks:
@@ -118,7 +118,7 @@ def block_diag(*arrs: Any) -> Any:
 
 @implemented
 def khatri_rao(a: Any, b: Any) -> Any:
-    """The Kronecker products of the columns of two matrices."""
+    """Column-wise Kronecker product of two matrices."""
     a, b = asarray(a), asarray(b)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ValueError(

@@ -109,7 +109,7 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
 
 @implements(scipy.special.comb)
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """Combinations of `N` things taken `k` at a time, binom(N, k); 0 outside of 0 <= k <= N."""
+    """Number of combinations of `N` things taken `k` at a time; 0 outside of 0 <= k <= N."""
     _refuse_exact("comb", exact)
     N, k = asarray(N), asarray(k)
     if repetition:
@@ -119,7 +119,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 
 @implements(scipy.special.perm)
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """Permutations of `N` things taken `k` at a time, N! / (N - k)!; 0 outside of 0 <= k <= N."""
+    """Number of permutations of `N` things taken `k` at a time; 0 outside of 0 <= k <= N."""
     _refuse_exact("perm", exact)
     N, k = asarray(N), asarray(k)
     return np.where((k <= N) & (N >= 0) & (k >= 0), poch(N - k + 1, k), 0.0)

@@ -61,9 +61,9 @@ def _weighted(x: Any, weights: Any, axes: Any) -> tuple[Any, Any]:
 
 @implements(scipy.special.logsumexp)
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """The logarithm of `sum(b * exp(a))` along axes; with `return_sign`, that of its absolute value, and its sign.
+    """Logarithm of `sum(b * exp(a))` along axes; with `return_sign`, of its absolute value, and the sign.
 
-    Terms of `a == -inf` have no derivative, and nor has a sum of such terms only.
+    Terms with `a == -inf` have zero derivatives; a sum of such terms only has none.
     """
     x: Any = np.atleast_1d(_floating(a))
     weights = None
