@@ -47,7 +47,8 @@ from ftrans.core.types import ArrayType
 from ftrans.ops import contractions, reductions, shapes
 from ftrans.ops import elementwise as e
 from ftrans.solvers.linear_primitive import LinearMethod, linear_solve
-from ftrans.solvers.root import Search, root
+from ftrans.solvers.root import root
+from ftrans.solvers.search import Search
 
 
 def traced(f: Callable[..., Any], *types: ArrayType) -> Program:

@@ -17,6 +17,9 @@ from ..core.types import ArrayType, is_complex, is_inexact, type_of
 # What may be left on a context, and cannot hide a value that depends on the arguments.
 CONSTANT = (str, bytes, type, slice, np.dtype)
 
+# A subclass of `Function`.
+FunctionClass = type[Any]
+
 
 class Context:
     """What `forward` leaves for `backward` and `jvp`: saved arrays, and whatever is set on it as an attribute.

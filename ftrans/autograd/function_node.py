@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -19,18 +19,15 @@ from ..base.source import Line, at_line, user_line
 from ..core import tree
 from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
-from .context import CONSTANT, Context, Wanted, as_tuple, in_place_error, place_of
+from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, in_place_error, place_of
 from .function_rule import is_final, without_black_boxes
 from .graph import Edge, KeepingNode, Memory, Node, Watched, protected
 from .modes import current_mode, in_forward, no_grad, watching_departures
 from .tensor import Tensor, inference_error
 
-if TYPE_CHECKING:
-    from .function import Function
-
 
 @in_own_context
-def apply_to_tensors(function: type[Function], args: tuple[Any, ...]) -> Any:
+def apply_to_tensors(function: FunctionClass, args: tuple[Any, ...]) -> Any:
     """The result of a Function outside of a trace, with a node for it where a gradient may be asked for.
 
     `forward` sees tensors also where all arguments are arrays; then so are the results.
@@ -69,7 +66,7 @@ def apply_to_tensors(function: type[Function], args: tuple[Any, ...]) -> Any:
     return tree.unflatten(structure, results)
 
 
-def apply_to_constants(function: type[Function], args: tuple[Any, ...]) -> Any:
+def apply_to_constants(function: FunctionClass, args: tuple[Any, ...]) -> Any:
     """The result of a Function in a trace whose values are no arguments of it, but may be closed over."""
     try:
         with in_forward():
@@ -144,7 +141,7 @@ class FunctionNode(KeepingNode):
 
     def __init__(
         self,
-        function: type[Function],
+        function: FunctionClass,
         flat: Sequence[tuple[Sequence[Any], tree.Structure]],
         leaves: Sequence[Any],
         active: Sequence[bool],

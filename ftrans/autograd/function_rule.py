@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,9 @@ from ..core import tree
 from ..core.trace import Tracer, recording_in
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
-from .context import CONSTANT, Context, Wanted, as_tuple, place_of
+from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, place_of
 from .modes import in_forward, no_grad
 from .tensor import Tensor
-
-if TYPE_CHECKING:
-    from .function import Function
 
 # So many kinds of calls are remembered for a Function.
 _MOST_KINDS = 100
@@ -46,12 +43,12 @@ class without_black_boxes:
         _may_be_black.reset(self._token)
 
 
-def is_final(function: type[Function]) -> bool:
+def is_final(function: FunctionClass) -> bool:
     """Whether the derivative of a Function is marked by `once_differentiable`."""
     return getattr(function.backward, "is_final", False)
 
 
-def rule_of(function: type[Function], states_backward: bool, states_jvp: bool) -> CustomRule:
+def rule_of(function: FunctionClass, states_backward: bool, states_jvp: bool) -> CustomRule:
     """A Function as a function with a rule; its first argument is `needs_input_grad`."""
     learned: dict[Any, Any] = {}
 
@@ -180,7 +177,7 @@ class _Source(NamedTuple):
 
 
 def _forward(
-    function: type[Function], needs: tuple[bool, ...], args: tuple[Any, ...], learned: dict[Any, Any]
+    function: FunctionClass, needs: tuple[bool, ...], args: tuple[Any, ...], learned: dict[Any, Any]
 ) -> tuple[Any, Context, tuple[Any, tuple[type, ...]] | None]:
     """Result and context of `forward`; if it is a black box, also a value that says that it ran, and the classes of
     what it left on the context.
@@ -221,7 +218,7 @@ def _forward(
 
 
 def _learn(
-    function: type[Function],
+    function: FunctionClass,
     needs: tuple[bool, ...],
     structure: tree.Structure,
     leaves: Sequence[Any],
@@ -261,7 +258,7 @@ def _learn(
 
 
 def _backward(
-    function: type[Function],
+    function: FunctionClass,
     needs: tuple[bool, ...],
     left: dict[str, Any],
     static: _Static,
@@ -364,7 +361,7 @@ def _array(x: Any, name: str) -> Any:
     return array[()]
 
 
-def _example(function: type[Function], tracer: Tracer, reason: str, failure: Exception) -> Any:
+def _example(function: FunctionClass, tracer: Tracer, reason: str, failure: Exception) -> Any:
     """A value to try `forward` on."""
     found = tracer.builder.example(tracer)
     if found is not None:

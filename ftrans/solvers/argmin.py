@@ -22,7 +22,7 @@ from ..ops.reductions import reduce_sum
 from ..ops.shapes import concatenate, full, reshape, slice_
 from ..transforms.differentiate import gradient
 from .implicit import linear_choice, real_vector, recorded, tolerances
-from .root import Search
+from .search import Search
 
 Function = Callable[..., Any]
 

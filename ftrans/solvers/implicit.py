@@ -20,8 +20,8 @@ from ..ops.elementwise import stop_gradient, sub
 from .jacobians import linearized
 from .linear import ITERATIVE, default_tolerance, linear_method
 from .linear_primitive import LinearMethod
-from .root import Search
 from .root import root as primitive
+from .search import Search
 
 Function = Callable[..., Any]
 

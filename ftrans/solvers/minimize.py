@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -20,9 +20,7 @@ from ..transforms.simplify import simplify as simplify_program
 from . import krylov, newton
 from .jacobians import Linearized, jacobian, linearized
 from .linear_primitive import LinearMethod
-
-if TYPE_CHECKING:
-    from .root import Search
+from .search import Search
 
 # Solvers of SciPy that take second derivatives.
 _WITH_HESSIAN = ("trust-exact",)

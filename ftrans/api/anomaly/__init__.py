@@ -10,32 +10,13 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...base.source import at_line, keep_callers, user_line
-from ...core.eager import Eager
 from ...core.program import Program
-from ...core.types import is_inexact
-from ...xla import is_jax
-from ...xla.finite import is_finite_on_device
-
-# From this size on, a sum tells faster than a test of each element.
-_LARGE = 1 << 12
-
-
-class Checks(NamedTuple):
-    """What is an anomaly.
-
-    Attributes:
-        nan: whether NaN is one.
-        inf: whether an infinity is one.
-    """
-
-    nan: bool
-    inf: bool
-
+from .checks import Checks, Residuals, concrete, is_finite
 
 _checks: ContextVar[Checks | None] = ContextVar("anomaly checks", default=None)
 
@@ -154,25 +135,6 @@ class set_detect_anomaly(_Switch):
 # Checking
 
 
-class Residuals(NamedTuple):
-    """The program that made the first arguments of another one.
-
-    Attributes:
-        program: the program.
-        args: its arguments.
-        start: the number of the result that is the first argument of the other program.
-    """
-
-    program: Program
-    args: Sequence[Any]
-    start: int
-
-    @property
-    def total(self) -> int:
-        """How many arguments of the other program it made."""
-        return len(self.program.outputs) - self.start
-
-
 def residuals_of(program: Program, args: Sequence[Any], start: int) -> Residuals | None:
     """What `check` is to know of the program whose results from `start` on are residuals; None if the mode is off."""
     return Residuals(program, list(args), start) if is_anomaly_enabled() else None
@@ -217,11 +179,6 @@ def check(
             raise error
 
 
-def concrete(x: Any) -> Any:
-    """An array, also of an eager value that knows its graph."""
-    return x.concrete() if isinstance(x, Eager) else x
-
-
 def is_anomaly(x: Any) -> bool:
     """Whether an array holds what is an anomaly in this thread or task."""
     checks = _checks.get()
@@ -229,17 +186,3 @@ def is_anomaly(x: Any) -> bool:
         return False
     x = np.asarray(x)
     return bool((checks.nan and np.isnan(x).any()) or (checks.inf and np.isinf(x).any()))
-
-
-def is_finite(x: Any) -> bool:
-    """Whether no element is NaN or infinite."""
-    if not is_inexact(x.dtype):
-        return True
-    if is_jax(x):
-        return is_finite_on_device(x)
-    if x.size > _LARGE:
-        # One pass without a temporary; a sum that is not finite may have overflowed by itself.
-        with np.errstate(all="ignore"):
-            if np.isfinite(np.add.reduce(x, axis=None)):
-                return True
-    return bool(np.isfinite(x).all())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.source import Line, at_line
 from ...core.program import Program
-from . import Checks, Residuals, concrete
+from .checks import Checks, Residuals, concrete
 from .equations import worst_element
 from .kinds import advice_on, arithmetic, kind_of
 from .search import Culprit, Source, Step, find_culprit

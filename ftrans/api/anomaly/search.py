@@ -19,7 +19,7 @@ from ...core.observe import observing
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...core.types import ArrayType
 from ...ops.elementwise import Elementwise
-from . import Residuals
+from .checks import Residuals
 from .equations import (
     INFINITE,
     NAN,
