@@ -44,8 +44,9 @@ from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType
-from ftrans.ops import contractions, reductions, shapes
+from ftrans.ops import contractions, literals
 from ftrans.ops import elementwise as e
+from ftrans.ops.broadcast import reduce_sum
 from ftrans.solvers.linear_primitive import LinearMethod, linear_solve
 from ftrans.solvers.root import root
 from ftrans.solvers.search import Search
@@ -60,14 +61,14 @@ def traced(f: Callable[..., Any], *types: ArrayType) -> Program:
 
 def full(value: float) -> Any:
     """A scalar constant, inside of a traced function."""
-    return shapes.full((), value, f64)
+    return literals.full((), value, f64)
 
 
 V, S, N = ArrayType((3,), f64), ArrayType((), f64), ArrayType((), i64)
 
 
 def waves(x: Any, y: Any) -> Any:
-    return [e.mul(e.sin(x), y), reductions.reduce_sum(x, axes=(0,))]
+    return [e.mul(e.sin(x), y), reduce_sum(x, axes=(0,))]
 
 
 def product(x: Any, y: Any) -> Any:
@@ -75,11 +76,11 @@ def product(x: Any, y: Any) -> Any:
 
 
 def ignoring(x: Any, y: Any) -> Any:
-    return [y, reductions.reduce_sum(e.exp(y), axes=(0,))]
+    return [y, reduce_sum(e.exp(y), axes=(0,))]
 
 
 def counted(x: Any, n: Any) -> Any:
-    return [e.add(n, shapes.full((), 1, i64)), e.tanh(x), n]
+    return [e.add(n, literals.full((), 1, i64)), e.tanh(x), n]
 
 
 for f in (waves, product):
@@ -89,7 +90,7 @@ sample(call, normal((3,)), integers(0, 9, ()), program=traced(counted, V, N), no
 
 def layers(x: Any, y: Any) -> Any:
     x = e.tanh(contractions.dot_general(x, y, contract=((), ()), batch=((), ())))
-    total = reductions.reduce_sum(e.mul(tap(x, name="x", leaf=0, structure=tree.LEAF), x), axes=(0,))
+    total = reduce_sum(e.mul(tap(x, name="x", leaf=0, structure=tree.LEAF), x), axes=(0,))
     return [e.exp(total), y, e.mul(total, y)]
 
 
@@ -142,12 +143,12 @@ def powers(a: Any, y: Any) -> Any:
 
 def counting(n: Any, y: Any, x: Any) -> Any:
     step = e.convert(n, dtype=f64)
-    return [e.add(n, shapes.full((), 1, i64)), e.add(y, e.mul(step, x)), e.mul(y, step), n]
+    return [e.add(n, literals.full((), 1, i64)), e.add(y, e.mul(step, x)), e.mul(y, step), n]
 
 
 def mixing(a: Any, y: Any, z: Any, x: Any) -> Any:
     turned = contractions.dot_general(a, y, contract=((1,), (0,)), batch=((), ()))
-    return [e.tanh(e.add(turned, x)), e.add(z, reductions.reduce_sum(e.mul(y, x), axes=(0,))), e.cos(z)]
+    return [e.tanh(e.add(turned, x)), e.add(z, reduce_sum(e.mul(y, x), axes=(0,))), e.cos(z)]
 
 
 SEQUENCE = normal((4,))
@@ -186,7 +187,7 @@ def below(n: Any, i: Any, x: Any) -> Any:
 
 
 def damped(a: Any, i: Any, x: Any) -> Any:
-    return [e.add(i, shapes.full((), 1, i64)), e.mul(e.sin(x), a)]
+    return [e.add(i, literals.full((), 1, i64)), e.mul(e.sin(x), a)]
 
 
 def large(x: Any) -> Any:

@@ -25,6 +25,7 @@ from sampling import (
 
 import ftrans as ft
 from ftrans.core.types import ArrayType
+from ftrans.limits.limit import limit
 from ftrans.limits.repeated_values import with_limits
 from ftrans.ops import linalg
 
@@ -80,7 +81,7 @@ def exponential(a: Any, rate: Any) -> Any:
 def series() -> Any:
     """What a limit in a program differentiates; it takes eigenvalues, eigenvectors, the matrix and the rate."""
     program = with_limits(ft.trace(exponential)(np.eye(2), 0.5), (True, True))
-    return next(eqn.params["series"] for eqn in program.eqns if eqn.primitive is linalg.limit)
+    return next(eqn.params["series"] for eqn in program.eqns if eqn.primitive is limit)
 
 
 # Eigenvectors do not move with the matrix here, so there is no derivative along it to compare.
@@ -90,7 +91,7 @@ for values in ([1.0, 2.0], [2.0, 2.0]):
     vectors = np.array([[0.6, 0.8], [-0.8, 0.6]])
     at = (given(values), given(vectors), given((vectors * values) @ vectors.T), uniform(0.5, 1.0, ()))
     flag, matrix, number = given(values[0] == values[1], np.dtype(bool)), normal((2, 2)), normal(())
-    sample(linalg.limit, matrix, flag, *at, series=EXPONENTIAL, directions=(), pulled=None, smooth=False)
+    sample(limit, matrix, flag, *at, series=EXPONENTIAL, directions=(), pulled=None, smooth=False)
     for operands, moved, how in (
         ((matrix, flag, *at, matrix, number), (0, 5, 6, 7), {"directions": (BOTH,), "pulled": None}),
         ((matrix, number, flag, *at, matrix), (0, 1, 6, 7), {"directions": (BOTH,), "pulled": 0}),
@@ -99,7 +100,7 @@ for values in ([1.0, 2.0], [2.0, 2.0]):
         ((matrix, flag, *at, matrix, matrix, number), (0, 5, 6, 7, 8),
          {"directions": (BOTH, MATRIX_ONLY), "pulled": 1}),
     ):  # fmt: skip
-        sample(linalg.limit, *operands, series=EXPONENTIAL, differentiated=moved, **how)
+        sample(limit, *operands, series=EXPONENTIAL, differentiated=moved, **how)
 for primitive in (linalg.eig, linalg.expm, linalg.hermitian):
     misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
     misfit(primitive, ArrayType((3, 3), i64), error=TypeError)

@@ -14,8 +14,9 @@ from ftrans.control.loops.scan import scan
 from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import ArrayType, type_of
-from ftrans.ops import contractions, indexing, reductions, shapes
+from ftrans.ops import contractions, indexing, literals, parts, reductions, shapes
 from ftrans.ops import elementwise as e
+from ftrans.ops.broadcast import broadcast, reduce_sum
 
 TYPES = (ArrayType((3,), "float64"), ArrayType((2, 3), "float64"))
 STEPS = 9
@@ -51,9 +52,9 @@ class Writer:
         fitting = [v for v in self.values if v.type is x.type]
         choice = self.rng.integers(4)
         if choice == 0:
-            return shapes.full_like(x, float(self.rng.uniform(0.5, 1.5)))
+            return literals.full_like(x, float(self.rng.uniform(0.5, 1.5)))
         if choice == 1:
-            return shapes.broadcast(self.some(0), shape=x.shape, dims=())
+            return broadcast(self.some(0), shape=x.shape, dims=())
         if choice == 2:
             return constant(x, self.rng.uniform(-1, 1, x.shape))
         return fitting[int(self.rng.integers(len(fitting)))]
@@ -64,7 +65,7 @@ class Writer:
 
     def total(self, x: Tracer) -> Tracer:
         """The sum of all elements."""
-        return reductions.reduce_sum(x, axes=tuple(range(x.ndim)))
+        return reduce_sum(x, axes=tuple(range(x.ndim)))
 
     def write(self, rules: list[Rule], count: int) -> None:
         """Apply `count` random rules."""
@@ -90,7 +91,7 @@ def bounded_exponential(w: Writer) -> Tracer:
 
 def logarithm(w: Writer) -> Tracer:
     x = w.some()
-    return e.log(e.add(shapes.full_like(x, 1.5), e.square(x)))
+    return e.log(e.add(literals.full_like(x, 1.5), e.square(x)))
 
 
 def pair(w: Writer) -> Tracer:
@@ -100,7 +101,7 @@ def pair(w: Writer) -> Tracer:
 
 def quotient(w: Writer) -> Tracer:
     x = w.some()
-    return e.div(x, e.add(shapes.full_like(x, 2.0), e.cos(w.like(x))))
+    return e.div(x, e.add(literals.full_like(x, 2.0), e.cos(w.like(x))))
 
 
 def power(w: Writer) -> Tracer:
@@ -128,25 +129,25 @@ def reversed_(w: Writer) -> Tracer:
 
 def part(w: Writer) -> Tracer:
     x = w.some(1)
-    return shapes.slice_(x, start=(0,), limit=(math.ceil(x.size / 2),), strides=(1,))
+    return parts.slice_(x, start=(0,), limit=(math.ceil(x.size / 2),), strides=(1,))
 
 
 def joined(w: Writer) -> Tracer:
-    return shapes.concatenate(w.some(1), w.some(1), axis=0)
+    return parts.concatenate(w.some(1), w.some(1), axis=0)
 
 
 def padded(w: Writer) -> Tracer:
-    return shapes.pad(w.some(1), w.some(0), before=(1,), after=(0,), interior=(1,))
+    return parts.pad(w.some(1), w.some(0), before=(1,), after=(0,), interior=(1,))
 
 
 def stretched(w: Writer) -> Tracer:
     x = w.some(1)
-    return shapes.broadcast(x, shape=(2, x.size), dims=(1,))
+    return broadcast(x, shape=(2, x.size), dims=(1,))
 
 
 def summed(w: Writer) -> Tracer:
     x = w.some(2)
-    return reductions.reduce_sum(x, axes=(w.axis(x),))
+    return reduce_sum(x, axes=(w.axis(x),))
 
 
 def multiplied(w: Writer) -> Tracer:
@@ -180,7 +181,7 @@ def called(w: Writer) -> Tracer:
 
 def branched(w: Writer) -> Tracer:
     x = w.some()
-    which = e.convert(e.gt(w.total(e.cos(x)), shapes.full((), 0.1, x.dtype)), dtype=np.dtype(np.int64))
+    which = e.convert(e.gt(w.total(e.cos(x)), literals.full((), 0.1, x.dtype)), dtype=np.dtype(np.int64))
     branches = (_program(lambda a: [e.sin(a)], x.type), _program(lambda a: [e.mul(a, a), a][:1], x.type))
     return cond(which, x, branches=branches)[0]
 
@@ -188,7 +189,7 @@ def branched(w: Writer) -> Tracer:
 def looped(w: Writer) -> Tracer:
     x, start = e.tanh(w.some(2)), e.tanh(w.some(0))
     row = x.type.with_shape(x.shape[1:])
-    body = _program(lambda y, r: [e.sin(e.add(y, reductions.reduce_sum(r, axes=(0,)))), e.mul(r, r)], start.type, row)
+    body = _program(lambda y, r: [e.sin(e.add(y, reduce_sum(r, axes=(0,)))), e.mul(r, r)], start.type, row)
     params: dict[str, Any] = {"length": x.shape[0], "reverse": False, "unroll": 1, "consts": 0, "carries": 1}
     return scan(start, x, program=body, **params)[int(w.rng.integers(2))]
 

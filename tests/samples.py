@@ -50,8 +50,22 @@ from sampling import (
 
 from ftrans.core.primitive import Primitive
 from ftrans.core.types import ArrayType, is_inexact
-from ftrans.ops import contractions, convolution, fft, indexing, linalg, reductions, shapes, slices, sorting, windows
+from ftrans.ops import (
+    contractions,
+    convolution,
+    fft,
+    indexing,
+    linalg,
+    literals,
+    parts,
+    reductions,
+    shapes,
+    slices,
+    sorting,
+    windows,
+)
 from ftrans.ops import elementwise as e
+from ftrans.ops.broadcast import broadcast, reduce_sum
 from ftrans.ops.elementwise import representation
 from ftrans.ops.random_bits import random_bits
 
@@ -342,7 +356,7 @@ for shape, new, dims in [
     ((), (2, 3), ()), ((3,), (2, 3), (1,)), ((2,), (2, 3), (0,)), ((2, 3), (2, 4, 3), (0, 2)), ((3,), (3,), (0,)),
     ((2,), (0, 2), (1,)), ((0,), (2, 0), (1,)), ((1,), (1, 3), (0,)),
 ]:  # fmt: skip
-    sample(shapes.broadcast, normal(shape), shape=new, dims=dims)
+    sample(broadcast, normal(shape), shape=new, dims=dims)
 for axes in [(0,), (1,), (0, 1), ()]:
     sample(shapes.reverse, normal(), axes=axes)
 sample(shapes.reverse, normal((0, 2)), axes=(1,))
@@ -350,51 +364,51 @@ for shape, start, limit, strides in [
     ((5,), (1,), (4,), (1,)), ((5,), (0,), (5,), (2,)), ((5,), (1,), (5,), (3,)), ((5,), (2,), (2,), (2,)),
     ((4, 5), (1, 0), (3, 5), (1, 2)), ((), (), (), ()), ((0, 3), (0, 1), (0, 3), (1, 1)), ((6,), (0,), (5,), (4,)),
 ]:  # fmt: skip
-    sample(shapes.slice_, normal(shape), start=start, limit=limit, strides=strides)
+    sample(parts.slice_, normal(shape), start=start, limit=limit, strides=strides)
 for shape, before, after, interior in [
     ((3,), (1,), (2,), (0,)), ((3,), (0,), (0,), (2,)), ((2, 3), (1, 0), (0, 2), (1, 1)), ((), (), (), ()),
     ((0,), (1,), (1,), (2,)), ((1,), (0,), (1,), (3,)), ((2, 3), (0, 0), (0, 0), (0, 0)),
 ]:  # fmt: skip
-    sample(shapes.pad, normal(shape), normal(()), before=before, after=after, interior=interior)
+    sample(parts.pad, normal(shape), normal(()), before=before, after=after, interior=interior)
 for dtype in (f32, bf16, c128, i64, boolean):
     sample(shapes.reshape, normal((2, 3), dtype), shape=(3, 2))
     sample(shapes.transpose, normal((2, 3), dtype), axes=(1, 0))
-    sample(shapes.broadcast, normal((3,), dtype), shape=(2, 3), dims=(1,))
+    sample(broadcast, normal((3,), dtype), shape=(2, 3), dims=(1,))
     sample(shapes.reverse, normal((2, 3), dtype), axes=(1,))
-    sample(shapes.slice_, normal((5,), dtype), start=(1,), limit=(4,), strides=(2,))
-    sample(shapes.pad, normal((3,), dtype), normal((), dtype), before=(1,), after=(0,), interior=(1,))
-    sample(shapes.concatenate, normal((2,), dtype), normal((3,), dtype), axis=0)
-sample(shapes.concatenate, normal((2, 3)), normal((2, 1)), normal((2, 0)), axis=1)
-sample(shapes.concatenate, normal((2, 3)), axis=0)
-sample(shapes.concatenate, normal((0, 3)), normal((0, 3)), axis=0)
+    sample(parts.slice_, normal((5,), dtype), start=(1,), limit=(4,), strides=(2,))
+    sample(parts.pad, normal((3,), dtype), normal((), dtype), before=(1,), after=(0,), interior=(1,))
+    sample(parts.concatenate, normal((2,), dtype), normal((3,), dtype), axis=0)
+sample(parts.concatenate, normal((2, 3)), normal((2, 1)), normal((2, 0)), axis=1)
+sample(parts.concatenate, normal((2, 3)), axis=0)
+sample(parts.concatenate, normal((0, 3)), normal((0, 3)), axis=0)
 for dtype in (i64, i32, f64, bf16, c128):
-    sample(shapes.iota, shape=(3,), axis=0, dtype=dtype)
-sample(shapes.iota, shape=(2, 3), axis=0, dtype=i64)
-sample(shapes.iota, shape=(2, 3), axis=1, dtype=i64)
-sample(shapes.iota, shape=(0, 3), axis=0, dtype=i64)
+    sample(literals.iota, shape=(3,), axis=0, dtype=dtype)
+sample(literals.iota, shape=(2, 3), axis=0, dtype=i64)
+sample(literals.iota, shape=(2, 3), axis=1, dtype=i64)
+sample(literals.iota, shape=(0, 3), axis=0, dtype=i64)
 
 V3, M23 = ArrayType((3,), f64), ArrayType((2, 3), f64)
 misfit(shapes.reshape, M23, error=ValueError, shape=(4,))
 misfit(shapes.transpose, M23, error=ValueError, axes=(0, 0))
-misfit(shapes.broadcast, V3, error=ValueError, shape=(2, 4), dims=(1,))
-misfit(shapes.slice_, V3, error=ValueError, start=(1,), limit=(4,), strides=(1,))
-misfit(shapes.slice_, V3, error=ValueError, start=(0,), limit=(3,), strides=(0,))
-misfit(shapes.pad, V3, ArrayType((), f32), error=TypeError, before=(1,), after=(1,), interior=(0,))
-misfit(shapes.pad, V3, V3, error=TypeError, before=(1,), after=(1,), interior=(0,))
-misfit(shapes.concatenate, V3, M23, error=ValueError, axis=0)
-misfit(shapes.concatenate, V3, ArrayType((3,), f32), error=ValueError, axis=0)
+misfit(broadcast, V3, error=ValueError, shape=(2, 4), dims=(1,))
+misfit(parts.slice_, V3, error=ValueError, start=(1,), limit=(4,), strides=(1,))
+misfit(parts.slice_, V3, error=ValueError, start=(0,), limit=(3,), strides=(0,))
+misfit(parts.pad, V3, ArrayType((), f32), error=TypeError, before=(1,), after=(1,), interior=(0,))
+misfit(parts.pad, V3, V3, error=TypeError, before=(1,), after=(1,), interior=(0,))
+misfit(parts.concatenate, V3, M23, error=ValueError, axis=0)
+misfit(parts.concatenate, V3, ArrayType((3,), f32), error=ValueError, axis=0)
 
 # Reductions
 
 r = reductions
 for axes in [(), (0,), (1,), (0, 1)]:
-    sample(r.reduce_sum, normal(), axes=axes)
+    sample(reduce_sum, normal(), axes=axes)
     sample(r.reduce_prod, normal(), axes=axes)
     sample(r.reduce_max, distinct(), axes=axes)
     sample(r.reduce_min, distinct(), axes=axes)
     sample(r.reduce_and, normal((2, 3), boolean), axes=axes)
     sample(r.reduce_or, normal((2, 3), boolean), axes=axes)
-for primitive in (r.reduce_sum, r.reduce_prod):
+for primitive in (reduce_sum, r.reduce_prod):
     sample(primitive, normal((2, 3, 4)), axes=(0, 2))
     sample(primitive, normal((0, 3)), axes=(0,))
     sample(primitive, normal((0, 3)), axes=(1,))
@@ -420,7 +434,7 @@ for primitive in (r.reduce_max, r.reduce_min):
 for primitive in (r.reduce_and, r.reduce_or):
     sample(primitive, normal((0, 3), boolean), axes=(0,))
     misfit(primitive, V3, error=TypeError, axes=(0,))
-misfit(r.reduce_sum, V3, error=ValueError, axes=(1,))
+misfit(reduce_sum, V3, error=ValueError, axes=(1,))
 kink(r.reduce_max, [1.0, 3.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=3.0, axes=(0,))
 kink(r.reduce_min, [1.0, 1.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=1.5, axes=(0,))
 

@@ -18,9 +18,10 @@ from samples import SAMPLES
 import ftrans as ft
 from ftrans.core.primitive import MissingRule
 from ftrans.core.types import ArrayType
-from ftrans.ops import elementwise, reductions
+from ftrans.ops import elementwise
+from ftrans.ops.broadcast import reduce_sum
 from ftrans.ops.elementwise import Elementwise, mul
-from ftrans.ops.shapes import full_like
+from ftrans.ops.literals import full_like
 from ftrans.testing import GradientError, check_grads
 from ftrans.testing.checking import check_program
 from ftrans.testing.differences import differentiate, irregularity
@@ -183,7 +184,7 @@ def scaled(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS, ids=str)
-@pytest.mark.parametrize("primitive", [elementwise.sin, elementwise.mul, reductions.reduce_sum], ids=str)
+@pytest.mark.parametrize("primitive", [elementwise.sin, elementwise.mul, reduce_sum], ids=str)
 def test_wrong_jvp_of_a_primitive(dtype: Any, primitive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(primitive, "jvp", scaled(primitive.jvp))
 
@@ -202,13 +203,13 @@ def test_wrong_jvp_of_a_primitive(dtype: Any, primitive: Any, monkeypatch: pytes
 
 @pytest.mark.parametrize("dtype", PRECISIONS, ids=str)
 def test_wrong_transpose_of_a_primitive(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reductions.reduce_sum.transpose
+    right = reduce_sum.transpose
 
     def wrong(ct: Any, operands: Any, **params: Any) -> Any:
         (found,) = right(ct, operands, **params)
         return [mul(found, full_like(found, WRONG))]
 
-    monkeypatch.setattr(reductions.reduce_sum, "transpose", wrong)
+    monkeypatch.setattr(reduce_sum, "transpose", wrong)
     error = error_of(lambda x: np.sum(np.sin(x)), X.astype(dtype), order=1)
     assert names(error) == ["reduce_sum"]
     assert [f.chain for f in error.failures] == [("reverse",)]

@@ -14,7 +14,8 @@ from ftrans.control.loops.in_place import read_first
 from ftrans.control.loops.scan import scan
 from ftrans.core.program import Program, Var
 from ftrans.ops.indexing import gather, scatter_add, scatter_set
-from ftrans.ops.shapes import reshape, slice_
+from ftrans.ops.parts import slice_
+from ftrans.ops.shapes import reshape
 from ftrans.ops.slices import add_slice, set_slice
 from ftrans.run.memory import find_overwriting
 from ftrans.run.straightline import source

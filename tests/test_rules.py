@@ -48,9 +48,9 @@ from ftrans.core.primitive import Primitive
 from ftrans.core.program import Program, literal
 from ftrans.core.trace import Builder, Tracer, building
 from ftrans.core.types import is_complex, is_inexact, type_of
+from ftrans.ops.broadcast import reduce_sum
 from ftrans.ops.elementwise import add, mul, real, select
 from ftrans.ops.indexing import gather, scatter_add
-from ftrans.ops.reductions import reduce_sum
 from ftrans.run.evaluate import evaluate
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, pullback

@@ -21,7 +21,7 @@ from ..core.trace import Builder, NoWitness, Tracer, example_of
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
-from ..ops.shapes import full_like
+from ..ops.literals import full_like
 from . import lending
 from .bodies import Function, Leaves, integer_of, known_value, scalar_of, tracers_of
 from .call import check_function, record_or_run, trace_flat, type_name

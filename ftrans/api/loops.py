@@ -25,7 +25,7 @@ from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import is_weak, operand, result_dtype
 from ..ops.elementwise import add
-from ..ops.shapes import full, full_like, iota
+from ..ops.literals import full, full_like, iota
 from .bodies import Body, Function, Leaves, described, integer_of, is_array, known_value, trace_body
 from .call import check_function, name_of, record_or_run, trace_flat
 from .checkpoint import GivenPolicy, as_policy

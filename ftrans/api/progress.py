@@ -24,7 +24,8 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, eq, select, sub
 from ..ops.host import in_host_call
-from ..ops.shapes import full, full_like, iota, slice_
+from ..ops.literals import full, full_like, iota
+from ..ops.parts import slice_
 
 Groups = tuple[list[Tracer], list[Tracer], list[Tracer]]
 

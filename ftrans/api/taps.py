@@ -14,7 +14,7 @@ from ..core.program import Program
 from ..core.trace import Builder, Tracer, building, current_builder
 from ..core.types import type_of
 from ..numpy.promotion import asarray, is_weak
-from ..ops.shapes import full
+from ..ops.literals import full
 from ..transforms.differentiate import linearize
 from ..transforms.transpose import transpose
 from .call import type_name

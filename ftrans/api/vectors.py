@@ -15,7 +15,8 @@ from ..core.program import Program
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact
 from ..numpy.promotion import asarray, cast, is_weak
-from ..ops.shapes import concatenate, reshape, slice_
+from ..ops.parts import concatenate, slice_
+from ..ops.shapes import reshape
 from .bodies import Leaves
 from .call import name_of, trace_flat, type_name
 

@@ -13,10 +13,12 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
+from ..ops.broadcast import Reduction
 from ..ops.elementwise import convert, eq
 from ..ops.indexing import Gather
-from ..ops.reductions import ArgExtremum, Reduction, reduce_or
-from ..ops.shapes import StructuralPrimitive, full_like, splat
+from ..ops.literals import full_like, splat
+from ..ops.reductions import ArgExtremum, reduce_or
+from ..ops.shapes import StructuralPrimitive
 from ..run.costs import program_flops
 from ..run.evaluate import evaluate
 from ..transforms.batch import batch as batch_program

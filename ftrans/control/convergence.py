@@ -10,7 +10,7 @@ import numpy as np
 from ..core.primitive import Primitive, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType
-from ..ops.shapes import with_batch_axis
+from ..ops.broadcast import with_batch_axis
 
 
 class ConvergenceError(RuntimeError):

@@ -13,10 +13,11 @@ from ..core.interpret import executable
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
+from ..ops.broadcast import broadcast, with_batch_axis
 from ..ops.elementwise import select, stand_in
 from ..ops.indexing import gather
+from ..ops.literals import full_like
 from ..ops.reductions import argmax
-from ..ops.shapes import broadcast, full_like, with_batch_axis
 from ..run.memory import is_write
 
 Flags = tuple[bool, ...]

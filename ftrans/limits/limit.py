@@ -24,9 +24,10 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Eqn, Params, Program, needed_eqns
 from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType
+from ..ops.broadcast import broadcast, with_batch_axis
 from ..ops.elementwise import select
 from ..ops.host import on_host
-from ..ops.shapes import broadcast, full_like, with_batch_axis
+from ..ops.literals import full_like
 from ..run.evaluate import evaluate
 
 Flags = tuple[bool, ...]

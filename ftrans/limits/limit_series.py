@@ -24,6 +24,7 @@ from ..core.interpret import inline, interpret
 from ..core.program import Eqn, Program
 from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType, is_complex, is_inexact
+from ..ops.broadcast import broadcast
 from ..ops.elementwise import (
     abs_,
     add,
@@ -44,8 +45,8 @@ from ..ops.elementwise import (
 )
 from ..ops.elementwise.conversions import to_real
 from ..ops.linalg.repeated import SpectralPrimitive, is_none
+from ..ops.literals import full, full_like, iota
 from ..ops.reductions import reduce_max
-from ..ops.shapes import broadcast, full, full_like, iota
 from ..transforms.batch import batch
 from ..transforms.simplify import simplify, without_dead_code
 from ..transforms.split import split

@@ -22,7 +22,7 @@ from ..core.eager import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_inexact
 from ..numpy.promotion import asarray, cast
-from ..ops import shapes
+from ..ops import literals, parts, shapes
 from ..ops.random_bits import encrypted
 from ..ops.random_bits import random_bits as random_bits_primitive
 from ..ops.special.errors import erf, erf_inv
@@ -95,7 +95,7 @@ def fold_in(key: Any, data: Any) -> Any:
     def record(xs: list[Tracer]) -> list[Tracer]:
         key, low = xs
         low = shapes.reshape(cast(low, _U32), shape=(1,))
-        counter = shapes.concatenate(low, shapes.full((1,), _FOLDS, _U32), axis=0)
+        counter = parts.concatenate(low, literals.full((1,), _FOLDS, _U32), axis=0)
         return [random_bits_primitive(key, counter, shape=(2,))]
 
     return record_or_run("fold_in", record, [key, data])[0]
@@ -225,7 +225,7 @@ def bits(key: Any, shape: int | Sequence[int] = ()) -> Any:
         return random_bits_primitive.numpy(key, np.zeros(2, np.uint32), shape=shape)
 
     def record(xs: list[Tracer]) -> list[Tracer]:
-        return [random_bits_primitive(xs[0], shapes.full((2,), 0, _U32), shape=shape)]
+        return [random_bits_primitive(xs[0], literals.full((2,), 0, _U32), shape=shape)]
 
     return record_or_run("random_bits", record, [key])[0]
 

@@ -21,7 +21,7 @@ from ..base.source import at_line, user_line
 from ..core.cell import Cell
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
-from ..ops import shapes
+from ..ops import literals
 from .array_api import check_device
 from .dispatch import holds_eager, implements
 from .layouts import own
@@ -83,7 +83,7 @@ def _filled(shape: Shape, value: Any, dtype: Any, like: Tracer | None, order: st
         x = as_tracer(value)
         found = same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
     else:
-        found = shapes.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
+        found = literals.full(shape, value, np.asarray(value).dtype if dtype is None else dtype)
     return own(found, like, order)
 
 

@@ -13,7 +13,8 @@ from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex
 from ..ops import fft as ops
-from ..ops.shapes import full, pad
+from ..ops.literals import full
+from ..ops.parts import pad
 from .array_api import check_device
 from .creation import assignable
 from .dispatch import implements

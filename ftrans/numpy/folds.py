@@ -18,7 +18,7 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops import elementwise as e
 from ..ops.indexing import gather, scatter_set
-from ..ops.shapes import concatenate, slice_
+from ..ops.parts import concatenate, slice_
 from .promotion import asarray, cast, reshaped
 
 # An axis of more elements than this becomes a loop.

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
-from ..ops.shapes import full
+from ..ops.literals import full
 from .dispatch import implements
 from .layouts import own
 from .promotion import asarray, cast, has_tracer, result_dtype, value_in_hand

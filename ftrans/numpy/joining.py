@@ -11,9 +11,9 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.types import is_complex
-from ..ops.shapes import broadcast as repeat_along
-from ..ops.shapes import concatenate as join
-from ..ops.shapes import full
+from ..ops.broadcast import broadcast as repeat_along
+from ..ops.literals import full
+from ..ops.parts import concatenate as join
 from . import promotion
 from .dispatch import implements
 from .indexing import getitem

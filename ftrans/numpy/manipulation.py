@@ -15,8 +15,8 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
-from ..ops.shapes import concatenate as join
-from ..ops.shapes import full
+from ..ops.literals import full
+from ..ops.parts import concatenate as join
 from . import promotion
 from .array_api import check_device
 from .dispatch import implements

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
-from ..ops.shapes import pad as pad_with_number
+from ..ops.parts import pad as pad_with_number
 from .dispatch import implements
 from .indexing import getitem
 from .layouts import own

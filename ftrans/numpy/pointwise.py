@@ -12,7 +12,7 @@ from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
-from ..ops.shapes import full_like
+from ..ops.literals import full_like
 from ..ops.special.family import Special
 from .creation import traced_in_trace
 from .dispatch import implements

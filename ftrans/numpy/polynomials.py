@@ -14,7 +14,7 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError
 from ..core.types import is_complex, is_inexact
-from ..ops.shapes import full
+from ..ops.literals import full
 from .dispatch import implements
 from .promotion import asarray, cast, result_dtype
 from .vectorizing import as_objects

@@ -21,8 +21,11 @@ from ..core.cell import Cell
 from ..core.program import Const, literal
 from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
+from ..ops.broadcast import broadcast
 from ..ops.elementwise import convert
-from ..ops.shapes import broadcast, concatenate, full, reshape
+from ..ops.literals import full
+from ..ops.parts import concatenate
+from ..ops.shapes import reshape
 from .layouts import own
 from .selection import Selection
 

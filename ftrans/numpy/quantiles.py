@@ -15,7 +15,7 @@ from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops.elementwise import lerp
-from ..ops.shapes import full
+from ..ops.literals import full
 from .dispatch import implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, has_tracer, is_weak, operand, reshaped, value_in_hand

@@ -13,7 +13,8 @@ from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops import reductions as r
-from ..ops.shapes import full_like
+from ..ops.broadcast import reduce_sum
+from ..ops.literals import full_like
 from .dispatch import implements
 from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
@@ -86,7 +87,7 @@ def _sum(x: Tracer, axes: Shape, start: Any) -> Any:
         return sum_of_elements(x, axes)
     if start.__class__ in (int, float) and start == 0 and math.copysign(1.0, start) > 0:
         if math.prod(x.shape[a] for a in axes) > 1:
-            return r.reduce_sum(x, axes=axes)
+            return reduce_sum(x, axes=axes)
         kept = reshaped(same_value(x), tuple(n for i, n in enumerate(x.shape) if i not in axes))
         return e.add(kept, full_like(kept, 0))
     return np.add(operand(start, x.dtype, ()), sum_of_elements(x, axes))
@@ -96,9 +97,9 @@ def sum_of_elements(x: Tracer, axes: Shape) -> Any:
     """The sum that does not begin with 0.0, so that it is -0.0 where all elements are."""
     if is_complex(x.dtype):
         return e.complex_(sum_of_elements(e.real(x), axes), sum_of_elements(e.imag(x), axes))
-    total = r.reduce_sum(x, axes=axes)
+    total = reduce_sum(x, axes=axes)
     is_negative = e.bitwise_and(r.reduce_and(e.signbit(x), axes=axes), e.eq(total, full_like(total, 0)))
-    return e.select(is_negative, e.neg(r.reduce_sum(e.neg(x), axes=axes)), total)
+    return e.select(is_negative, e.neg(reduce_sum(e.neg(x), axes=axes)), total)
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -125,11 +126,11 @@ def sum(
         # The usual call.
         axes = tuple(range(type.ndim)) if axis is None else reduced_axes(axis, type.ndim)
         if type.size > 1 and (axis is None or math.prod([type.shape[a] for a in axes]) > 1):
-            return (current_builder() or builder(x)).record(r.reduce_sum, (x,), {"axes": axes})[0]
+            return (current_builder() or builder(x)).record(reduce_sum, (x,), {"axes": axes})[0]
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     if x.dtype.kind == "b":
         return reduce_with_options(x, r.reduce_or, axis, out, keepdims, initial, where, False, np.logical_or)
-    return reduce_with_options(x, r.reduce_sum, axis, out, keepdims, initial, where, 0, np.add)
+    return reduce_with_options(x, reduce_sum, axis, out, keepdims, initial, where, 0, np.add)
 
 
 @implements(np.prod)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
-from ..ops.shapes import iota
+from ..ops.literals import iota
 from .dispatch import implements
 from .indexing import getitem, setitem
 from .manipulation import along_axis, normal_axis

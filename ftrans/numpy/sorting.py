@@ -13,7 +13,7 @@ from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import sorting as s
 from ..ops.indexing import take_along
-from ..ops.shapes import iota
+from ..ops.literals import iota
 from .dispatch import implements
 from .manipulation import flip, normal_axis, ravel
 from .promotion import asarray, cast, reshaped, strong_dtype

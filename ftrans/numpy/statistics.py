@@ -12,7 +12,7 @@ from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
-from ..ops.shapes import full_like
+from ..ops.literals import full_like
 from .dispatch import TABLE, implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, real_dtype, value_in_hand

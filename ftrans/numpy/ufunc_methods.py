@@ -14,7 +14,9 @@ from ..core.trace import ConcretizationError, Tracer
 from ..core.types import Shape, is_inexact
 from ..ops import elementwise as e
 from ..ops import reductions as r
-from ..ops.shapes import concatenate, full, full_like
+from ..ops.broadcast import reduce_sum
+from ..ops.literals import full, full_like
+from ..ops.parts import concatenate
 from .dispatch import TABLE
 from .folds import accumulated, fold, folded_in_pairs, prefixes, written_in_turn
 from .indexing import add_at, getitem, setitem
@@ -80,7 +82,7 @@ def _log_sum_exp(x: Tracer, axes: Shape, is_natural: bool) -> Tracer:
     exp, log = (e.exp, e.log) if is_natural else (e.exp2, e.log2)
     top = e.stop_gradient(r.reduce_max(x, axes=axes))
     base = e.select(e.isfinite(top), top, full_like(top, 0))
-    total = r.reduce_sum(exp(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
+    total = reduce_sum(exp(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
     # Where all is -inf, so is the result; its derivative is 0.
     is_empty = e.eq(total, full_like(total, 0))
     result = e.add(log(e.select(is_empty, full_like(total, 1), total)), base)

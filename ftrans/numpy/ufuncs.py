@@ -16,7 +16,7 @@ from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.elementwise import representation
-from ..ops.shapes import full_like
+from ..ops.literals import full_like
 from .dispatch import CONSTANT, TABLE, implements, public
 from .layouts import own
 from .promotion import (

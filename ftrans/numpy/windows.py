@@ -11,7 +11,8 @@ from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape
 from ..ops.indexing import read_at, scatter_set
-from ..ops.shapes import full, reverse, splat
+from ..ops.literals import full, splat
+from ..ops.shapes import reverse
 from ..ops.slices import read_slice, set_slice
 from .promotion import reshaped
 

@@ -13,9 +13,10 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
+from .broadcast import broadcast, reduce_sum
 from .elementwise import add, mul
-from .reductions import reduce_sum
-from .shapes import broadcast, full_like, reshape, splat, transpose
+from .literals import full_like, splat
+from .shapes import reshape, transpose
 
 Dims = tuple[Shape, Shape]
 

@@ -13,7 +13,8 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .elementwise import add
-from .shapes import full_like, reshape, reverse, transpose
+from .literals import full_like
+from .shapes import reshape, reverse, transpose
 from .windows import Padding, Place, numpy_padded, positions, reach, slices, xla_padded
 
 # How much memory a block of windows may take that are copied to be multiplied at once: it should fit the cache.

@@ -16,10 +16,12 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex
+from .broadcast import broadcast
 from .elementwise import conj, mul
 from .elementwise.conversions import to_real
 from .elementwise.family import is_real
-from .shapes import broadcast, concatenate, full, splat
+from .literals import full, splat
+from .parts import concatenate
 
 Norm = Literal["backward", "ortho", "forward"]
 

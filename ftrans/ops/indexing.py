@@ -17,20 +17,11 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
+from .broadcast import broadcast, with_batch_axis
 from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne, select
+from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .reductions import reduce_and
-from .shapes import (
-    adds_nothing,
-    broadcast,
-    full,
-    full_like,
-    iota,
-    reshape,
-    same_number,
-    splat,
-    transpose,
-    with_batch_axis,
-)
+from .shapes import reshape, transpose
 from .slices import add_slice, padded_part
 
 

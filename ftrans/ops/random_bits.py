@@ -17,7 +17,7 @@ from ..core.primitive import Primitive
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
-from .shapes import with_batch_axis
+from .broadcast import with_batch_axis
 
 _U32 = np.dtype(np.uint32)
 _MASK = 0xFFFFFFFF

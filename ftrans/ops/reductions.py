@@ -1,4 +1,4 @@
-"""Primitives that combine the elements along axes: sums, products, extrema, logic, and their cumulative forms.
+"""Primitives that combine the elements along axes: products, extrema, logic, and their cumulative forms.
 
 Derivatives of products are made of products of the other factors, never of quotients, so that they are right
 with any number of zeros, to any order.  Elements that tie for an extremum share its derivative equally.
@@ -15,143 +15,24 @@ import numpy as np
 from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
-from ..core.types import ArrayType, Shape, is_complex, is_inexact
+from ..core.types import ArrayType, Shape, is_complex
+from .broadcast import Reduction, is_number, reduce_sum, restored, with_batch_axis
 from .elementwise import add, convert, div, eq, exp, isfinite, mul, select, sub
 from .elementwise.family import is_real
-from .shapes import (
-    broadcast,
-    concatenate,
-    full,
-    full_like,
-    reshape,
-    slice_,
-    splat,
-    transpose,
-    with_batch_axis,
-)
-
-
-def _is_number(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind != "b"
+from .literals import full, full_like, splat
+from .parts import concatenate, slice_
+from .shapes import reshape, transpose
 
 
 def _is_bool(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "b"
 
 
-def _everything(_: np.dtype[Any]) -> bool:
-    return True
-
-
-class Reduction(Primitive):
-    """The elements of `x` along `axes` (increasing, not negative) combined by a ufunc; the result drops the axes.
-
-    The result has the dtype of `x`: NumPy's widening of small integers and booleans belongs to the NumPy face.
-
-    Args:
-        ufunc: combines two elements.
-        has_identity: whether a reduction of no elements is defined.
-        accepts: dtypes that the operand may have.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        ufunc: np.ufunc,
-        *,
-        has_identity: bool = True,
-        accepts: Callable[[np.dtype[Any]], bool] = _everything,
-    ) -> None:
-        self.name = name
-        self._reduce = ufunc.reduce
-        self._python = f"np.{ufunc.__name__}.reduce({{0}}, {{1}}, {{0}}.dtype)"
-        self._has_identity = has_identity
-        self._accepts = accepts
-
-    def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
-        if any(a >= x.ndim for a in axes):
-            raise ValueError(f"{self.name} over axes {axes} of {x}, which has {x.ndim} axes")
-        if not self._accepts(x.dtype):
-            raise TypeError(f"{self.name} is not defined for {x}")
-        if not self._has_identity and any(x.shape[a] == 0 for a in axes):
-            raise ValueError(f"{self.name} of no elements, over axes {axes} of {x}, is not defined")
-        return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
-
-    def numpy(self, x: Any, *, axes: Shape) -> Any:
-        return self._reduce(x, axes, x.dtype)
-
-    def python(self, operands: Sequence[str], params: Params) -> str:
-        return self._python.format(operands[0], params["axes"])
-
-    def xla(self, x: Any, *, axes: Shape) -> Any:
-        from jax import lax
-
-        return getattr(lax, self.name)(x, axes)
-
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(types[0].size)
-
-    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axes: Shape) -> tuple[Any, Any]:
-        (x,), (t,) = primals, tangents
-        assert t is not None
-        out = self(x, axes=axes)
-        return out, self._tangent(out, x, t, axes)
-
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
-        self._missing("jvp")
-
-    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, axes: Shape) -> Any:
-        return self(operands[0], axes=tuple(a + 1 for a in axes)), True
-
-    def simplify(self, operands: Sequence[Tracer], *, axes: Shape) -> Tracer | None:
-        (x,) = operands
-        if not axes:
-            return x
-        result = self.type_rule(x.type, axes=axes)
-        count = math.prod(x.shape[a] for a in axes)
-        value = splat(x)
-        combined = None if value is None or not count else self._of_repeated(value, count)
-        if combined is not None:
-            return full_like(result, combined)
-        return reshape(x, shape=result.shape) if count == 1 else None
-
-    def _of_repeated(self, value: Any, count: int) -> Any:
-        """The result for one number that occurs `count` times, or None to leave it to the evaluators."""
-        return value
-
-
-def _restored(reduced: Tracer, x: Tracer, axes: Shape) -> Tracer:
-    """A reduction of `x` over `axes`, repeated along them to the shape of `x`."""
-    return broadcast(reduced, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in axes))
-
-
-class ReduceSum(Reduction):
-    """Sum of `x` over `axes`, which the result drops."""
-
-    def __init__(self) -> None:
-        super().__init__("reduce_sum", np.add, accepts=_is_number)
-
-    def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
-        return reduce_sum(t, axes=axes)
-
-    def transpose(self, ct: Tracer, operands: Sequence[Any], *, axes: Shape) -> list[Tangent]:
-        return [_restored(ct, operands[0], axes)]
-
-    def _of_repeated(self, value: Any, count: int) -> Any:
-        if value == 0:
-            # A sum begins with 0.0, so that one of -0.0 is 0.0.
-            return value.dtype.type(0)
-        # Integers may wrap around and floats overflow: that is left to the evaluators.
-        with np.errstate(all="ignore"):
-            total = value.dtype.type(value.item() * count) if is_inexact(value.dtype) else None
-        return total if total is not None and np.isfinite(total) else None
-
-
 class ReduceProd(Reduction):
     """Product of `x` over `axes`, which the result drops."""
 
     def __init__(self) -> None:
-        super().__init__("reduce_prod", np.multiply, accepts=_is_number)
+        super().__init__("reduce_prod", np.multiply, accepts=is_number)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
         kept = tuple(i for i in range(x.ndim) if i not in axes)
@@ -187,12 +68,11 @@ class ReduceExtremum(Reduction):
         super().__init__(name, ufunc, has_identity=False)
 
     def _tangent(self, out: Tracer, x: Tracer, t: Tracer, axes: Shape) -> Tangent:
-        wins = eq(x, _restored(out, x, axes))
+        wins = eq(x, restored(out, x, axes))
         count = reduce_sum(convert(wins, dtype=x.dtype), axes=axes)
         return div(reduce_sum(select(wins, t, full_like(t, 0)), axes=axes), count)
 
 
-reduce_sum = ReduceSum()
 reduce_prod = ReduceProd()
 reduce_max = ReduceExtremum("reduce_max", np.maximum)
 reduce_min = ReduceExtremum("reduce_min", np.minimum)
@@ -263,7 +143,7 @@ class Cumulative(Primitive):
         ufunc: np.ufunc,
         xla: str,
         start: float | None = None,
-        accepts: Callable[[np.dtype[Any]], bool] = _is_number,
+        accepts: Callable[[np.dtype[Any]], bool] = is_number,
     ) -> None:
         self.name = name
         self._accumulate = ufunc.accumulate
@@ -372,7 +252,7 @@ class LinearRecurrence(Primitive):
     name = "linear_recurrence"
 
     def type_rule(self, a: ArrayType, b: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
-        if (a is not b and a is not b.with_dtype(np.bool_)) or axis >= b.ndim or not _is_number(b.dtype):
+        if (a is not b and a is not b.with_dtype(np.bool_)) or axis >= b.ndim or not is_number(b.dtype):
             raise TypeError(f"{self.name} along axis {axis} is not defined for {a} and {b}")
         return b
 

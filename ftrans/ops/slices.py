@@ -15,8 +15,10 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
+from .broadcast import with_batch_axis
 from .elementwise import add
-from .shapes import adds_nothing, full_like, pad, same_number, slice_, splat, with_batch_axis
+from .literals import adds_nothing, full_like, same_number, splat
+from .parts import pad, slice_
 
 # How many assignments a read looks through for the one that wrote the elements.
 _MOST_WRITES = 32

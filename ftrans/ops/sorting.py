@@ -12,8 +12,9 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType
+from .broadcast import with_batch_axis
 from .indexing import take_along
-from .shapes import iota, splat, with_batch_axis
+from .literals import iota, splat
 
 
 def _check_axis(name: str, x: ArrayType, axis: int) -> None:

@@ -18,7 +18,9 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
-from .shapes import full, pad, with_batch_axis
+from .broadcast import with_batch_axis
+from .literals import full
+from .parts import pad
 
 Padding = tuple[tuple[int, int], ...]
 Place = tuple[slice, ...]

@@ -17,9 +17,11 @@ from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..numpy.promotion import asarray, cast
+from ..ops.broadcast import reduce_sum
 from ..ops.elementwise import add, mul
-from ..ops.reductions import reduce_sum
-from ..ops.shapes import concatenate, full, reshape, slice_
+from ..ops.literals import full
+from ..ops.parts import concatenate, slice_
+from ..ops.shapes import reshape
 from ..transforms.differentiate import gradient
 from .implicit import linear_choice, real_vector, recorded, tolerances
 from .search import Search

@@ -9,7 +9,7 @@ from ..core.interpret import inline
 from ..core.program import Program, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.shapes import broadcast
+from ..ops.broadcast import broadcast
 from ..ops.shapes import transpose as transpose_axes
 from ..transforms.batch import batch as batch_program
 from ..transforms.differentiate import basis, linearize

@@ -21,9 +21,11 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy import linalg
 from ..numpy.promotion import asarray, result_dtype
+from ..ops.broadcast import reduce_sum
 from ..ops.elementwise import abs_, add, bitwise_and, convert, cos, le, maximum, mul, sin, sqrt, stop_gradient, sub
-from ..ops.reductions import reduce_max, reduce_sum
-from ..ops.shapes import full, iota, reshape
+from ..ops.literals import full, iota
+from ..ops.reductions import reduce_max
+from ..ops.shapes import reshape
 from ..xla.execute import is_jax_tracer
 from .jacobians import linearized, matrix
 from .linear_primitive import LinearMethod, dense_solve, real_dtype

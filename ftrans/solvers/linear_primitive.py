@@ -16,9 +16,11 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
+from ..ops.broadcast import with_batch_axis
 from ..ops.elementwise import neg, sub
 from ..ops.linalg import solve
-from ..ops.shapes import full, reshape, splat, with_batch_axis
+from ..ops.literals import full, splat
+from ..ops.shapes import reshape
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program

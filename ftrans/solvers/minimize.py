@@ -12,9 +12,9 @@ from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, building
 from ..core.types import ArrayType
+from ..ops.broadcast import broadcast, reduce_sum
 from ..ops.elementwise import add, mul
-from ..ops.reductions import reduce_sum
-from ..ops.shapes import broadcast, full_like
+from ..ops.literals import full_like
 from ..transforms.differentiate import gradient
 from ..transforms.simplify import simplify as simplify_program
 from . import krylov, newton

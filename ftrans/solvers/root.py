@@ -16,9 +16,9 @@ from ..core.primitive import Primitive, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex
+from ..ops.broadcast import broadcast, reduce_sum, with_batch_axis
 from ..ops.elementwise import add, convert, neg, real, select
-from ..ops.reductions import reduce_sum
-from ..ops.shapes import broadcast, full, with_batch_axis
+from ..ops.literals import full
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program

@@ -12,7 +12,7 @@ from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, building
 from ..core.types import ArrayType, is_complex, is_inexact
-from ..ops.shapes import full
+from ..ops.literals import full
 from ..run.evaluate import evaluate
 from ..transforms.differentiate import pullback
 from ..transforms.jvp import jvp

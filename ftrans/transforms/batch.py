@@ -12,7 +12,7 @@ from ..base.source import attributed_to
 from ..core.interpret import interpret
 from ..core.program import Eqn, Program
 from ..core.trace import Builder, Tracer, building
-from ..ops.shapes import with_batch_axis
+from ..ops.broadcast import with_batch_axis
 
 Flags = tuple[bool, ...]
 Lane = tuple[Tracer, bool]

@@ -17,8 +17,11 @@ from ..core.interpret import inline
 from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
+from ..ops.broadcast import with_batch_axis
 from ..ops.elementwise import add, convert, eq
-from ..ops.shapes import concatenate, full, iota, reshape, with_batch_axis
+from ..ops.literals import full, iota
+from ..ops.parts import concatenate
+from ..ops.shapes import reshape
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
 from .jvp import jvp

@@ -12,7 +12,7 @@ from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.elementwise import bitwise_and, bitwise_not, bitwise_or, convert, select
-from ..ops.shapes import full_like
+from ..ops.literals import full_like
 
 # A mask made of more conditions than this is forgotten.
 _MOST_CONDITIONS = 64

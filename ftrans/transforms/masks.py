@@ -22,6 +22,7 @@ from ..core.primitive import Primitive
 from ..core.program import Const, Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType
+from ..ops.broadcast import broadcast, reduce_sum
 from ..ops.elementwise import (
     Elementwise,
     add,
@@ -39,8 +40,10 @@ from ..ops.elementwise import (
 )
 from ..ops.elementwise.family import combined
 from ..ops.indexing import gather, scatter_add, scatter_set
-from ..ops.reductions import reduce_or, reduce_sum
-from ..ops.shapes import StructuralPrimitive, broadcast, concatenate, full_like, pad, reshape, reverse, slice_
+from ..ops.literals import full_like
+from ..ops.parts import concatenate, pad, slice_
+from ..ops.reductions import reduce_or
+from ..ops.shapes import StructuralPrimitive, reshape, reverse
 from ..ops.shapes import transpose as transpose_axes
 from ..ops.slices import add_slice, set_slice
 from .masked import (

@@ -13,7 +13,8 @@ from ..base.source import at_line, attributed_to
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.indexing import accumulated
-from ..ops.shapes import StructuralPrimitive, concatenate, pad
+from ..ops.parts import concatenate, pad
+from ..ops.shapes import StructuralPrimitive
 from .masked import (
     Tangent,
     condition_types,

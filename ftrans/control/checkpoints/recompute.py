@@ -17,7 +17,8 @@ from ...base.source import at_line, user_line
 from ...core.program import Atom, Eqn, Params, Program, Var, programs_in
 from ...core.types import ArrayType
 from ...ops import elementwise as e
-from ...ops import linalg, shapes
+from ...ops import linalg, literals, parts, shapes
+from ...ops.broadcast import broadcast
 from ...ops.contractions import dot_general
 
 Chooser = Callable[[str, tuple[ArrayType, ...], Params], bool]
@@ -167,8 +168,8 @@ _TRANSCENDENTAL = frozenset(
         e.arccos, e.arctan, e.arctan2, e.arcsinh, e.arccosh, e.arctanh, e.power, e.logaddexp, e.logaddexp2, e.cbrt,
     )
 )  # fmt: skip
-_FREE = frozenset((shapes.reshape, shapes.broadcast, shapes.iota, e.stop_gradient, e.stand_in))
-_MOVES = frozenset((shapes.transpose, shapes.slice_, shapes.concatenate, shapes.pad, shapes.reverse))
+_FREE = frozenset((shapes.reshape, broadcast, literals.iota, e.stop_gradient, e.stand_in))
+_MOVES = frozenset((shapes.transpose, parts.slice_, parts.concatenate, parts.pad, shapes.reverse))
 _FACTORISATIONS = frozenset(
     (
         linalg.cholesky, linalg.det, linalg.eig, linalg.eigh, linalg.expm, linalg.inv, linalg.logm, linalg.lu,

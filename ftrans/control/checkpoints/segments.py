@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core.program import Eqn, Program, Var
 from ...core.trace import Builder, building
-from ...ops.shapes import concatenate, reshape, slice_
+from ...ops.parts import concatenate, slice_
+from ...ops.shapes import reshape
 from ..loops.scan import scan
 from ..subprograms import cut
 from .checkpoint import checkpoint

@@ -17,7 +17,7 @@ from ...core.primitive import Primitive
 from ...core.program import Atom, Eqn, Program, Var
 from ...core.types import ArrayType
 from ...ops.indexing import gather
-from ...ops.shapes import slice_
+from ...ops.parts import slice_
 from ...run.memory import is_write
 from ...xla.execute import lower
 

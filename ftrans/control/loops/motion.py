@@ -15,9 +15,10 @@ from ...core.program import Atom, Const, Eqn, Program, Var, literal, needed_eqns
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ...ops import elementwise as e
+from ...ops import literals, parts
 from ...ops import shapes as s
+from ...ops.broadcast import broadcast, reduce_sum
 from ...ops.contractions import dot_general
-from ...ops.reductions import reduce_sum
 from ...transforms.batch import batch
 from ...transforms.simplify import simplify
 from ..subprograms import chosen, cut, redundant, rewired, specialized, used_inputs
@@ -32,7 +33,7 @@ SMALL_BYTES = 1 << 14
 # Bodies that touch less memory than this, without products, are one operation to XLA on CPUs.
 _ONE_OPERATION_BYTES = 1 << 10
 # The sum over the steps passes through these.
-_LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, s.broadcast, s.slice_, s.reverse, reduce_sum))
+_LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, broadcast, parts.slice_, s.reverse, reduce_sum))
 
 
 class Loop:
@@ -144,10 +145,10 @@ class Loop:
             number = self.outputs[place]
             shape = (self.length, *atom.type.shape)
             if isinstance(atom, Const) and atom.is_splat:
-                self.results[number] = s.full(shape, atom.value, atom.type.dtype)
+                self.results[number] = literals.full(shape, atom.value, atom.type.dtype)
             elif atom in fixed:
                 x = self.fixed[fixed.index(atom)]
-                self.results[number] = s.broadcast(x, shape=shape, dims=tuple(range(1, len(shape))))
+                self.results[number] = broadcast(x, shape=shape, dims=tuple(range(1, len(shape))))
             elif atom in xs:
                 self.results[number] = self.xs[xs.index(atom)]
             elif atom in first:
@@ -284,7 +285,7 @@ class _Sums:
 
         def summed(atom: Atom) -> Tracer:
             x = value(atom)
-            return e.mul(x, s.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))
+            return e.mul(x, literals.full_like(x, length)) if self._is_constant(atom) else reduce_sum(x, axes=(0,))
 
         def total_of(atom: Atom) -> Tracer:
             if atom not in totals:
@@ -359,7 +360,7 @@ def _narrow(program: Program, consts: int) -> Program:
     }
     eqns: list[Eqn] = []
     for eqn in program.eqns:
-        product = products.get(eqn.operands[0]) if eqn.primitive is s.slice_ else None  # type: ignore[arg-type]
+        product = products.get(eqn.operands[0]) if eqn.primitive is parts.slice_ else None  # type: ignore[arg-type]
         narrowed = None if product is None else _narrowed(eqn, product, constant)
         eqns += [eqn] if narrowed is None else narrowed
     if len(eqns) == len(program.eqns):
@@ -386,10 +387,10 @@ def _narrowed(cutting: Eqn, product: Eqn, constant: set[Atom]) -> list[Eqn] | No
                     "limit": tuple(limit[axis] if i == own else n for i, n in enumerate(shape)),
                     "strides": (1,) * len(shape),
                 }
-                part = Var(s.slice_.type_rule(operand.type, **ends))
+                part = Var(parts.slice_.type_rule(operand.type, **ends))
                 operands = tuple(part if i == number else a for i, a in enumerate(product.operands))
                 return [
-                    Eqn(s.slice_, (operand,), ends, (part,), cutting.line),
+                    Eqn(parts.slice_, (operand,), ends, (part,), cutting.line),
                     Eqn(dot_general, operands, product.params, cutting.outputs, product.line),
                 ]
             place += 1
@@ -416,7 +417,7 @@ def _invariant(program: Program, consts: int) -> tuple[Program, Program]:
     boundary: list[Var] = []
     for eqn in reversed(candidates):
         mine = [v for v in eqn.outputs if v in needed]
-        if mine and (eqn.primitive is s.broadcast or not any(isinstance(a, Var) for a in eqn.operands)):
+        if mine and (eqn.primitive is broadcast or not any(isinstance(a, Var) for a in eqn.operands)):
             staying.add(eqn)
             needed.update(eqn.operands)
         else:

@@ -8,6 +8,7 @@ from ...core.primitive import Primitive
 from ...core.program import Atom, Const, Eqn, Program, Var
 from ...ops import elementwise as e
 from ...ops import shapes as s
+from ...ops.broadcast import broadcast
 from .motion import SMALL_BYTES, is_one_operation
 
 # What is computed again rather than kept for every element, where that takes no more memory.
@@ -15,7 +16,7 @@ CHEAP: frozenset[Primitive] = frozenset(
     (
         e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
         e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
-        e.stand_in, s.broadcast, s.reshape,
+        e.stand_in, broadcast, s.reshape,
     )
 )  # fmt: skip
 

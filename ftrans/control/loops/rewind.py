@@ -10,7 +10,8 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Eqn, Params, Program, Var
 from ...core.trace import Tracer
 from ...core.types import ArrayType
-from ...ops.shapes import full_like, with_batch_axis
+from ...ops.broadcast import with_batch_axis
+from ...ops.literals import full_like
 from ...run.evaluate import evaluate
 from ...transforms.batch import batch as batch_program
 from ...transforms.simplify import simplify as simplify_program

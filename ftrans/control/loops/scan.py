@@ -12,7 +12,9 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Eqn, Params, Program
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
+from ...ops import literals
 from ...ops import shapes as s
+from ...ops.broadcast import with_batch_axis
 from ...ops.indexing import accumulated
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
@@ -186,7 +188,7 @@ class Scan(Primitive):
         fixed, _, xs = cut(operands, consts, carries)
         fixed_linear, _, xs_linear = cut(linear, consts, carries)
         of_carry, of_ys = cut(cotangents, carries)
-        totals = [s.full_like(t, 0) for t in chosen(chosen(fixed, fixed_linear), turned.fixed_active)]
+        totals = [literals.full_like(t, 0) for t in chosen(chosen(fixed, fixed_linear), turned.fixed_active)]
         outs = self.apply(
             turned.program,
             others(fixed, fixed_linear),
@@ -251,7 +253,7 @@ class Scan(Primitive):
         outs = self.apply(
             simplify_program(derived.program),
             fixed,
-            [s.with_batch_axis(size, x, g) if f else x for x, g, f in zip(carry, given, flags, strict=True)],
+            [with_batch_axis(size, x, g) if f else x for x, g, f in zip(carry, given, flags, strict=True)],
             [_swapped(x) if f else x for x, f in zip(xs, xs_flags, strict=True)],
             length,
             reverse,
@@ -274,7 +276,7 @@ class Scan(Primitive):
     ) -> list[Any] | None:
         fixed, carry, xs = cut(operands, consts, carries)
         if length == 0:
-            return [*carry, *(s.full((0, *t.shape), 0, t.dtype) for t in program.out_types[carries:])]
+            return [*carry, *(literals.full((0, *t.shape), 0, t.dtype) for t in program.out_types[carries:])]
         if length == 1:
             elements = [s.reshape(x, shape=x.shape[1:]) for x in xs]
             carry, ys = cut(inline(simplify_program(program), [*fixed, *carry, *elements]), carries)

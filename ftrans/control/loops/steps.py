@@ -15,8 +15,8 @@ from ...core.program import Program
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
 from ...ops.elementwise import add, bitwise_and, lt
+from ...ops.literals import full_like
 from ...ops.reductions import reduce_or
-from ...ops.shapes import full_like
 from ...transforms.batch import Batch
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program

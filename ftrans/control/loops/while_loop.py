@@ -12,7 +12,8 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Eqn, Program
 from ...core.trace import Tracer
 from ...core.types import ArrayType
-from ...ops.shapes import full_like, with_batch_axis
+from ...ops.broadcast import with_batch_axis
+from ...ops.literals import full_like
 from ...run.straightline import function_to_run
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn

@@ -15,8 +15,8 @@ from ...core.primitive import MissingRule, Primitive, Tangent
 from ...core.program import Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
+from ...ops.broadcast import reduce_sum
 from ...ops.elementwise import add
-from ...ops.reductions import reduce_sum
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program

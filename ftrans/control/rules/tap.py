@@ -13,7 +13,7 @@ from ...core.program import Eqn, Params, Program, programs_in
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
 from ...ops.elementwise import add
-from ...ops.shapes import full
+from ...ops.literals import full
 from ..call import call
 from ..checkpoints.checkpoint import checkpoint
 from ..cond import cond

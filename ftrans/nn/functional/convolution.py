@@ -9,9 +9,10 @@ from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import Shape
 from ...numpy.promotion import cast, result_dtype
+from ...ops.broadcast import broadcast
 from ...ops.convolution import convolution, turned
 from ...ops.elementwise import add
-from ...ops.shapes import broadcast, reshape
+from ...ops.shapes import reshape
 from ...ops.windows import reach
 from .arguments import array, described
 from .entry import functional

@@ -12,7 +12,8 @@ from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import Shape
 from ...ops.elementwise import add
-from ...ops.shapes import full, pad
+from ...ops.literals import full
+from ...ops.parts import pad
 from ...ops.windows import positions, reach, slices
 from .arguments import array, described
 from .entry import functional

@@ -11,9 +11,11 @@ from ...api.call import record_or_run
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_complex, is_inexact
+from ...ops.broadcast import reduce_sum
 from ...ops.elementwise import convert
-from ...ops.reductions import reduce_sum
-from ...ops.shapes import full, pad, reshape, slice_
+from ...ops.literals import full
+from ...ops.parts import pad, slice_
+from ...ops.shapes import reshape
 from ...ops.windows import reach, window_argmax, window_max, window_sum
 from .arguments import array, described
 from .entry import functional

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.trace import Tracer
-from ..shapes import full_like
+from ..literals import full_like
 from .family import Elementwise, add, div, is_real, mul, unary
 from .functions import abs_, logistic
 from .logic import gt, select

@@ -11,7 +11,7 @@ from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
-from ..shapes import full_like
+from ..literals import full_like
 from .family import Elementwise, is_real, mul, neg, of_jnp
 
 

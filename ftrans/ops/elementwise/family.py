@@ -12,7 +12,8 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer, definition
 from ...core.types import ArrayType, is_complex, is_inexact
-from ..shapes import full_like, splat, with_batch_axis
+from ..broadcast import with_batch_axis
+from ..literals import full_like, splat
 
 Partial = Callable[[Tracer], Tangent] | None
 

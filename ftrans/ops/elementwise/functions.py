@@ -12,7 +12,7 @@ from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
-from ..shapes import full_like
+from ..literals import full_like
 from .conversions import complex_, conj, convert, imag, real, to_real
 from .family import (
     Elementwise,

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.primitive import Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType
-from ..shapes import full_like, splat
+from ..literals import full_like, splat
 from .family import Elementwise, is_integer, of_jnp, of_lax, piecewise_constant
 
 

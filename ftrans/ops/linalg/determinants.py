@@ -12,7 +12,8 @@ from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..contractions import matmul, swap_last
 from ..elementwise import convert, eq, mul, neg, real, select, sub
-from ..shapes import concatenate, full_like, slice_
+from ..literals import full_like
+from ..parts import concatenate, slice_
 from .equations import inv
 from .family import MatrixFunction, check_square, each_times, entries, real_type, sum_of_products
 

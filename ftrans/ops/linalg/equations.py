@@ -11,9 +11,11 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
+from ..broadcast import with_batch_axis
 from ..contractions import matmul, swap_last
 from ..elementwise import add, ge, gt, neg, select, sub
-from ..shapes import full_like, reshape, splat, transpose, with_batch_axis
+from ..literals import full_like, splat
+from ..shapes import reshape, transpose
 from .family import MatrixFunction, adjoint, by_host, check_matrices, check_square, entries, real_type, symmetric_part
 from .family import hermitian as hermitian_of
 

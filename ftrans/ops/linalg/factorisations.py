@@ -10,9 +10,11 @@ import numpy as np
 from ...core.primitive import Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
+from ..broadcast import broadcast
 from ..contractions import matmul, swap_last
 from ..elementwise import add, convert, eq, ge, gt, le, mul, real, sub
-from ..shapes import broadcast, concatenate, full, full_like, iota
+from ..literals import full, full_like, iota
+from ..parts import concatenate
 from .equations import triangular_solve
 from .family import (
     MatrixFunction,

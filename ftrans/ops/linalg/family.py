@@ -11,11 +11,12 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
+from ..broadcast import broadcast, reduce_sum
 from ..contractions import swap_last
 from ..elementwise import Elementwise, add, conj, convert, eq, mul, real, select
 from ..host import on_host
-from ..reductions import reduce_sum
-from ..shapes import broadcast, full_like, iota, slice_
+from ..literals import full_like, iota
+from ..parts import slice_
 
 INEXACT = (np.float32, np.float64, np.complex64, np.complex128)
 

@@ -18,9 +18,10 @@ from ...core.primitive import Primitive, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
+from ..broadcast import with_batch_axis
 from ..contractions import swap_last
 from ..elementwise import add
-from ..shapes import full_like, splat, with_batch_axis
+from ..literals import full_like, splat
 from .equations import solve
 from .family import by_host, check_square
 

@@ -15,6 +15,7 @@ from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
+from ..broadcast import broadcast, reduce_sum
 from ..elementwise import (
     Elementwise,
     abs_,
@@ -32,8 +33,8 @@ from ..elementwise import (
     sub,
 )
 from ..elementwise.family import combined
-from ..reductions import reduce_max, reduce_or, reduce_sum
-from ..shapes import broadcast, full, full_like, iota
+from ..literals import full, full_like, iota
+from ..reductions import reduce_max, reduce_or
 from .family import MatrixFunction, along_columns, along_rows, entries, part, real_if_complex
 
 # Values are equal if they differ by less than this many roundings of the largest one, for each row of the matrix.

@@ -12,7 +12,8 @@ from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..contractions import matmul
 from ..elementwise import add, conj, convert, mul, ne, neg, select, sub
-from ..shapes import concatenate, full_like
+from ..literals import full_like
+from ..parts import concatenate
 from .equations import solve, sylvester
 from .family import (
     MatrixFunction,

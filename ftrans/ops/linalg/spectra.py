@@ -9,11 +9,12 @@ import numpy as np
 
 from ...core.trace import Tracer
 from ...core.types import ArrayType
+from ..broadcast import reduce_sum
 from ..contractions import matmul
 from ..elementwise import abs_, add, conj, convert, div, eq, gt, imag, mul, ne, real, select, sqrt, stop_gradient, sub
 from ..host import on_host
-from ..reductions import argmax, reduce_sum
-from ..shapes import full_like, iota
+from ..literals import full_like, iota
+from ..reductions import argmax
 from .equations import solve
 from .family import (
     adjoint,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.types import is_complex
 from ..elementwise import complex_, convert, ge, imag, mul, neg, real, select, sign, sqrt
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, plus, times
 from .bessel import jv, kv
 from .family import Special

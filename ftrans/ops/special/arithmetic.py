@@ -7,7 +7,7 @@ from typing import Any
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ..elementwise import add, div, mul, sub, trunc
-from ..shapes import full_like
+from ..literals import full_like
 
 
 def _alike(x: Any, y: Any) -> tuple[Tracer, Tracer]:

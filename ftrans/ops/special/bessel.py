@@ -33,7 +33,7 @@ from ..elementwise import (
     trunc,
 )
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, plus, times, truncated
 from .family import Special, refused
 

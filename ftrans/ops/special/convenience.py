@@ -33,7 +33,7 @@ from ..elementwise import (
     sub,
 )
 from ..elementwise import log1p as real_log1p
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, plus, times
 from .exponential import exprel_slope, logarithm_quotient_slope, near_and_far
 from .family import Special

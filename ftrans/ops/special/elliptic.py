@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..elementwise import abs_, add, cos, div, eq, integer_pow, lt, mul, neg, select, sign, sin, sqrt, square, sub
-from ..shapes import full_like
+from ..literals import full_like
 from .algebraic_integral import algebraic_integral
 from .arithmetic import minus, over, times
 from .family import Special

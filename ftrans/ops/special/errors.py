@@ -8,7 +8,7 @@ from typing import Any
 from ...core.trace import Tracer
 from ...core.types import is_complex
 from ..elementwise import abs_, cos, div, exp, gt, lt, mul, neg, select, sin, square
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, times
 from .faddeeva import erfcx
 from .family import Special

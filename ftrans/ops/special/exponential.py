@@ -12,7 +12,7 @@ from typing import Any
 
 from ...core.trace import Tracer
 from ..elementwise import abs_, cos, cosh, div, eq, exp, log, log1p, lt, maximum, mul, neg, select, sin, sinh
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, plus, truncated
 from .family import Special, refused
 

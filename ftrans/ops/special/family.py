@@ -11,9 +11,9 @@ from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule, Primitive, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
+from ..broadcast import with_batch_axis
 from ..elementwise.family import Partial, combined, steep
 from ..host import on_host
-from ..shapes import with_batch_axis
 
 
 class Special(Primitive):

@@ -29,7 +29,7 @@ from ..elementwise import (
     sin,
 )
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from . import incomplete_numerics as numerics
 from .arithmetic import minus, plus, times
 from .family import Special, refused

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.trace import Tracer
 from ..elementwise import div, eq, gt, log, log1p, lt, mul, neg, select
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from . import incomplete_numerics as numerics
 from .arithmetic import minus, over, plus, times
 from .family import Special

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.trace import Tracer
 from ..elementwise import add, exp, ge, lt, mul, reciprocal, select
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, times
 from .family import Special
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..elementwise import abs_, eq, lt, maximum, mul, neg, power, select, sin, sqrt
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, plus, times
 from .bessel import in_order, like
 from .family import Special

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.trace import Tracer
 from ..elementwise import bitwise_and, div, eq, isinf, mul, neg, select
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from . import incomplete_numerics as numerics
 from .arithmetic import minus, plus, times
 from .family import Special, refused

@@ -7,7 +7,7 @@ import math
 from ...core.trace import Tracer
 from ..elementwise import abs_, div, exp, ge, log, mul, neg, select
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, plus, times
 from .errors import erf
 from .exponential import exprel_slope

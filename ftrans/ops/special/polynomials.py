@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..elementwise import eq, lt, mul, neg, select
-from ..shapes import full, full_like
+from ..literals import full, full_like
 from .arithmetic import minus, plus, times
 from .bessel import in_order, like
 from .family import Special

@@ -35,7 +35,7 @@ from ..elementwise import (
     trunc,
 )
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, over, plus, times
 from .family import Special
 from .gamma import betaln, psi_step

@@ -12,7 +12,7 @@ from ...core.trace import Tracer
 from ...core.types import is_complex
 from ..elementwise import convert, cos, exp, lt, mul, neg, real, rint, select, sin
 from ..elementwise.family import Partial
-from ..shapes import full_like
+from ..literals import full_like
 from .arithmetic import minus, plus, times
 from .family import Special
 from .gamma import gamma, hurwitz_xla, psi
