@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,18 +28,24 @@ from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
+from .bare import BareModule
 from .filling import Filling, Held, filling, holding_tensors, in_turn, note_other_read
 from .operands import Operand
-
-if TYPE_CHECKING:
-    from .checkpoint import Changes
-    from .module import Module
 
 # What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
 # trace, and whoever runs the program finds out; None outside of forward code.
 reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
+
+
+class TakesChanges(Protocol):
+    """What takes changes of cells out of an inner trace."""
+
+    def take(self, cell: ArrayCell) -> bool:
+        """Let a cell be changed in the running trace; return whether it may be."""
+
+
 # What takes changes of cells out of an inner trace, where something does.
-taking_changes: ContextVar[Changes | None] = ContextVar("changes of cells", default=None)
+taking_changes: ContextVar[TakesChanges | None] = ContextVar("changes of cells", default=None)
 
 _filling = filling.get
 
@@ -64,7 +70,7 @@ class ArrayCell(Operand):
         self.held = _held(value)
         self.home: Builder | None = current_builder()
         self.name = ""
-        self.owner: weakref.ref[Module] | None = None
+        self.owner: weakref.ref[BareModule] | None = None
         self.transaction: Any = None
 
     @property

@@ -27,24 +27,24 @@ from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray
 from ..xla import is_jax
+from .bare import BareModule, capturing
+from .calls import call_filled
 from .cells import RngState, collecting_gradients
 from .derived import Derived, ModuleContext, Rule
-from .filling import call_filled
 from .graph import Graph, graph_of
-from .module import Module, capturing
-from .state import copy_with_cells_of_its_own
+from .structure import copy_with_cells_of_its_own
 
 _CONTEXT_NAMES = ("ctx", "_ctx", "context", "_")
 
 
-def overrides_backward(cls: type[Module]) -> bool:
+def overrides_backward(cls: type[BareModule]) -> bool:
     """Whether a class of modules states its derivative.
 
     Raises:
         TypeError: it defines `backward`, but its `forward` takes no context.
     """
     backward = getattr(cls, "backward", None)
-    if backward is None or cls.forward is Module.forward:
+    if backward is None or cls.forward is BareModule.forward:
         return False
     names = list(inspect.signature(cls.forward).parameters)
     if len(names) < 2 or names[1] not in _CONTEXT_NAMES:
@@ -57,7 +57,7 @@ def overrides_backward(cls: type[Module]) -> bool:
     return True
 
 
-def call_with_backward(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_backward(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a module that has a `backward` of its own."""
     cls = type(module)
 
@@ -75,7 +75,7 @@ def call_with_backward(module: Module, args: tuple[Any, ...], kwargs: dict[str, 
     return operation_of(module, "backward", rule)(args, kwargs)
 
 
-def _positional(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def _positional(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Arguments with those that were given by name in their places, since `backward` returns gradients by place."""
     try:
         bound = inspect.signature(module.forward).bind(None, *args, **kwargs)
@@ -84,7 +84,7 @@ def _positional(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return bound.args[1:], bound.kwargs
 
 
-def operation_of(module: Module, kind: str, rule: Callable[[], Rule]) -> Operation:
+def operation_of(module: BareModule, kind: str, rule: Callable[[], Rule]) -> Operation:
     """The operation that a module is, made once as long as its structure stays what it is."""
     graph = graph_of(module)
     found = graph.operations.get(kind)
@@ -104,12 +104,12 @@ class Operation:
         refusals: code that says that a gradient is not known, by the cell and its type.
     """
 
-    def __init__(self, module: Module, rule: Rule) -> None:
+    def __init__(self, module: BareModule, rule: Rule) -> None:
         self.module = module
         self.rule = rule
         self.graph = graph_of(module)
         self.refusals: dict[Any, Code] = {}
-        self._copy: Module | None = None
+        self._copy: BareModule | None = None
         self._lock = threading.RLock()
 
         def forward(ctx: Context, kwargs: dict[str, Any], *operands: Any) -> Any:
@@ -197,7 +197,7 @@ class Operation:
     # The module that the code of the user runs on
 
     @contextmanager
-    def _at_hand(self) -> Iterator[tuple[Module, Graph]]:
+    def _at_hand(self) -> Iterator[tuple[BareModule, Graph]]:
         """The module, whose cells may be filled.
 
         Code that runs when a compiled program does may be on another thread, so it has a copy of its own.
@@ -210,7 +210,7 @@ class Operation:
                 self._copy = copy_with_cells_of_its_own(self.module)
             yield self._copy, graph_of(self._copy)
 
-    def call_filled(self, arrays: Sequence[Any], f: Callable[[Module], Any]) -> tuple[Any, dict[int, Any]]:
+    def call_filled(self, arrays: Sequence[Any], f: Callable[[BareModule], Any]) -> tuple[Any, dict[int, Any]]:
         """Call a function of the module while its cells hold other arrays: the result, and what has changed in them."""
         with self._at_hand() as (module, graph):
 

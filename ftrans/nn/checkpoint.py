@@ -116,7 +116,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._outer = current_builder()
-        self._around = taking_changes.get()
+        self._around: Any = taking_changes.get()
         self._inner: Builder | None = None
         self._taken = Filling()
 

@@ -6,7 +6,7 @@ It is what `ctx.vjp()` returns for `backward` to edit, and what takes the place 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,12 +21,9 @@ from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
+from .bare import BareModule
 from .cells import Parameter
 from .graph import Graph
-from .module import Module
-
-if TYPE_CHECKING:
-    from .backward import Operation
 
 
 class Rule(NamedTuple):
@@ -82,6 +79,17 @@ class ModuleContext(Context):
         return {name: x for name, x in super().left().items() if name != "_derived"}
 
 
+class Operation(Protocol):
+    """A module as an operation with a rule, of which this is what the derivative needs."""
+
+    rule: Rule
+    # Code that says that a gradient is not known, by the cell and its type.
+    refusals: dict[Any, Code]
+
+    def call_filled(self, arrays: Sequence[Any], f: Callable[[BareModule], Any]) -> tuple[Any, dict[int, Any]]:
+        """Call a function of the module while its cells hold other arrays: the result, and what has changed in them."""
+
+
 class _Named:
     """A rule as messages about gradients name it."""
 
@@ -101,7 +109,7 @@ class Derived:
         cotangent: the gradient of the result.
     """
 
-    def __init__(self, operation: Operation, module: Module, graph: Graph, operands: Any, cotangent: Any) -> None:
+    def __init__(self, operation: Operation, module: BareModule, graph: Graph, operands: Any, cotangent: Any) -> None:
         self._operation = operation
         self._module = module
         self._graph = graph

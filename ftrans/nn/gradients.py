@@ -16,11 +16,11 @@ from ..core.cell import Cell
 from ..core.trace import current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray
+from .bare import capturing
+from .calls import call_filled, settled
 from .cells import Parameter
-from .filling import call_filled
 from .graph import Graph, graph_of
-from .module import Module, capturing
-from .nested import settled
+from .module import Module
 from .precision import floating_dtype
 from .roots import graph_of_arguments, in_places, require_module, with_places
 from .traces import require_untraced

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,13 +22,9 @@ from ..base.source import at_line, user_line
 from ..core.types import ArrayType, is_inexact, type_of
 from . import epoch
 from .array_cell import ArrayCell
+from .bare import REMEMBERED, BareModule, joined
 from .cells import Cells, Parameter
-from .contents import REMEMBERED, joined
-from .module import Module
 from .nested import attributes, is_mutable, parts_of
-
-if TYPE_CHECKING:
-    from .state import Structure
 
 _giving_transactions = lock()
 _PLAIN = (bool, int, str, bytes, type(None))
@@ -37,7 +33,7 @@ _PLAIN = (bool, int, str, bytes, type(None))
 class ModuleKey(NamedTuple):
     """What the forward code depends on in a module: its class and what that holds, its switch, its attributes."""
 
-    cls: type[Module]
+    cls: type[BareModule]
     of_class: Any
     training: bool | None
     parts: Any
@@ -71,7 +67,7 @@ class Graph:
         self.roots = roots
         self.cells: list[ArrayCell] = []
         self.paths: list[str] = []
-        self.modules: dict[str, Module] = {}
+        self.modules: dict[str, BareModule] = {}
         self.epoch = epoch.now()
         self._seen: dict[int, int] = {}
         # Lists and sets, dicts and what has one, other containers, and arrays may change without our being told.
@@ -88,7 +84,7 @@ class Graph:
         self._by_path: dict[str, int] | None = None
         self.numbers: dict[object, int] = {}
         # What the root is without its arrays, made when it is asked for.
-        self.structure: Structure | None = None
+        self.structure: Any = None
         # What the root is as an operation with a rule, made when it is called.
         self.operations: dict[str, Any] = {}
         self._transactions: tuple[AbstractContextManager[Any], ...] | None = None
@@ -102,7 +98,7 @@ class Graph:
             return exact_number(x)
         if isinstance(x, ArrayCell):
             return self._cell(path, x)
-        if isinstance(x, Module):
+        if isinstance(x, BareModule):
             number = self._seen.get(id(x))
             if number is not None:
                 return ("module", number)
@@ -150,7 +146,7 @@ class Graph:
         self._dicts.append((held, tuple(now), tuple(now.values())))
         return now
 
-    def _class(self, cls: type[Module]) -> Any:
+    def _class(self, cls: type[BareModule]) -> Any:
         """The attributes of a class and of those above, which user code may assign."""
         for owner in cls.__mro__:
             if owner not in self._classes and owner is not object and not owner.__module__.startswith("ftrans."):
@@ -270,7 +266,7 @@ def _static(x: Any) -> Any:
     return Identity(x)
 
 
-def graph_of(module: Module) -> Graph:
+def graph_of(module: BareModule) -> Graph:
     """The graph of one module, from its cache if nothing has changed."""
     graph = known = module.__dict__.get("_graph")
     if graph is None or not graph.is_current():

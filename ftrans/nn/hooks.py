@@ -7,7 +7,7 @@ module.  In a trace, a module with backward hooks is one whose `backward` edits 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +21,15 @@ from ..core.eager import Eager
 from ..core.trace import current_builder
 from ..core.types import type_of
 from . import epoch
-
-if TYPE_CHECKING:
-    from .module import Module
+from .backward import call_with_backward, operation_of
+from .bare import BareModule
+from .derived import Rule
 
 _numbers = iter(range(1 << 62))
 
 
 def add_hook(
-    module: Module, kind: str, hook: Callable[..., Any], prepend: bool = False, with_kwargs: bool = False
+    module: BareModule, kind: str, hook: Callable[..., Any], prepend: bool = False, with_kwargs: bool = False
 ) -> Handle:
     """Add a hook of a kind: "forward_pre", "forward" or "backward"."""
     if not callable(hook):
@@ -51,7 +51,7 @@ def add_hook(
 class _ModuleHandle(Handle):
     """Removes a hook of a module."""
 
-    def __init__(self, module: Module, hooks: dict[int, Any], key: int) -> None:
+    def __init__(self, module: BareModule, hooks: dict[int, Any], key: int) -> None:
         super().__init__(hooks, key)
         self._module = module
 
@@ -63,7 +63,7 @@ class _ModuleHandle(Handle):
         epoch.bump()
 
 
-def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a module that has hooks, or a `backward` of its own."""
     hooks = module.__dict__.get("_hooks") or {"forward_pre": {}, "forward": {}, "backward": {}}
     for hook, with_kwargs in list(hooks["forward_pre"].values()):
@@ -92,23 +92,18 @@ def _pair(new: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     )
 
 
-def _forward(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _forward(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not module._overrides_backward:
         return module.forward(*args, **kwargs)
-    from .backward import call_with_backward
-
     return call_with_backward(module, args, kwargs)
 
 
 # Backward hooks
 
 
-def _with_backward_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _with_backward_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if current_builder() is None:
         return _on_tensors(module, args, kwargs)
-    from .backward import operation_of
-    from .derived import Rule
-
     hooks = _backward_hooks(module)
 
     def rule() -> Rule:
@@ -123,11 +118,11 @@ def _with_backward_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str
     return operation_of(module, "hooked", rule)(args, kwargs)
 
 
-def _backward_hooks(module: Module) -> list[Callable[..., Any]]:
+def _backward_hooks(module: BareModule) -> list[Callable[..., Any]]:
     return [hook for hook, _ in module.__dict__["_hooks"]["backward"].values()]
 
 
-def _edited_derivative(module: Module, ctx: Any, grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
+def _edited_derivative(module: BareModule, ctx: Any, grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients of the arguments, after the hooks."""
     found = ctx.vjp()[0]
     count = len(ctx.needs_input_grad)
@@ -136,7 +131,7 @@ def _edited_derivative(module: Module, ctx: Any, grad_output: tuple[Any, ...]) -
     return _replaced(module, grad_input, grad_output)
 
 
-def _replaced(module: Module, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
+def _replaced(module: BareModule, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the hooks make of the gradients of the arguments."""
     for hook in _backward_hooks(module):
         new = hook(module, grad_input, grad_output)
@@ -153,7 +148,7 @@ def _replaced(module: Module, grad_input: tuple[Any, ...], grad_output: tuple[An
     return grad_input
 
 
-def _checked(module: Module, hook: Callable[..., Any], before: Any, new: Any) -> Any:
+def _checked(module: BareModule, hook: Callable[..., Any], before: Any, new: Any) -> Any:
     if new is None or before is None:
         return before
     leaves, structure = tree.flatten(before)
@@ -212,14 +207,14 @@ class _Tensors:
 class _Relay:
     """What two nodes, before and behind a module, tell each other on the way back."""
 
-    def __init__(self, module: Module, inputs: _Tensors, outputs: _Tensors | None = None) -> None:
+    def __init__(self, module: BareModule, inputs: _Tensors, outputs: _Tensors | None = None) -> None:
         self.module = module
         self.inputs = inputs
         self.outputs = outputs
         self.grad_output: tuple[Any, ...] = ()
 
 
-def _on_tensors(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _on_tensors(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inputs = _Tensors(args)
     relay = _Relay(module, inputs)
     if inputs.chosen:

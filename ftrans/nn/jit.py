@@ -29,11 +29,11 @@ from ..ops.host import in_host_call
 from ..xla import about_to_run, is_jax, to_numpy
 from . import epoch
 from .array_cell import deleted_error
+from .calls import call_filled, read_cells, settled, write_cells
 from .cells import Parameter
-from .filling import call_filled, in_turn, read_cells, write_cells
+from .filling import in_turn
 from .graph import Graph, fitted
 from .module import Module
-from .nested import settled
 from .roots import Place, graph_of_roots, in_places, modules_in, with_places, without_modules
 from .traces import Traces, require_unchanged
 

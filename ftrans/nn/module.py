@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import fnmatch
 import weakref
-from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 
-from ..autograd.hooks import Handle
-from ..base.source import at_line, scope, user_line
+from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.eager import Eager
 from ..core.trace import Tracer, current_builder
-from ..numpy.torch_names import add_hint
+from ..core.types import is_complex, is_inexact
+from ..xla import put_on_device
 from . import epoch
-from .array_cell import ArrayCell, reading
-from .cells import Parameter
+from .array_cell import ArrayCell
+from .backward import overrides_backward
+from .bare import REMEMBERED, joined
+from .calling import CalledModule
+from .cells import Buffer, Parameter
 from .constants import is_constant, is_same
-from .contents import REMEMBERED, Contents, joined
-from .filling import Filling, filling, given_modules, holding_tensors
-from .hooks import add_hook, call_with_hooks
+from .filling import given_modules
+from .graph import graph_of
+from .loading import LoadResult, load_state_dict
 from .nested import attributes, walk
+from .paths import all_paths, children_of, is_saved
+from .pytrees import register
 
-# Paths of the modules whose forward code runs, the outermost first.
-_running: ContextVar[tuple[Module, ...]] = ContextVar("running modules", default=())
 
-
-class Module(Contents):
+class Module(CalledModule):
     """Base class of neural networks and their layers.
 
     A subclass assigns parameters (`Parameter`), buffers (`Buffer`), streams of random numbers (`RngState`) and other
@@ -54,9 +55,6 @@ class Module(Contents):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        from .backward import overrides_backward
-        from .pytrees import register
-
         if cls.__dict__.get("__slots__"):
             raise TypeError(
                 f"{cls.__name__} has __slots__, in which no parameter would be found; leave them out"
@@ -124,156 +122,267 @@ class Module(Contents):
                     object.__setattr__(x, "_parent", weakref.ref(self))
                     object.__setattr__(x, "_name", where)
 
-    @property
-    def path(self) -> str:
-        """Where it is in the outermost module, such as `encoder.0`; empty for that one."""
-        parent = self.__dict__.get("_parent")
-        above = None if parent is None else parent()
-        return "" if above is None else joined(above.path, self.__dict__["_name"])
+    # Modules and cells
 
-    # Calling
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and those inside it, each once, with their paths."""
+        for path, module in graph_of(self).modules.items():
+            yield joined(prefix, path) if path else prefix, module
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass defines it."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no forward(self, ...), which says what it computes{at_line(user_line())}"
+    def modules(self) -> Iterator[Module]:
+        """This module and those inside it, each once."""
+        yield from graph_of(self).modules.values()
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names."""
+        seen: set[int] = set()
+        for name, x in children_of(self):
+            if isinstance(x, Module) and id(x) not in seen:
+                seen.add(id(x))
+                yield name, x
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_cells(self) -> Iterator[tuple[str, ArrayCell]]:
+        """All parameters, buffers and streams of random numbers, each once, with their paths."""
+        graph = graph_of(self)
+        yield from zip(graph.paths, graph.cells, strict=True)
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """The parameters, each once, with their paths.
+
+        Args:
+            prefix: what stands before each path.
+            recurse: whether those of the modules inside count, too.
+        """
+        for path, cell in self.named_cells():
+            if isinstance(cell, Parameter) and (recurse or "." not in path):
+                yield joined(prefix, path) if prefix else path, cell
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Buffer]]:
+        """The buffers, each once, with their paths."""
+        for path, cell in self.named_cells():
+            if isinstance(cell, Buffer) and (recurse or "." not in path):
+                yield joined(prefix, path) if prefix else path, cell
+
+    def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, path: str) -> Module:
+        """The module at a path, such as `encoder.0`.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        for candidate, module in self.named_modules():
+            if candidate == path:
+                return module
+        raise AttributeError(
+            f"{type(self).__name__} has no module {path!r}; it has "
+            + ", ".join(p for p, _ in self.named_modules() if p)
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if reading.get() is None:
-            # What is noted for the code inside is gone with the context, whatever happens.
-            return copy_context().run(self._call_outermost, args, kwargs)
-        running = _running.get()
-        inner = _running.set((*running, self))
-        try:
-            name = self.__dict__.get("_name") if running else None
-            with scope(name or type(self).__name__):
-                return self._call(args, kwargs)
-        except Exception as error:
-            if not hasattr(error, "__ftrans_module__"):
-                # The innermost module says where the error is.
-                try:
-                    error.__ftrans_module__ = True  # type: ignore[attr-defined]
-                    add_hint(error)
-                    error.add_note(f"  in the module {self.described()}")
-                except AttributeError:
-                    pass
-            raise
-        finally:
-            _running.reset(inner)
+    def get_parameter(self, path: str) -> Parameter:
+        """The parameter at a path, such as `encoder.0.weight`.
 
-    def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same, where no other module runs."""
-        around = filling.get()
-        if around is not None:
-            around.runs_module = True
-        if current_builder() is not None:
-            reading.set("traced")
-        # Without arguments, it is computed from parameters only, by hand as it were.
-        elif (args or kwargs) and not _has_tensor(args) and not _has_tensor(kwargs.values()):
-            reading.set("arrays")
-        else:
-            return self._call_on_tensors(args, kwargs)
-        return Module.__call__(self, *args, **kwargs)
+        Raises:
+            AttributeError: there is none.
+        """
+        for candidate, cell in all_paths(self):
+            if candidate == path and isinstance(cell, Parameter):
+                return cell
+        raise AttributeError(
+            f"{type(self).__name__} has no parameter {path!r}; it has "
+            + ", ".join(p for p, _ in self.named_parameters())
+        )
 
-    def _call_on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        reading.set("tensors")
-        holding, around = Filling(), filling.get()
-        filling.set(holding)
-        holding_tensors.set(holding)
-        try:
-            return Module.__call__(self, *args, **kwargs)
-        finally:
-            # What was put into cells is there for all to see, without its graph.
-            filling.set(around)
-            for found in holding.values():
-                x = found.held
-                found.cell.array = np.array(x.concrete()) if isinstance(x, Eager) else x
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Make a module an attribute."""
+        _check_name(self, name)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"add_module takes a Module, not {type(module).__name__}{at_line(user_line())}")
+        setattr(self, name, module)
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The forward code and its hooks, under the eyes of whoever wants to see the modules run."""
-        around = capturing.get()
-        if around is None:
-            return self._call_with_hooks(args, kwargs)
-        return around(self, lambda: self._call_with_hooks(args, kwargs))
+    register_module = add_module
 
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if "_hooks" not in self.__dict__ and not self._overrides_backward:
-            return self.forward(*args, **kwargs)
-        return call_with_hooks(self, args, kwargs)
-
-    # Attributes with modules that belong to somebody else, so that their paths do not begin here.
-    _borrowed: tuple[str, ...] = ()
-    # Whether the subclass defines `backward` beside `forward`.
-    _overrides_backward = False
-
-    def described(self) -> str:
-        """Where it is and what it is, for messages: `encoder.0: Linear(in_features=3, out_features=2)`."""
-        path, what = self.path, f"{type(self).__name__}({self.extra_repr()})"
-        return f"{path}: {what}" if path else what
-
-    # Hooks
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
-        """Call a function before the forward code.
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Make an array a buffer.
 
         Args:
-            hook: takes `(module, args)`; what it returns, unless None, replaces the arguments (a tuple, or the one).
-            prepend: put it before the hooks that are there already.
-            with_kwargs: call `hook(module, args, kwargs)`, which returns None or `(args, kwargs)`.
-
-        Returns:
-            A handle, whose `remove()` takes the hook away.
+            name: the attribute.
+            tensor: the initial value, or None for none yet.
+            persistent: whether it is part of `state_dict()`.
         """
-        return add_hook(self, "forward_pre", hook, prepend, with_kwargs)
+        _check_name(self, name)
+        setattr(self, name, tensor if tensor is None or isinstance(tensor, Buffer) else Buffer(tensor, persistent))
 
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
-        """Call a function after the forward code.
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make a parameter an attribute."""
+        _check_name(self, name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"register_parameter takes an nn.Parameter, not {type(param).__name__}; write nn.Parameter(array)"
+                + at_line(user_line())
+            )
+        setattr(self, name, param)
+
+    # Switches
+
+    def train(self, mode: bool = True) -> Self:
+        """Put this module and those inside it into training; return it."""
+        for module in self.modules():
+            if module.training is not mode:
+                object.__setattr__(module, "training", bool(mode))
+                epoch.bump()
+        return self
+
+    def eval(self) -> Self:
+        """Put this module and those inside it into evaluation; return it."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set whether gradients are taken with respect to the parameters; return the module."""
+        for parameter in self.parameters():
+            if is_inexact(parameter.dtype):
+                parameter.requires_grad = requires_grad
+        return self
+
+    def freeze(self, *patterns: str) -> Self:
+        """Take no gradients with respect to the parameters whose path fits one of the patterns.
 
         Args:
-            hook: takes `(module, args, output)`; what it returns, unless None, is the result.
-            prepend: put it before the hooks that are there already.
-            with_kwargs: call `hook(module, args, kwargs, output)`.
+            patterns: paths with `*` for any text, such as `"enc.*"`; all parameters by default.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            The module.
+
+        Raises:
+            ValueError: a pattern fits no parameter.
         """
-        return add_hook(self, "forward", hook, prepend, with_kwargs)
+        return self._set_trained(patterns, False)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> Handle:
-        """Call a function when the gradients of the arguments have been computed, which it may replace.
+    def unfreeze(self, *patterns: str) -> Self:
+        """The opposite of `freeze`."""
+        return self._set_trained(patterns, True)
 
-        After `backward` of a tensor it is called with tensors.  In `ft.grad`, `nn.value_and_grad` and compiled
-        functions it is traced, like the function of `ft.grad_hook`, and the forward code is, too, once more.
+    def _set_trained(self, patterns: tuple[str, ...], requires_grad: bool) -> Self:
+        parameters = dict(self.named_parameters())
+        for pattern in patterns or ("*",):
+            found = [p for path, p in parameters.items() if fnmatch.fnmatchcase(path, pattern)]
+            if not found:
+                inside = any(path.startswith(f"{pattern}.") for path in parameters)
+                hint = f"; write {pattern + '.*'!r} for all parameters of that module" if inside else ""
+                raise ValueError(
+                    f"no parameter fits {pattern!r}; there are {', '.join(parameters) or 'none'}{hint}"
+                    + at_line(user_line())
+                )
+            for parameter in found:
+                parameter.requires_grad = requires_grad
+        return self
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call a function with every module inside, the innermost first, and with this one; return the module."""
+        for module in reversed(list(self.modules())):
+            fn(module)
+        return self
+
+    def to(self, device: Any = None, dtype: Any = None) -> Self:
+        """Convert floating-point parameters and buffers, or put all cells on a device; return the module.
 
         Args:
-            hook: takes `(module, grad_input, grad_output)`: tuples with the gradient of each positional argument and of
-                each result, None for what has none.  What it returns, unless None, takes the place of `grad_input`;
-                an entry that is None stays what it was.
-            prepend: put it before the hooks that are there already.
+            device: a JAX device, or the name of a platform such as "cpu" or "gpu".
+            dtype: dtype of the floating-point cells; may be given as the only argument.
+
+        Raises:
+            TypeError: a cell holds complex numbers, and the dtype is for real ones.
+        """
+        if device is not None and dtype is None and _is_dtype(device):
+            device, dtype = None, device
+        for _, cell in self.named_cells():
+            if dtype is not None and is_inexact(cell.dtype):
+                cell.to(dtype)
+            if device is not None:
+                cell.array = put_on_device(cell.value, device)
+        return self
+
+    def _with_real(self, dtype: Any) -> Self:
+        for _, cell in self.named_cells():
+            if is_inexact(cell.dtype) and not is_complex(cell.dtype):
+                cell.to(dtype)
+        return self
+
+    def float(self) -> Self:
+        """Convert real floating-point parameters and buffers to float32."""
+        return self._with_real(np.float32)
+
+    def half(self) -> Self:
+        """Convert real floating-point parameters and buffers to float16."""
+        return self._with_real(np.float16)
+
+    def bfloat16(self) -> Self:
+        """Convert real floating-point parameters and buffers to bfloat16."""
+        return self._with_real("bfloat16")
+
+    def cpu(self) -> Self:
+        """Put all cells on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self) -> Self:
+        """Put all cells on the GPU."""
+        return self.to("cuda")
+
+    def double(self) -> Self:
+        """Convert real floating-point parameters and buffers to float64."""
+        return self._with_real(np.float64)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients that `backward` has left in the parameters."""
+        for parameter in self.parameters():
+            parameter.zero_grad()
+
+    # State
+
+    def state_dict(self, prefix: str = "", rng: bool = False) -> dict[str, np.ndarray[Any, Any]]:
+        """Copies of the parameters and persistent buffers, as NumPy arrays by path.
+
+        Args:
+            prefix: what stands before each path.
+            rng: whether the streams of random numbers are in it, too.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
-
-        Example:
-            >>> import numpy as np, ftrans as ft
-            >>> from ftrans import nn
-            >>> layer = nn.ReLU()
-            >>> handle = layer.register_full_backward_hook(lambda module, grad_in, grad_out: (10 * grad_in[0],))
-            >>> ft.grad(lambda x: layer(x).sum())(np.array([1.0, -1.0]))
-            array([10.,  0.])
+            A dictionary with the names and layouts that torch uses for the same layers.  Cells that are one, such as
+            tied weights, appear under each of their paths.
         """
-        return add_hook(self, "backward", hook, prepend)
+        return {prefix + path: np.array(cell.value) for path, cell in all_paths(self) if is_saved(cell, rng)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Overwrite parameters and buffers.
+
+        Args:
+            state_dict: arrays by path, as `state_dict()` gives them; also tensors of torch.
+            strict: whether missing and unexpected paths are an error.
+
+        Returns:
+            The lists `missing_keys` and `unexpected_keys`.
+
+        Raises:
+            ValueError: paths are missing or unexpected, shapes differ, values do not fit the dtype (imaginary parts,
+                fractions in integers), or paths of one array have different values; the message lists all of it.
+                Nothing has been changed then.
+        """
+        return load_state_dict(self, state_dict, strict)
 
     # Print, copies
-
-    def extra_repr(self) -> str:
-        """What is shown of the module itself in `repr`; subclasses override it."""
-        return ""
 
     def __repr__(self) -> str:
         lines = []
@@ -304,21 +413,22 @@ class Module(Contents):
         return new
 
 
-# What runs each module, while somebody wants to see it: takes the module and the call, and returns its result.
-capturing: ContextVar[Callable[[Module, Callable[[], Any]], Any] | None] = ContextVar("capturing", default=None)
-
-
 def holds_traced(value: Any) -> bool:
     """Whether a value is a traced one, or a container of such."""
     return value.__class__ is Tracer or any(x.__class__ is Tracer for _, x in walk("", value))
 
 
-def _has_tensor(xs: Any) -> bool:
-    return any(
-        [
-            isinstance(x, Eager)
-            or (x.__class__ in (list, tuple) and _has_tensor(x))
-            or (x.__class__ is dict and _has_tensor(x.values()))
-            for x in xs
-        ]
-    )
+def _is_dtype(x: Any) -> bool:
+    if isinstance(x, type | np.dtype):
+        return True
+    try:
+        return isinstance(x, str) and x not in ("cpu", "gpu", "tpu", "cuda") and np.dtype(x) is not None
+    except TypeError:
+        return False
+
+
+def _check_name(module: Module, name: str) -> None:
+    if not isinstance(name, str) or not name or "." in name:
+        raise ValueError(f"the name of an attribute is a text without dots, not {name!r}{at_line(user_line())}")
+    if hasattr(type(module), name) and not isinstance(module.__dict__.get(name), Module | Cell):
+        raise ValueError(f"{type(module).__name__} has an attribute {name!r} already{at_line(user_line())}")

@@ -7,19 +7,11 @@ from __future__ import annotations
 
 import argparse
 import copy
-import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..base.dataclass_nodes import attributes_of, is_dataclass
-from ..base.source import at_line, user_line
-from ..core.trace import current_builder
-from ..numpy.promotion import asarray, has_tracer
-from .array_cell import ArrayCell
 
 _NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 
@@ -86,37 +78,6 @@ def rebuilt(x: Any, f: Callable[[Any], Any], always: bool = False) -> Any:
         else:
             object.__setattr__(made, name, part)
     return made
-
-
-def settled(x: Any) -> Any:
-    """A result of forward code, with what its cells hold now in their places.
-
-    Raises:
-        TypeError: it is or holds what would run when the call is over and the cells hold something else.
-    """
-    if isinstance(x, ArrayCell):
-        return x.value if x.is_given else x.read()
-    if x.__class__ is np.ndarray and x.dtype == object:
-        return asarray(x) if current_builder() is not None and has_tracer(x) else x
-    if parts_of(x) is not None:
-        return rebuilt(x, settled)
-    if _runs_later(x.__class__):
-        how = "await it inside" if hasattr(x, "__await__") else "write list(...)"
-        if inspect.iscoroutine(x):
-            # Nobody will await it.
-            x.close()
-        raise TypeError(
-            f"the result is or holds an object of type {type(x).__name__}, which would run after the call, when the "
-            f"cells no longer hold what they hold in it; {how}{at_line(user_line())}"
-        )
-    return x
-
-
-@lru_cache(maxsize=1000)
-def _runs_later(cls: type) -> bool:
-    """Whether objects of a class compute only when they are asked, as generators, iterators and coroutines do."""
-    is_lazy = any(hasattr(cls, name) for name in ("__next__", "__anext__", "__await__"))
-    return is_lazy and not hasattr(cls, "named_cells")
 
 
 def _is_dataclass(cls: Any) -> bool:

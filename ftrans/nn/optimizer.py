@@ -21,11 +21,10 @@ from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
 from ..xla import jax_leaves
+from .calls import call_filled, settled
 from .cells import Buffer, Cells, Parameter, RngState
-from .filling import call_filled
 from .graph import graph_of
 from .module import Module
-from .nested import settled
 from .roots import require_module
 from .traces import require_untraced
 

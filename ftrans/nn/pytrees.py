@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core import tree
+from .graph import graph_of
+from .structure import structure_of
 
 
 def register(cls: type[Any]) -> None:
@@ -19,9 +21,6 @@ def register(cls: type[Any]) -> None:
     import optree
 
     def flatten(module: Any) -> tuple[list[Any], Any]:
-        from .graph import graph_of
-        from .state import structure_of
-
         graph = graph_of(module)
         leaves = [cell.array for cell in graph.cells]
         if tree.takes_targets():

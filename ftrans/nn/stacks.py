@@ -11,12 +11,12 @@ from ..api.checkpoint import GivenPolicy
 from ..api.loops import scan as loop
 from ..base.source import at_line, user_line
 from ..core.types import type_of
+from .calls import call_filled
 from .cells import Parameter
 from .containers import ModuleList, Sequential
-from .filling import call_filled
 from .graph import CellKey, Graph, ModuleKey, fitted, graph_of
 from .module import Module
-from .state import structure_of
+from .structure import structure_of
 from .traces import differences, share_constants
 from .vectorize import operands_of
 

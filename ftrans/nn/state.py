@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
-from os import PathLike
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -13,111 +12,16 @@ from ..api.call import type_name
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..core.cell import Cell
-from ..core.eager import Eager
 from ..core.trace import Tracer
-from ..core.types import is_inexact
 from ..xla import is_jax, is_jax_tracer
 from .array_cell import ArrayCell, deleted_error
-from .cells import RngState
-from .contents import REMEMBERED, LoadResult, all_paths, is_saved
-from .filling import call_filled
-from .graph import Graph, graph_of, without_types
+from .calls import call_filled, settled
+from .graph import Graph, graph_of
 from .inplace import require_numbers
+from .loading import as_numpy
 from .module import Module
-from .nested import attributes, parts_of, rebuilt, settled
-
-M = TypeVar("M", bound=Module)
-
-
-def load_state_dict(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
-    """Overwrite the cells of a module; see `Module.load_state_dict`."""
-    if not isinstance(state_dict, Mapping):
-        is_file = isinstance(state_dict, str | PathLike)
-        raise TypeError(
-            f"load_state_dict takes a dictionary of arrays by path, and what was given is {type_name(state_dict)}; "
-            + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
-            + at_line(user_line())
-        )
-    cells = {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
-    # Another cell under a second path is the same array, which one path is enough for.
-    given_cells = {id(cells[path]) for path in state_dict if path in cells}
-    missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
-    unexpected = [path for path in state_dict if path not in cells]
-    arrays = {path: _numbers(path, x) for path, x in state_dict.items() if path in cells}
-    wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
-    wrong += [
-        f"{first} and {path} are one array of the module, and were given different values"
-        for first, path in _tied({path: cells[path] for path in arrays})
-        if not np.array_equal(arrays[first], arrays[path], equal_nan=arrays[path].dtype.kind in "fc")
-    ]
-    problems = [
-        *([f"missing: {', '.join(missing)}"] if strict and missing else []),
-        *([f"unexpected: {', '.join(unexpected)}"] if strict and unexpected else []),
-        *wrong,
-    ]
-    if problems:
-        hint = "; strict=False leaves out what does not match" if strict and (missing or unexpected) else ""
-        raise ValueError(
-            f"load_state_dict of {type(module).__name__} was given what does not fit{hint}:"
-            + "".join(f"\n  {problem}" for problem in problems)
-            + at_line(user_line())
-        )
-    for path, x in arrays.items():
-        cells[path].value = np.array(x, cells[path].dtype)
-    return LoadResult(missing, unexpected)
-
-
-def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
-    """What is given for a path as an array of NumPy."""
-    require_numbers(x, path)
-    array = as_numpy(x)
-    require_numbers(array, path)
-    return array
-
-
-def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
-    """Why the array of a state cannot be put into a cell, or None if it can.
-
-    Floating-point numbers may be rounded, as from float64 to float32.  What has no place in the dtype of the cell is
-    refused: imaginary parts, fractions in integers, numbers that overflow.
-    """
-    if tuple(x.shape) != cell.shape:
-        return f"the module has {cell.type}, given was an array of shape {x.shape}"
-    if x.dtype == cell.dtype:
-        return None
-    if x.dtype.kind == "c" and cell.dtype.kind != "c":
-        return f"the module has {cell.type}, given were complex numbers; take .real of them if that is meant"
-    with np.errstate(all="ignore"):
-        held = x.astype(cell.dtype)
-        is_kept = np.isfinite(held) == np.isfinite(x) if is_inexact(cell.dtype) else held == x
-    return None if np.all(is_kept) else f"the module has {cell.type}, in which values of the given {x.dtype} do not fit"
-
-
-def _tied(cells: Mapping[str, ArrayCell]) -> Iterator[tuple[str, str]]:
-    """Pairs of paths that lead to one cell."""
-    firsts: dict[int, str] = {}
-    for path, cell in cells.items():
-        first = firsts.setdefault(id(cell), path)
-        if first != path:
-            yield first, path
-
-
-def as_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """What stands for an array, here or in torch, as an array of NumPy."""
-    if isinstance(x, Cell | Eager):
-        return np.asarray(x.concrete())
-    return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
-
-
-def from_torch(x: Any) -> np.ndarray[Any, Any]:
-    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
-    x = x.detach().cpu()
-    if str(x.dtype) != "torch.bfloat16":
-        return np.asarray(x.numpy())
-    import ml_dtypes
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
-    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+from .paths import all_paths, tied
+from .structure import Structure, structure_of
 
 
 def state_of(module: Module) -> dict[str, Any]:
@@ -199,7 +103,7 @@ def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str
     if all([graph.place(path) is not None for path in state]):
         return {path: path for path in state}
     cells = {path: cell for path, cell in all_paths(model) if path in state}
-    for first, path in _tied(cells):
+    for first, path in tied(cells):
         if not _is_same(state[first], state[path]):
             raise ValueError(
                 f"{first} and {path} are one cell of the module, and were given different arrays; give one of them"
@@ -252,78 +156,6 @@ def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
             f"{path} is {cell.type}, which an array of shape {tuple(array.shape)} does not fit" + at_line(user_line())
         )
     return array
-
-
-class Structure:
-    """A module without its arrays: classes, attributes, and which cells are one.
-
-    Two of them are equal if the forward code of their modules is the same.
-    """
-
-    def __init__(self, module: Module) -> None:
-        graph = graph_of(module)
-        self.key = without_types(graph.key)
-        self.paths = tuple(graph.paths)
-        made: dict[int, Any] = {}
-        self._skeleton = _with_cells_of_its_own(module, made)
-        self._cells = [made[id(cell)] for cell in graph.cells]
-        for cell in self._cells:
-            # Arrays are put in when a module is made of this.
-            cell.array = None
-
-    def build(self, arrays: Any) -> Any:
-        """A new module with these arrays in its cells, in the order of `paths`."""
-        made: dict[int, Any] = {}
-        module = _with_cells_of_its_own(self._skeleton, made)
-        for cell, array in zip(self._cells, arrays, strict=True):
-            made[id(cell)].array = array
-        return module
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Structure) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __repr__(self) -> str:
-        return f"Structure({self._skeleton!r})"
-
-
-def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
-    """A copy of a module with new cells, which hold the same arrays; equal parts stay equal."""
-    if id(x) in made:
-        return made[id(x)]
-    if isinstance(x, ArrayCell):
-        new: Any = x.twin()
-    elif isinstance(x, Module):
-        # No graph has met the new module yet, so the epoch stays.
-        new = made[id(x)] = x.__class__.__new__(x.__class__)
-        for name, value in attributes(x).items():
-            if name not in REMEMBERED:
-                new.__dict__[name] = part = _with_cells_of_its_own(value, made)
-                new._adopt(name, part)
-    elif parts_of(x) is not None:
-        new = rebuilt(x, lambda part: _with_cells_of_its_own(part, made), always=True)
-    else:
-        return x
-    made[id(x)] = new
-    return new
-
-
-def structure_of(module: Module) -> Structure:
-    """The structure of a module, made once as long as it does not change."""
-    graph = graph_of(module)
-    if graph.structure is None:
-        graph.structure = Structure(module)
-    return graph.structure
-
-
-def copy_with_cells_of_its_own(module: Module) -> Any:
-    """A copy of a module whose cells are to be filled: they hold what takes no memory."""
-    copy = _with_cells_of_its_own(module, {})
-    for cell in graph_of(copy).cells:
-        cell.array = np.broadcast_to(np.zeros((), cell.dtype), cell.shape)
-    return copy
 
 
 def split(model: Module) -> tuple[Structure, dict[str, Any]]:

@@ -14,10 +14,11 @@ from ..core.types import ArrayType, type_of
 from ..debug import report
 from ..run.costs import flops, program_flops
 from ..transforms.differentiate import pullback, slim
+from .bare import capturing
+from .calls import call_filled
 from .cells import Parameter
-from .filling import call_filled
 from .graph import graph_of
-from .module import Module, capturing
+from .module import Module
 from .roots import require_module
 
 

@@ -13,8 +13,8 @@ from ..api.call import name_of
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import type_of
+from .bare import REMEMBERED, joined
 from .constants import is_constant
-from .contents import REMEMBERED, joined
 from .graph import CellKey, Graph, ModuleKey
 from .module import holds_traced
 from .nested import attributes

@@ -17,8 +17,8 @@ from ..core.trace import current_builder
 from ..core.types import type_of
 from . import random
 from .array_cell import ArrayCell, reading
+from .calls import call_filled
 from .cells import RngState
-from .filling import call_filled
 from .graph import fitted, graph_of
 from .module import Module
 from .roots import graph_of_arguments, in_places, with_places

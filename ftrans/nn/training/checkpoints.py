@@ -16,9 +16,9 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ..array_cell import ArrayCell
-from ..contents import is_saved
 from ..module import Module
 from ..optimizer import Optimizer
+from ..paths import is_saved
 from .files import TRAINING, read_arrays, replacing, write_arrays
 
 LAST, BEST, CURVES = "last", "best", "curves.png"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.source import at_line, user_line
 from ...core.printer import printable
 
-if TYPE_CHECKING:
-    from .history import History
+# The figures of an epoch by name.
+Row = dict[str, Any]
 
 _FORMATS = (".png", ".svg", ".pdf")
 _TRAINING, _VALIDATION, _STEPS = "#1f6fb2", "#d9733e", "#b9d3e8"
@@ -19,11 +20,17 @@ _NO_METRIC = ("epoch", "step", "seconds", "samples_per_second")
 _PANEL = (5.4, 3.6)
 
 
-def draw(history: History, path: str | os.PathLike[str]) -> None:
-    """Draw the curves of a history into a file."""
+def draw(
+    path: str | os.PathLike[str],
+    epochs: Sequence[Row],
+    steps: Sequence[tuple[int, float]],
+    monitor: str,
+    best: Row | None,
+) -> None:
+    """Draw the curves of a history, whose attributes these are, into a file."""
     if Path(path).suffix.lower() not in _FORMATS:
         raise ValueError(f"curves are drawn as {', '.join(_FORMATS)}, not as {str(path)!r}{at_line(user_line())}")
-    if not history.epochs:
+    if not epochs:
         raise ValueError(f"the history has no epoch yet, so there is nothing to draw{at_line(user_line())}")
     try:
         # Without pyplot, so that neither its state nor the choice of a backend is touched.
@@ -32,13 +39,18 @@ def draw(history: History, path: str | os.PathLike[str]) -> None:
         raise ImportError(
             "curves are drawn by matplotlib, which is not installed: pip install 'ftrans[plot]'" + at_line(user_line())
         ) from None
-    names = list(dict.fromkeys(name.removeprefix("val_") for name in history.names if name not in _NO_METRIC))
+    names = list(dict.fromkeys(name.removeprefix("val_") for row in epochs for name in row if name not in _NO_METRIC))
     columns = min(len(names), 3)
     rows = -(-len(names) // columns)
     figure = Figure(figsize=(columns * _PANEL[0], rows * _PANEL[1]), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for name, axes in zip(names, panels, strict=False):
-        _draw_panel(axes, history, name)
+        if name == "loss":
+            _draw_steps(axes, epochs, steps)
+        _draw_panel(axes, epochs, name)
+        if best is not None and monitor.removeprefix("val_") == name:
+            _mark(axes, best["epoch"], best[monitor])
+        axes.legend(frameon=False, fontsize=9)
     for axes in list(panels)[len(names) :]:
         axes.remove()
     new = Path(path).with_name(Path(path).stem + ".new" + Path(path).suffix)
@@ -46,37 +58,35 @@ def draw(history: History, path: str | os.PathLike[str]) -> None:
     os.replace(new, path)
 
 
-def _draw_panel(axes: Any, history: History, name: str) -> None:
+def _draw_panel(axes: Any, epochs: Sequence[Row], name: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    if name == "loss":
-        _draw_steps(axes, history)
     for key, label, color in ((name, "training", _TRAINING), (f"val_{name}", "validation", _VALIDATION)):
-        points = [(row["epoch"], row[key]) for row in history.epochs if row.get(key) is not None]
+        points = [(row["epoch"], row[key]) for row in epochs if row.get(key) is not None]
         if points:
             marker = "o" if len(points) <= 30 else ""
             axes.plot(
                 *zip(*points, strict=True), color=color, label=label, marker=marker, markersize=3.5, linewidth=1.6
             )
-    if history.best is not None and history.monitor.removeprefix("val_") == name:
-        at = history.best["epoch"], history.best[history.monitor]
-        axes.plot(*at, "*", color="#2f2f2f", markersize=11, label=f"best: {at[1]:.4g}", zorder=5)
     axes.set_title(printable(name), loc="left", fontsize=11, parse_math=False)
     axes.set_xlabel("epoch")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
 
 
-def _draw_steps(axes: Any, history: History) -> None:
+def _mark(axes: Any, epoch: int, value: float) -> None:
+    axes.plot(epoch, value, "*", color="#2f2f2f", markersize=11, label=f"best: {value:.4g}", zorder=5)
+
+
+def _draw_steps(axes: Any, epochs: Sequence[Row], steps: Sequence[tuple[int, float]]) -> None:
     """The loss between the ends of epochs, behind their curve.  An epoch's mean stands at its end."""
-    ends = [(0, 0), *((row["step"], row["epoch"]) for row in history.epochs if "step" in row)]
+    ends = [(0, 0), *((row["step"], row["epoch"]) for row in epochs if "step" in row)]
     points = []
-    for step, loss in history.steps:
+    for step, loss in steps:
         for (first, epoch), (last, _) in pairwise(ends):
             if first < step <= last:
                 points.append((epoch + (step - first) / (last - first), loss))
                 break
-    if len(points) > 2 * len(history.epochs):
+    if len(points) > 2 * len(epochs):
         axes.plot(*zip(*points, strict=True), color=_STEPS, linewidth=1, label="training, by steps", zorder=0)

@@ -14,7 +14,7 @@ from ...core.cell import Cell
 from ...core.eager import Eager
 from ...xla import is_jax
 from ..init import generator
-from ..state import as_numpy
+from ..loading import as_numpy
 
 # What a loop may be given, for messages.
 _KINDS = (

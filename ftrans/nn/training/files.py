@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ..loading import as_numpy
 from ..module import Module
-from ..state import as_numpy
 
 # What the format calls the dtypes of NumPy.
 _DTYPES = {

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from ...base.source import at_line, user_line
+from .curves import draw
 
 # The curve by steps is thinned out beyond this, so that the history of a long training stays small.
 _MOST_POINTS = 1000
@@ -80,9 +81,7 @@ class History:
             ValueError: there is no epoch yet, or the suffix is another one.
             ImportError: matplotlib is not installed.
         """
-        from .curves import draw
-
-        draw(self, path)
+        draw(path, self.epochs, self.steps, self.monitor, self.best)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, texts, lists and dictionaries."""

@@ -1,0 +1,157 @@
+"""CalledModule: what happens when a module is called, around its forward code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import numpy as np
+
+from ..autograd.hooks import Handle
+from ..base.source import scope
+from ..core.eager import Eager
+from ..core.trace import current_builder
+from ..numpy.torch_names import add_hint
+from .array_cell import reading
+from .bare import BareModule, capturing
+from .filling import Filling, filling, holding_tensors
+from .hooks import add_hook, call_with_hooks
+
+# Paths of the modules whose forward code runs, the outermost first.
+_running: ContextVar[tuple[BareModule, ...]] = ContextVar("running modules", default=())
+
+
+class CalledModule(BareModule):
+    """The part of a module that runs its forward code, with its hooks."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if reading.get() is None:
+            # What is noted for the code inside is gone with the context, whatever happens.
+            return copy_context().run(self._call_outermost, args, kwargs)
+        running = _running.get()
+        inner = _running.set((*running, self))
+        try:
+            name = self.__dict__.get("_name") if running else None
+            with scope(name or type(self).__name__):
+                return self._call(args, kwargs)
+        except Exception as error:
+            if not hasattr(error, "__ftrans_module__"):
+                # The innermost module says where the error is.
+                try:
+                    error.__ftrans_module__ = True  # type: ignore[attr-defined]
+                    add_hint(error)
+                    error.add_note(f"  in the module {self.described()}")
+                except AttributeError:
+                    pass
+            raise
+        finally:
+            _running.reset(inner)
+
+    def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same, where no other module runs."""
+        around = filling.get()
+        if around is not None:
+            around.runs_module = True
+        if current_builder() is not None:
+            reading.set("traced")
+        # Without arguments, it is computed from parameters only, by hand as it were.
+        elif (args or kwargs) and not _has_tensor(args) and not _has_tensor(kwargs.values()):
+            reading.set("arrays")
+        else:
+            return self._call_on_tensors(args, kwargs)
+        return CalledModule.__call__(self, *args, **kwargs)
+
+    def _call_on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        reading.set("tensors")
+        holding, around = Filling(), filling.get()
+        filling.set(holding)
+        holding_tensors.set(holding)
+        try:
+            return CalledModule.__call__(self, *args, **kwargs)
+        finally:
+            # What was put into cells is there for all to see, without its graph.
+            filling.set(around)
+            for found in holding.values():
+                x = found.held
+                found.cell.array = np.array(x.concrete()) if isinstance(x, Eager) else x
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The forward code and its hooks, under the eyes of whoever wants to see the modules run."""
+        around = capturing.get()
+        if around is None:
+            return self._call_with_hooks(args, kwargs)
+        return around(self, lambda: self._call_with_hooks(args, kwargs))
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "_hooks" not in self.__dict__ and not self._overrides_backward:
+            return self.forward(*args, **kwargs)
+        return call_with_hooks(self, args, kwargs)
+
+    # Hooks
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call a function before the forward code.
+
+        Args:
+            hook: takes `(module, args)`; what it returns, unless None, replaces the arguments (a tuple, or the one).
+            prepend: put it before the hooks that are there already.
+            with_kwargs: call `hook(module, args, kwargs)`, which returns None or `(args, kwargs)`.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away.
+        """
+        return add_hook(self, "forward_pre", hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call a function after the forward code.
+
+        Args:
+            hook: takes `(module, args, output)`; what it returns, unless None, is the result.
+            prepend: put it before the hooks that are there already.
+            with_kwargs: call `hook(module, args, kwargs, output)`.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away.
+        """
+        return add_hook(self, "forward", hook, prepend, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> Handle:
+        """Call a function when the gradients of the arguments have been computed, which it may replace.
+
+        After `backward` of a tensor it is called with tensors.  In `ft.grad`, `nn.value_and_grad` and compiled
+        functions it is traced, like the function of `ft.grad_hook`, and the forward code is, too, once more.
+
+        Args:
+            hook: takes `(module, grad_input, grad_output)`: tuples with the gradient of each positional argument and of
+                each result, None for what has none.  What it returns, unless None, takes the place of `grad_input`;
+                an entry that is None stays what it was.
+            prepend: put it before the hooks that are there already.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away.
+
+        Example:
+            >>> import numpy as np, ftrans as ft
+            >>> from ftrans import nn
+            >>> layer = nn.ReLU()
+            >>> handle = layer.register_full_backward_hook(lambda module, grad_in, grad_out: (10 * grad_in[0],))
+            >>> ft.grad(lambda x: layer(x).sum())(np.array([1.0, -1.0]))
+            array([10.,  0.])
+        """
+        return add_hook(self, "backward", hook, prepend)
+
+
+def _has_tensor(xs: Any) -> bool:
+    return any(
+        [
+            isinstance(x, Eager)
+            or (x.__class__ in (list, tuple) and _has_tensor(x))
+            or (x.__class__ is dict and _has_tensor(x.values()))
+            for x in xs
+        ]
+    )

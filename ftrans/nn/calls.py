@@ -1,0 +1,143 @@
+"""Calls of forward code while the cells of its modules hold other arrays, and what the code has put into them."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from functools import lru_cache
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from ..base.source import at_line, user_line
+from ..core.trace import Tracer, current_builder
+from ..numpy.promotion import asarray, has_tracer
+from .array_cell import ArrayCell
+from .filling import Filling, Held, filling, given_modules, running
+from .graph import Graph
+from .nested import parts_of, rebuilt
+
+
+def call_filled(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
+    """Call a function while the cells of a graph hold other arrays, which the function may change.
+
+    Args:
+        graph: the cells, all of which the function may change.
+        arrays: what they hold, by place; the others hold what they held.
+        f: the function.
+
+    Returns:
+        Its result, and what the cells hold that it has changed, by place.
+    """
+    # A context of its own is left whole, whatever happens inside, be it an interrupt.
+    return copy_context().run(_call, graph, arrays, f)
+
+
+def _call(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
+    builder = current_builder()
+    mine = Filling()
+    threads = {thread.ident for thread in threading.enumerate()}
+    before = []
+    for i, cell in enumerate(graph.cells):
+        x = arrays.get(i, cell.array)
+        mine[id(cell)] = Held(cell, x, builder)
+        # Assigning to elements of a traced value changes what it stands for.
+        before.append((x, x.atom if x.__class__ is Tracer else None))
+    filling.set(mine)
+    given_modules.set(given_modules.get() | {id(m) for m in graph.modules.values()})
+    running[id(mine)] = mine, get_ident()
+    try:
+        out = f()
+        _require_own_reads(graph, mine, threads)
+        changed = {}
+        for i, (held, (x, atom)) in enumerate(zip(mine.values(), before, strict=True)):
+            now = held.held
+            if now is not x or (atom is not None and now.atom is not atom):
+                changed[i] = now
+    finally:
+        running.pop(id(mine), None)
+        # A task that outlives the call has a copy of its context.
+        mine.clear()
+    return out, changed
+
+
+def _require_own_reads(graph: Graph, mine: Filling, threads: set[int | None]) -> None:
+    """Raise if the code of a call has left the reading of cells to other threads, which do not see what they hold.
+
+    Other threads may use the model on their own account.  What tells them apart is that the code of the call has never
+    read the cell itself, and that the thread was started during the call, or that forward code has read no parameter.
+
+    Raises:
+        RuntimeError: it has.
+    """
+    values = [*mine.values()]
+    missed = [i for i, held in enumerate(values) if held.others and not held.is_read]
+    if not missed:
+        return
+    reads_none = mine.runs_module and not any([values[i].is_read for i in graph.trained])
+    for i in missed:
+        if reads_none or not threads.issuperset(values[i].others):
+            raise RuntimeError(
+                f"{graph.paths[i]} was read only by another thread while a transformation or functional_call had put "
+                "something else into it, which that thread does not see: gradients and new values would be lost. "
+                "Where forward code starts threads, run their functions in its context: write "
+                f"executor.submit(contextvars.copy_context().run, f, x) for executor.submit(f, x){at_line(user_line())}"
+            )
+
+
+def read_cells(cells: Sequence[ArrayCell]) -> list[Any]:
+    """What cells hold here."""
+    if filling.get() is None:
+        return [cell.held for cell in cells]
+    return [cell.array for cell in cells]
+
+
+def write_cells(cells: Sequence[ArrayCell], places: Sequence[int], values: Sequence[Any]) -> None:
+    """Put values into the cells at these places: all of them, or none if an interrupt comes."""
+    has_own = filling.get() is None
+    before = [cells[place].held if has_own else cells[place].array for place in places]
+    try:
+        if has_own:
+            for place, x in zip(places, values, strict=True):
+                cells[place].held = x
+        else:
+            for place, x in zip(places, values, strict=True):
+                cells[place].array = x
+    except BaseException:
+        for place, x in zip(places, before, strict=True):
+            cells[place].array = x
+        raise
+
+
+def settled(x: Any) -> Any:
+    """A result of forward code, with what its cells hold now in their places.
+
+    Raises:
+        TypeError: it is or holds what would run when the call is over and the cells hold something else.
+    """
+    if isinstance(x, ArrayCell):
+        return x.value if x.is_given else x.read()
+    if x.__class__ is np.ndarray and x.dtype == object:
+        return asarray(x) if current_builder() is not None and has_tracer(x) else x
+    if parts_of(x) is not None:
+        return rebuilt(x, settled)
+    if _runs_later(x.__class__):
+        how = "await it inside" if hasattr(x, "__await__") else "write list(...)"
+        if inspect.iscoroutine(x):
+            # Nobody will await it.
+            x.close()
+        raise TypeError(
+            f"the result is or holds an object of type {type(x).__name__}, which would run after the call, when the "
+            f"cells no longer hold what they hold in it; {how}{at_line(user_line())}"
+        )
+    return x
+
+
+@lru_cache(maxsize=1000)
+def _runs_later(cls: type) -> bool:
+    """Whether objects of a class compute only when they are asked, as generators, iterators and coroutines do."""
+    is_lazy = any(hasattr(cls, name) for name in ("__next__", "__anext__", "__await__"))
+    return is_lazy and not hasattr(cls, "named_cells")

@@ -1,0 +1,119 @@
+"""Loading: arrays from elsewhere, checked and put into the cells of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..api.call import type_name
+from ..base.source import at_line, user_line
+from ..core.cell import Cell
+from ..core.eager import Eager
+from ..core.types import is_inexact
+from .array_cell import ArrayCell
+from .bare import BareModule
+from .cells import RngState
+from .inplace import require_numbers
+from .paths import all_paths, is_saved, tied
+
+
+class LoadResult(tuple[list[str], list[str]]):
+    """What `load_state_dict` found: a pair (missing_keys, unexpected_keys)."""
+
+    def __new__(cls, missing: list[str], unexpected: list[str]) -> LoadResult:
+        return super().__new__(cls, (missing, unexpected))  # type: ignore[arg-type]
+
+    @property
+    def missing_keys(self) -> list[str]:
+        """Paths of the module that were not given."""
+        return self[0]
+
+    @property
+    def unexpected_keys(self) -> list[str]:
+        """Given paths that the module does not have."""
+        return self[1]
+
+
+def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
+    """Overwrite the cells of a module; see `Module.load_state_dict`."""
+    if not isinstance(state_dict, Mapping):
+        is_file = isinstance(state_dict, str | PathLike)
+        raise TypeError(
+            f"load_state_dict takes a dictionary of arrays by path, and what was given is {type_name(state_dict)}; "
+            + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
+            + at_line(user_line())
+        )
+    cells = {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
+    # Another cell under a second path is the same array, which one path is enough for.
+    given_cells = {id(cells[path]) for path in state_dict if path in cells}
+    missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
+    unexpected = [path for path in state_dict if path not in cells]
+    arrays = {path: _numbers(path, x) for path, x in state_dict.items() if path in cells}
+    wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
+    wrong += [
+        f"{first} and {path} are one array of the module, and were given different values"
+        for first, path in tied({path: cells[path] for path in arrays})
+        if not np.array_equal(arrays[first], arrays[path], equal_nan=arrays[path].dtype.kind in "fc")
+    ]
+    problems = [
+        *([f"missing: {', '.join(missing)}"] if strict and missing else []),
+        *([f"unexpected: {', '.join(unexpected)}"] if strict and unexpected else []),
+        *wrong,
+    ]
+    if problems:
+        hint = "; strict=False leaves out what does not match" if strict and (missing or unexpected) else ""
+        raise ValueError(
+            f"load_state_dict of {type(module).__name__} was given what does not fit{hint}:"
+            + "".join(f"\n  {problem}" for problem in problems)
+            + at_line(user_line())
+        )
+    for path, x in arrays.items():
+        cells[path].value = np.array(x, cells[path].dtype)
+    return LoadResult(missing, unexpected)
+
+
+def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
+    """What is given for a path as an array of NumPy."""
+    require_numbers(x, path)
+    array = as_numpy(x)
+    require_numbers(array, path)
+    return array
+
+
+def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
+    """Why the array of a state cannot be put into a cell, or None if it can.
+
+    Floating-point numbers may be rounded, as from float64 to float32.  What has no place in the dtype of the cell is
+    refused: imaginary parts, fractions in integers, numbers that overflow.
+    """
+    if tuple(x.shape) != cell.shape:
+        return f"the module has {cell.type}, given was an array of shape {x.shape}"
+    if x.dtype == cell.dtype:
+        return None
+    if x.dtype.kind == "c" and cell.dtype.kind != "c":
+        return f"the module has {cell.type}, given were complex numbers; take .real of them if that is meant"
+    with np.errstate(all="ignore"):
+        held = x.astype(cell.dtype)
+        is_kept = np.isfinite(held) == np.isfinite(x) if is_inexact(cell.dtype) else held == x
+    return None if np.all(is_kept) else f"the module has {cell.type}, in which values of the given {x.dtype} do not fit"
+
+
+def as_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """What stands for an array, here or in torch, as an array of NumPy."""
+    if isinstance(x, Cell | Eager):
+        return np.asarray(x.concrete())
+    return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
+
+
+def from_torch(x: Any) -> np.ndarray[Any, Any]:
+    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
+    x = x.detach().cpu()
+    if str(x.dtype) != "torch.bfloat16":
+        return np.asarray(x.numpy())
+    import ml_dtypes
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))

@@ -1,0 +1,46 @@
+"""Paths: all ways that lead from a module to its cells, of which the graph knows the first only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .array_cell import ArrayCell
+from .bare import REMEMBERED, BareModule, joined
+from .cells import Buffer, RngState
+from .nested import attributes, walk
+
+
+def children_of(module: BareModule) -> Iterator[tuple[str, Any]]:
+    """The cells and modules among the attributes, also in lists and dicts, with their names."""
+    for name, x in attributes(module).items():
+        if name != "_hooks" and name not in REMEMBERED:
+            for where, part in walk(name, x):
+                if isinstance(part, ArrayCell | BareModule):
+                    yield where, part
+
+
+def all_paths(module: BareModule, prefix: str = "", above: tuple[int, ...] = ()) -> Iterator[tuple[str, ArrayCell]]:
+    """All ways to cells, so that a cell that is reached twice appears twice."""
+    for name, x in children_of(module):
+        path = joined(prefix, name)
+        if isinstance(x, ArrayCell):
+            yield path, x
+        elif id(x) not in above:
+            yield from all_paths(x, path, (*above, id(module)))
+
+
+def is_saved(cell: ArrayCell, rng: bool) -> bool:
+    """Whether a cell is in the state dictionary; streams of random numbers only with `rng`."""
+    if isinstance(cell, RngState):
+        return rng
+    return not isinstance(cell, Buffer) or cell.persistent
+
+
+def tied(cells: Mapping[str, ArrayCell]) -> Iterator[tuple[str, str]]:
+    """Pairs of paths that lead to one cell."""
+    firsts: dict[int, str] = {}
+    for path, cell in cells.items():
+        first = firsts.setdefault(id(cell), path)
+        if first != path:
+            yield first, path
