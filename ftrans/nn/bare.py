@@ -50,4 +50,4 @@ def joined(path: str, name: Any) -> str:
 
 
 # What runs each module, while somebody wants to see it: takes the module and the call, and returns its result.
-capturing: ContextVar[Callable[[BareModule, Callable[[], Any]], Any] | None] = ContextVar("capturing", default=None)
+capturing: ContextVar[Callable[[Any, Callable[[], Any]], Any] | None] = ContextVar("capturing", default=None)

@@ -67,7 +67,7 @@ class Graph:
         self.roots = roots
         self.cells: list[ArrayCell] = []
         self.paths: list[str] = []
-        self.modules: dict[str, BareModule] = {}
+        self.modules: dict[str, Any] = {}
         self.epoch = epoch.now()
         self._seen: dict[int, int] = {}
         # Lists and sets, dicts and what has one, other containers, and arrays may change without our being told.
