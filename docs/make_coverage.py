@@ -32,7 +32,7 @@ from ftrans.core.primitive import Primitive  # noqa: E402
 from ftrans.core.program import Program  # noqa: E402
 from ftrans.core.types import ArrayType, is_inexact  # noqa: E402
 from ftrans.numpy.dispatch import CONSTANT, REFUSED, TABLE  # noqa: E402
-from ftrans.ops.linalg import limit  # noqa: E402
+from ftrans.spectral import limit  # noqa: E402
 
 # Namespaces of which every public function has an entry, and those of which ftrans.scipy mirrors a part.
 WHOLE = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")

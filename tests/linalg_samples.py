@@ -25,9 +25,9 @@ from sampling import (
 
 import ftrans as ft
 from ftrans.core.types import ArrayType
-from ftrans.limits.limit import limit
-from ftrans.limits.repeated_values import with_limits
 from ftrans.ops import linalg
+from ftrans.spectral import eig, inverse_gap, limit, svd
+from ftrans.spectral.repeated_values import with_limits
 
 
 def tall(*shape: int, dtype: Any = f64) -> Source:
@@ -58,18 +58,18 @@ for triangular_part in (False, True):
     source = separated(2, 2, dtype=c128) if triangular_part else tall(3, 2)
     sample(linalg.pinv, source, given(0.01), symmetric=triangular_part, smooth=not triangular_part, looseness=10)
 sample(linalg.sylvester, triangular(2, 2), triangular(3, 3), normal((2, 3)), symmetric=False, looseness=10)
-sample(linalg.svd, tall(3, 2), full=False, canonical=lambda r: [np.abs(x) for x in r], smooth=False)
-sample(linalg.svd, tall(2, 2), full=False, looseness=100, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
-sample(linalg.eig, spinning(), looseness=100, smooth=False, canonical=lambda r: [r[0], np.abs(r[1])])
-sample(linalg.eig, spinning(c128), looseness=100, canonical=signs_chosen)
+sample(svd, tall(3, 2), full=False, canonical=lambda r: [np.abs(x) for x in r], smooth=False)
+sample(svd, tall(2, 2), full=False, looseness=100, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
+sample(eig, spinning(), looseness=100, smooth=False, canonical=lambda r: [r[0], np.abs(r[1])])
+sample(eig, spinning(c128), looseness=100, canonical=signs_chosen)
 sample(linalg.polar_factor, tall(3, 2), partial=False, looseness=10)
 sample(linalg.nuclear_norm, tall(2, 2, dtype=c128), looseness=10)
 for function in (linalg.logm, linalg.sqrtm, linalg.signm):
     sample(function, positive_definite(2, 2), looseness=100)
 sample(linalg.expm, normal((2, 2)), looseness=100)
 sample(linalg.expm, normal((2, 2)), normal((2, 2)), looseness=100)
-sample(linalg.inverse_gap, uniform(0.5, 2, (2, 3)), uniform(1e-9, 1e-8, (2, 3)), order=1, differentiated=(0,))
-sample(linalg.inverse_gap, given([0.0, 0.5, 2.0]), given([1.0, 1.0, 1.0]), order=2, smooth=False)
+sample(inverse_gap, uniform(0.5, 2, (2, 3)), uniform(1e-9, 1e-8, (2, 3)), order=1, differentiated=(0,))
+sample(inverse_gap, given([0.0, 0.5, 2.0]), given([1.0, 1.0, 1.0]), order=2, smooth=False)
 
 
 def exponential(a: Any, rate: Any) -> Any:
@@ -101,12 +101,12 @@ for values in ([1.0, 2.0], [2.0, 2.0]):
          {"directions": (BOTH, MATRIX_ONLY), "pulled": 1}),
     ):  # fmt: skip
         sample(limit, *operands, series=EXPONENTIAL, differentiated=moved, **how)
-for primitive in (linalg.eig, linalg.expm, linalg.hermitian):
+for primitive in (eig, linalg.expm, linalg.hermitian):
     misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
     misfit(primitive, ArrayType((3, 3), i64), error=TypeError)
 misfit(linalg.qr, ArrayType((2, 3), f64), error=ValueError, complete=False)
 misfit(linalg.lu, ArrayType((3,), f64), error=ValueError)
-misfit(linalg.svd, ArrayType((3,), f64), error=ValueError, full=False)
+misfit(svd, ArrayType((3,), f64), error=ValueError, full=False)
 misfit(linalg.pinv, ArrayType((3, 2), f64), ArrayType((2,), f64), error=TypeError, symmetric=False)
 misfit(linalg.expm, ArrayType((3, 3), f64), ArrayType((3, 2), f64), error=TypeError)
 MATRIX = ArrayType((2, 2), f64)

@@ -68,6 +68,7 @@ from ftrans.ops import elementwise as e
 from ftrans.ops.broadcast import broadcast, reduce_sum
 from ftrans.ops.elementwise import representation
 from ftrans.ops.random_bits import random_bits
+from ftrans.spectral import eigh
 
 __all__ = ["FAILURES", "KINKS", "MISFITS", "SAMPLES"]
 
@@ -654,11 +655,11 @@ for dtype in (f32, c128):
     sample(linalg.cholesky, positive_definite(3, 3, dtype=dtype), hermitian=(0,))
     sample(linalg.cofactors, invertible(4, 4, dtype=dtype), looseness=10)
 for shape in [(1, 1), (3, 3), (2, 3, 3)]:
-    sample(linalg.eigh, separated(*shape), hermitian=(0,), canonical=signs_chosen, looseness=10)
-sample(linalg.eigh, separated(3, 3, dtype=f32), hermitian=(0,), canonical=signs_chosen, looseness=10)
+    sample(eigh, separated(*shape), hermitian=(0,), canonical=signs_chosen, looseness=10)
+sample(eigh, separated(3, 3, dtype=f32), hermitian=(0,), canonical=signs_chosen, looseness=10)
 # The phase of a complex eigenvector is free, so only what does not depend on it has a derivative.
-sample(linalg.eigh, separated(3, 3, dtype=c128), smooth=False, canonical=signs_chosen, looseness=10)
-for primitive in (linalg.inv, linalg.det, linalg.slogdet, linalg.cholesky, linalg.eigh, linalg.cofactors):
+sample(eigh, separated(3, 3, dtype=c128), smooth=False, canonical=signs_chosen, looseness=10)
+for primitive in (linalg.inv, linalg.det, linalg.slogdet, linalg.cholesky, eigh, linalg.cofactors):
     misfit(primitive, ArrayType((2, 3), f64), error=ValueError)
     misfit(primitive, ArrayType((3,), f64), error=ValueError)
     misfit(primitive, ArrayType((3, 3), i64), error=TypeError)

@@ -12,7 +12,7 @@ from checks import assert_all_close, assert_close
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
 import ftrans as ft
-from ftrans.ops.linalg import eigh
+from ftrans.spectral import eigh
 
 
 class Line(NamedTuple):

@@ -19,12 +19,12 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "base", "core", "xla", "run", "ops", "transforms", "limits", "control", "numpy", "scipy", "api", "solvers",
+    "base", "core", "xla", "run", "ops", "transforms", "spectral", "control", "numpy", "scipy", "api", "solvers",
     "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
-MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py", "limits", "solvers"}
+MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py", "spectral", "solvers"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",

@@ -37,6 +37,7 @@ from sampling import FAILURES, KINKS, MISFITS, SAMPLES, Failure, Kink, Misfit, S
 
 import ftrans.control
 import ftrans.ops
+import ftrans.spectral
 from ftrans.control.call import call
 from ftrans.control.cond import cond
 from ftrans.control.loops.rewind import rewind
@@ -95,7 +96,7 @@ def numpy_results(sample: Sample, operands: list[Any]) -> list[Any]:
 def test_every_primitive_has_a_sample() -> None:
     sampled = {s.primitive for s in SAMPLES}
     missing = []
-    for package in (ftrans.ops, ftrans.control):
+    for package in (ftrans.ops, ftrans.spectral, ftrans.control):
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             primitives = {p for p in vars(module).values() if isinstance(p, Primitive)}

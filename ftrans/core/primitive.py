@@ -46,7 +46,6 @@ class Primitive:
         choices: the operands of which it takes some elements and leaves out others.
         takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
         calls_user_code: whether a compiled program calls Python code of the user for it, which may raise.
-        overrules: whether its derivative need not be that of what it computes, which is the operand or its `program`.
     """
 
     name: str = ""
@@ -63,7 +62,6 @@ class Primitive:
     choices: tuple[int, ...] = ()
     takes_masks = False
     calls_user_code = False
-    overrules = False
 
     def __repr__(self) -> str:
         return self.name
@@ -159,6 +157,14 @@ class Primitive:
             return 0.0
         programs = list(programs_in(params))
         return float(sum(map(program_flops, programs)) if programs else results[0].size if results else 0)
+
+    def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer] | None:
+        """The operands that its results are, where it only states a derivative or shows values; None if it computes."""
+        return None
+
+    def before_differentiating(self, program: Program, active: tuple[bool, ...]) -> Program:
+        """The form in which a program with equations of this primitive is differentiated along its `active` inputs."""
+        return program
 
     def before_running(self, program: Program) -> Program:
         """The form in which a program with equations of this primitive runs, which nothing will transform."""

@@ -14,7 +14,6 @@ from ..base.source import Line, at_line, attributed_to
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
 from ..core.trace import Builder, Tracer, building, definition, repeat
-from ..limits.repeated_values import with_limits
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from .masked import (
     Tangent,
@@ -76,7 +75,9 @@ def _none(program: Program) -> Flags:
 
 
 def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False) -> Jvp:
-    program = with_limits(condense(program), active)
+    program = condense(program)
+    for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
+        program = primitive.before_differentiating(program, active)
     tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Builder([*program.in_types, *tangent_types, *condition_types(tangent_types, masked)])
     with building(builder):

@@ -20,6 +20,7 @@ from ...ops import elementwise as e
 from ...ops import linalg, literals, parts, shapes
 from ...ops.broadcast import broadcast
 from ...ops.contractions import dot_general
+from ...spectral import eig, eigh, svd
 
 Chooser = Callable[[str, tuple[ArrayType, ...], Params], bool]
 
@@ -172,9 +173,9 @@ _FREE = frozenset((shapes.reshape, broadcast, literals.iota, e.stop_gradient, e.
 _MOVES = frozenset((shapes.transpose, parts.slice_, parts.concatenate, parts.pad, shapes.reverse))
 _FACTORISATIONS = frozenset(
     (
-        linalg.cholesky, linalg.det, linalg.eig, linalg.eigh, linalg.expm, linalg.inv, linalg.logm, linalg.lu,
+        linalg.cholesky, linalg.det, eig, eigh, linalg.expm, linalg.inv, linalg.logm, linalg.lu,
         linalg.nuclear_norm, linalg.pinv, linalg.polar_factor, linalg.qr, linalg.signm, linalg.slogdet, linalg.solve,
-        linalg.sqrtm, linalg.svd, linalg.sylvester, linalg.triangular_solve,
+        linalg.sqrtm, svd, linalg.sylvester, linalg.triangular_solve,
     )
 )  # fmt: skip
 # Multiplications and additions of a matrix product that take as long as reading and writing one number.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...base.source import at_line, user_line
 from ...core.interpret import inline
 from ...core.primitive import MissingRule, Primitive, Tangent
-from ...core.program import Atom, Const, Eqn, Program, literal
+from ...core.program import Atom, Const, Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
 from ...ops.elementwise import add
@@ -146,7 +146,6 @@ class Custom(Primitive):
 
     name = "custom"
     multiple_results = True
-    overrules = True
 
     def type_rule(self, *types: ArrayType, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[ArrayType]:
         if types != program.in_types:
@@ -214,6 +213,10 @@ class Custom(Primitive):
     ) -> list[Any] | None:
         # Without results of the function itself, there is nothing that the rule says.
         return None if outs else inline(simplify_program(program), operands)
+
+    def passes_on(self, operands: Sequence[Tracer], params: Params) -> list[Tracer] | None:
+        program = params["program"]
+        return None if program.eqns else inline(program, operands)
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         program, outs = eqn.params["program"], eqn.params["outs"]

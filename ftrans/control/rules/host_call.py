@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.primitive import Primitive, Tangent
-from ...core.program import Eqn
+from ...core.program import Eqn, Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...ops.host import as_host_call, from_words, to_words
@@ -85,6 +85,9 @@ class Watch(Primitive):
         self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, passed: int, **params: Any
     ) -> Any:
         return self(*operands, passed=passed, **params), list(batched[:passed])
+
+    def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer]:
+        return operands[: params["passed"]]
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         kept = [i for i, u in enumerate(used) if u]

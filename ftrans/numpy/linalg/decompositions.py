@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import spectral
 from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...ops import linalg as ops
@@ -37,7 +38,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     check_square("eigh", a)
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"UPLO argument must be 'L' or 'U'{at_line(user_line())}")
-    return EighResult(*ops.eigh(a if UPLO.upper() == "L" else adjoint(a)))
+    return EighResult(*spectral.eigh(a if UPLO.upper() == "L" else adjoint(a)))
 
 
 @implements(np.linalg.eigvalsh)
@@ -61,7 +62,7 @@ def eig(a: Any) -> EigResult:
     """
     (a,) = matrices(a)
     check_square("eig", a)
-    return EigResult(*ops.eig(a))
+    return EigResult(*spectral.eig(a))
 
 
 @implements(np.linalg.eigvals)
@@ -86,12 +87,12 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     if hermitian:
         check_square("svd of Hermitian matrices", a)
         return _svd_of_hermitian(a, compute_uv)
-    u, s, vh = ops.svd(a, full=bool(full_matrices) and bool(compute_uv) and a.shape[-1] != a.shape[-2])
+    u, s, vh = spectral.svd(a, full=bool(full_matrices) and bool(compute_uv) and a.shape[-1] != a.shape[-2])
     return SVDResult(u, s, vh) if compute_uv else s
 
 
 def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
-    values, vectors = ops.eigh(a)
+    values, vectors = spectral.eigh(a)
     sizes = np.abs(values)
     order = np.flip(np.argsort(sizes, -1), -1)
     s = np.take_along_axis(sizes, order, -1)

@@ -132,10 +132,12 @@ class StopGradient(Elementwise):
 
     aliases = True
     only_moves = True
-    overrules = True
 
     def __init__(self) -> None:
         super().__init__("stop_gradient", lambda x: x, lambda x: x, python="{}")
+
+    def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer]:
+        return operands
 
 
 stop_gradient = StopGradient()

@@ -5,6 +5,8 @@ Derivatives follow Giles, "An extended collection of matrix derivative results f
 differentiation" (2008), and for the Cholesky factor Smith (1995) and Murray, "Differentiation of the Cholesky
 decomposition" (2016).  A factorisation that reads one triangle of a symmetric matrix is differentiated as a function
 of the symmetric part of its operand, so the gradient of a symmetric matrix is symmetric.
+
+Decompositions into values and vectors are in `ftrans/spectral/`.
 """
 
 from .determinants import cofactors, det, slogdet
@@ -12,20 +14,15 @@ from .equations import inv, pinv, solve, sylvester, triangular_solve
 from .factorisations import cholesky, lu, order_of_rows, qr
 from .family import hermitian
 from .matrix_functions import expm, logm, signm, sqrtm
-from .repeated import inverse_gap
-from .singular import nuclear_norm, polar_factor, svd
-from .spectra import eig, eigh
+from .polar import nuclear_norm, polar_factor
 
 __all__ = [
     "cholesky",
     "cofactors",
     "det",
-    "eig",
-    "eigh",
     "expm",
     "hermitian",
     "inv",
-    "inverse_gap",
     "logm",
     "lu",
     "nuclear_norm",
@@ -37,7 +34,6 @@ __all__ = [
     "slogdet",
     "solve",
     "sqrtm",
-    "svd",
     "sylvester",
     "triangular_solve",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import spectral
 from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...numpy.promotion import real_dtype
@@ -179,7 +180,7 @@ def eig(
     if b is not None:
         a, b = matrices(a, b)
         whole = np.linalg.solve(b, a)
-    values, vectors = ops.eig(whole)
+    values, vectors = spectral.eig(whole)
     results = [values]
     if left:
         # Rows of the inverse are left eigenvectors; those of a generalised problem meet b first.
@@ -242,7 +243,7 @@ def eigh(
         raise ValueError(f'"type" keyword only accepts 1, 2, and 3, not {type!r}{at_line(user_line())}')
     a = a if lower else adjoint(a)
     if b is None:
-        values, vectors = ops.eigh(a)
+        values, vectors = spectral.eigh(a)
     else:
         values, vectors = _generalised_eigh(a, b if lower else adjoint(b), type)
     values = values[..., kept]
@@ -260,7 +261,7 @@ def _generalised_eigh(a: Any, b: Any, type: int) -> tuple[Any, Any]:
         return ops.triangular_solve(matrix, x, lower=True, transpose_a=conjugated, unit_diagonal=False)
 
     plain = substitute(adjoint(substitute(a))) if type == 1 else adjoint(factor) @ a @ factor
-    values, vectors = ops.eigh(plain)
+    values, vectors = spectral.eigh(plain)
     return values, factor @ vectors if type == 3 else substitute(vectors, conjugated=True)
 
 

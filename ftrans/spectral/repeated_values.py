@@ -1,7 +1,7 @@
 """Programs that are right to differentiate, to any order, where eigenvalues or singular values are equal.
 
 Before a program is differentiated, what it makes of values and vectors is put through limits (see
-`limits/limit.py`); `limit_series` makes the programs that compute them.
+`limit.py`); `limit_series` makes the programs that compute them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..core.program import Atom, Const, Eqn, Program, Var
 from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import is_inexact
 from ..ops.elementwise import bitwise_or
-from ..ops.linalg.repeated import SpectralPrimitive
+from .decomposition import Decomposition
 from .limit import limit
 from .limit_series import series_of
 
@@ -24,15 +24,13 @@ Flags = tuple[bool, ...]
 
 def with_limits(program: Program, active: Flags) -> Program:
     """The same program; its derivatives along the inputs flagged in `active` are right where values are equal."""
-    if not any(isinstance(eqn.primitive, SpectralPrimitive) for eqn in program.eqns):
-        return program
     program = _decomposing_once(program)
     moving = {v for v, a in zip(program.inputs, active, strict=True) if a}
     spectral: list[Eqn] = []
     for eqn in program.eqns:
         if not moving.isdisjoint(_vars(eqn)):
             moving.update(eqn.outputs)
-            if isinstance(eqn.primitive, SpectralPrimitive):
+            if isinstance(eqn.primitive, Decomposition):
                 spectral.append(eqn)
     bare = {eqn for eqn in spectral if not eqn.params.get("with_limits")}
     return _with_limits(program, bare, _rests(program, bare, spectral, moving)) if bare else program
@@ -45,7 +43,7 @@ def _decomposing_once(program: Program) -> Program:
     eqns: list[Eqn] = []
     for eqn in program.eqns:
         operands = tuple([same.get(a, a) for a in eqn.operands]) if same else eqn.operands
-        if isinstance(eqn.primitive, SpectralPrimitive):
+        if isinstance(eqn.primitive, Decomposition):
             first = firsts.setdefault((eqn.primitive, *operands, *eqn.params.items()), eqn)
             if first is not eqn:
                 same.update(zip(eqn.outputs, first.outputs, strict=True))
@@ -88,7 +86,7 @@ def _rests(program: Program, bare: Set[Eqn], spectral: Sequence[Eqn], moving: Se
         if not made.isdisjoint(_vars(eqn)):
             made.update(eqn.outputs)
         if eqn not in bare and not moving.isdisjoint(eqn.outputs):
-            makers.update(dict.fromkeys(eqn.outputs, _unseen(eqn)))
+            makers.update(dict.fromkeys(eqn.outputs, eqn))
     place = {eqn: i for i, eqn in enumerate(dict.fromkeys(makers.values()))}
 
     def before(target: Var) -> list[Eqn]:
@@ -116,20 +114,9 @@ def _rests(program: Program, bare: Set[Eqn], spectral: Sequence[Eqn], moving: Se
     return {target: rest for target, rest in rests.items() if rest.eqns}
 
 
-def _unseen(eqn: Eqn) -> Eqn:
-    """The equation, where nobody is shown values that are computed on trial."""
-    if "see" not in eqn.params:
-        return eqn
-    return Eqn(eqn.primitive, eqn.operands, {**eqn.params, "see": _nothing}, eqn.outputs, eqn.line)
-
-
-def _nothing(*values: Any) -> None:
-    """Sees values, and does nothing."""
-
-
 def _with_limits(program: Program, bare: Set[Eqn], rests: Mapping[Var, _Rest]) -> Program:
     builder = Builder(program.in_types)
-    operands = {v for eqn in program.eqns if isinstance(eqn.primitive, SpectralPrimitive) for v in _vars(eqn)}
+    operands = {v for eqn in program.eqns if isinstance(eqn.primitive, Decomposition) for v in _vars(eqn)}
     with building(builder):
         values: dict[Var, Tracer] = dict(zip(program.inputs, builder.inputs(), strict=True))
         special: dict[Eqn, Tracer] = {}
@@ -161,6 +148,13 @@ def _with_limits(program: Program, bare: Set[Eqn], rests: Mapping[Var, _Rest]) -
         return builder.finish([value(a) for a in program.outputs], program.name)
 
 
-def _primitive(eqn: Eqn) -> SpectralPrimitive:
-    assert isinstance(eqn.primitive, SpectralPrimitive)
+def _primitive(eqn: Eqn) -> Decomposition:
+    assert isinstance(eqn.primitive, Decomposition)
     return eqn.primitive
+
+
+class SpectralPrimitive(Decomposition):
+    """A decomposition of which derivatives are limits where values are equal."""
+
+    def before_differentiating(self, program: Program, active: Flags) -> Program:
+        return with_limits(program, active)

@@ -1,6 +1,6 @@
-"""What decompositions into values and vectors share: gaps between values, and which of them count as none.
+"""Decompositions of matrices into values and vectors: gaps between values, and which of them count as none.
 
-Of what is done where there are none, see `limit.py`.
+What is done where there are none is said in `limit.py`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Tangent
-from ...core.program import Params
-from ...core.trace import Tracer
-from ...core.types import ArrayType
-from ..broadcast import broadcast, reduce_sum
-from ..elementwise import (
+from ..core.primitive import Tangent
+from ..core.program import Params
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..ops.broadcast import broadcast, reduce_sum
+from ..ops.elementwise import (
     Elementwise,
     abs_,
     add,
@@ -32,10 +32,10 @@ from ..elementwise import (
     stop_gradient,
     sub,
 )
-from ..elementwise.family import combined
-from ..literals import full, full_like, iota
-from ..reductions import reduce_max, reduce_or
-from .family import MatrixFunction, along_columns, along_rows, entries, part, real_if_complex
+from ..ops.elementwise.family import combined
+from ..ops.linalg.family import MatrixFunction, along_columns, along_rows, entries, part, real_if_complex
+from ..ops.literals import full, full_like, iota
+from ..ops.reductions import reduce_max, reduce_or
 
 # Values are equal if they differ by less than this many roundings of the largest one, for each row of the matrix.
 _ROUNDINGS = 16
@@ -137,7 +137,7 @@ def reflection(values: Tracer, tolerance: Tracer, like: Tracer) -> Tracer:
     return convert(sub(part(full_like(others, 1), eq), moved), dtype=like.dtype)
 
 
-class SpectralPrimitive(MatrixFunction):
+class Decomposition(MatrixFunction):
     """A primitive that gives values and vectors of matrices.
 
     The parameter `with_limits` marks an equation where all that is made of its results goes through limits.

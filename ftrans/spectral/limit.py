@@ -5,10 +5,10 @@ those of a function of values and vectors which is smooth in the matrix, such as
 the limits of derivatives at matrices whose values have been moved apart, `w + e * s` with `s = 0, 1, 2, ...`, as e goes
 to 0.
 
-So the primitives of `spectra` and `singular` differentiate as if no values were equal, and what is made of their
+So the primitives of `eigen` and `singular` differentiate as if no values were equal, and what is made of their
 results goes through a *limit*: an equation that changes nothing, but whose derivatives of any order are replaced by
-their limits, at run time, where values are equal.  `limits/repeated_values.py` puts limits into a program before it
-is differentiated, and `limits/limit_series.py` makes the programs that compute them.
+their limits, at run time, where values are equal.  `repeated_values.py` puts limits into a program before it
+is differentiated, and `limit_series.py` makes the programs that compute them.
 """
 
 from __future__ import annotations

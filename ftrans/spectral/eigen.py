@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from ...core.trace import Tracer
-from ...core.types import ArrayType
-from ..broadcast import reduce_sum
-from ..contractions import matmul
-from ..elementwise import abs_, add, conj, convert, div, eq, gt, imag, mul, ne, real, select, sqrt, stop_gradient, sub
-from ..host import on_host
-from ..literals import full_like, iota
-from ..reductions import argmax
-from .equations import solve
-from .family import (
+from ..core.trace import Tracer
+from ..core.types import ArrayType
+from ..ops.broadcast import reduce_sum
+from ..ops.contractions import matmul
+from ..ops.elementwise import (
+    abs_,
+    add,
+    conj,
+    convert,
+    div,
+    eq,
+    gt,
+    imag,
+    mul,
+    ne,
+    real,
+    select,
+    sqrt,
+    stop_gradient,
+    sub,
+)
+from ..ops.host import on_host
+from ..ops.linalg.equations import solve
+from ..ops.linalg.family import (
     adjoint,
     along_columns,
     check_square,
@@ -29,7 +43,10 @@ from .family import (
     real_type,
     symmetric_part,
 )
-from .repeated import SpectralPrimitive, differences, reflection
+from ..ops.literals import full_like, iota
+from ..ops.reductions import argmax
+from .decomposition import differences, reflection
+from .repeated_values import SpectralPrimitive
 
 
 class _Eigenvectors(SpectralPrimitive):

@@ -44,13 +44,14 @@ from ..ops.elementwise import (
     sub,
 )
 from ..ops.elementwise.conversions import to_real
-from ..ops.linalg.repeated import SpectralPrimitive, is_none
 from ..ops.literals import full, full_like, iota
 from ..ops.reductions import reduce_max
 from ..transforms.batch import batch
+from ..transforms.jvp import jvp
 from ..transforms.simplify import simplify, without_dead_code
 from ..transforms.split import split
 from ..transforms.transpose import transpose
+from .decomposition import Decomposition, is_none
 from .limit import Series
 
 Flags = tuple[bool, ...]
@@ -64,7 +65,7 @@ _ACCURACY = 3 / 8
 _SMALL = 1 / 4
 
 
-def series_of(decompositions: Sequence[SpectralPrimitive], rest: Program) -> Series:
+def series_of(decompositions: Sequence[Decomposition], rest: Program) -> Series:
     """What a limit differentiates: the function that `rest` is of matrices.
 
     Args:
@@ -85,7 +86,7 @@ def series_of(decompositions: Sequence[SpectralPrimitive], rest: Program) -> Ser
 
 
 class _Series:
-    """See `ops.linalg.limit.Series`.
+    """See `limit.Series`.
 
     Args:
         types: what it takes.
@@ -147,7 +148,7 @@ class _Part(NamedTuple):
         turns: how far the vectors have moved; None for the values.
     """
 
-    of: SpectralPrimitive
+    of: Decomposition
     results: Sequence[Tracer]
     matrices: Tracer
     shift: Tracer
@@ -270,7 +271,7 @@ class _Expansion:
             at e = 0.
     """
 
-    def __init__(self, decompositions: Sequence[SpectralPrimitive], rest: Program, directions: Sequence[Flags]) -> None:
+    def __init__(self, decompositions: Sequence[Decomposition], rest: Program, directions: Sequence[Flags]) -> None:
         self.directions = directions
         # The results of each decomposition are followed by its operand.
         ends = accumulate(of.count + 1 for of in decompositions)
@@ -299,7 +300,7 @@ class _Expansion:
         return self._with_results(at, lambda of, results: of.exchanged(results))
 
     def _with_results(
-        self, at: Sequence[Tracer], changed: Callable[[SpectralPrimitive, list[Tracer]], list[Tracer]]
+        self, at: Sequence[Tracer], changed: Callable[[Decomposition, list[Tracer]], list[Tracer]]
     ) -> list[Tracer]:
         arrays = list(at)
         for of, place in self._places:
@@ -342,7 +343,6 @@ class _Expansion:
 
     def _along(self, index: int, usual: Program | None, steep: Program | None) -> Program | None:
         """The change of one coefficient as usual, and of the one before it by what has the factor 1/e."""
-        from ..transforms.jvp import jvp  # which puts limits into programs itself
 
         def record(point: _Point, inputs: list[Tracer]) -> list[Tracer]:
             terms: list[Tracer] = []
@@ -358,9 +358,7 @@ class _Expansion:
 
     def _with_derivatives(self, program: Program, order: int) -> Program:
         """The program that also gives its derivatives in e, up to an order."""
-        from ..transforms.jvp import jvp  # see above
-
-        whole = _moving(program)
+        whole = _values_only(program)
         for _ in range(order):
             derived = jvp(whole, (True,) + (False,) * (len(whole.inputs) - 1), (True,) * len(whole.outputs)).program
 
@@ -389,24 +387,20 @@ class _Expansion:
         return simplify(whole)
 
 
-def _values_first(of: SpectralPrimitive, results: Sequence[Any]) -> list[Any]:
+def _values_first(of: Decomposition, results: Sequence[Any]) -> list[Any]:
     return [results[of.values], *(x for i, x in enumerate(results) if i != of.values)]
 
 
-def _moving(program: Program) -> Program:
-    """The program where matrices that move apart take everything along, also what has another derivative by decree.
+def _values_only(program: Program) -> Program:
+    """The program without equations that compute nothing: they state derivatives, or show values to somebody.
 
-    A rule of the user for a function that computes something counts as its derivative.
+    A rule of the user for a function that computes something stays, and counts as its derivative.
     """
     builder = Builder(program.in_types)
 
-    def apply(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        if not eqn.primitive.overrules:
-            return repeat(eqn, operands)
-        body = eqn.params.get("program")
-        if body is None:
-            return operands
-        return repeat(eqn, operands) if body.eqns else inline(body, operands)
+    def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
+        passed = eqn.primitive.passes_on(operands, eqn.params)
+        return repeat(eqn, operands) if passed is None else passed
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
@@ -461,7 +455,8 @@ def _checked(expansion: _Expansion, pulled: int | None, strict: bool) -> Program
                     fails = bitwise_or(fails, _is_large(pole[i], own_size, size, rounding))
                     fails = bitwise_or(fails, _is_large(other[i], own_size, size, rounding))
                 limits[i] = select(fails, full_like(y, np.nan), y)
-        return simplify(builder.finish(limits, "limit"))
+        # Nobody is shown values that are computed on trial.
+        return simplify(_values_only(builder.finish(limits, "limit")))
 
 
 def _is_large(x: Tracer, size: Tracer, others: Tracer, rounding: float) -> Tracer:

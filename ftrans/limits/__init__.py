@@ -1,1 +1,0 @@
-"""Derivatives where eigenvalues or singular values are equal, as limits."""
