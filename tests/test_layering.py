@@ -35,6 +35,7 @@ PUBLIC = {
     "explain_zero",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}
+PACKAGES = {f"ftrans.{name}" for name in ("autograd", "debug", "numpy", "scipy", "testing")}
 
 
 def modules() -> list[Path]:
@@ -166,6 +167,19 @@ def test_public_names() -> None:
     names = {n for n in vars(ftrans) if not n.startswith("_") and n not in LAYERS}
     assert names == PUBLIC - {"numpy"}
     assert isinstance(ftrans.numpy, ModuleType)
+
+
+# Modules that users look into by `dir()`: it lists what is public, and nothing that these files import.
+PUBLIC_MODULES = ["ftrans", "ftrans.nn", "ftrans.nn.functional", "ftrans.nn.init", "ftrans.nn.random"]
+
+
+@pytest.mark.parametrize("name", PUBLIC_MODULES)
+def test_dir_lists_public_names(name: str) -> None:
+    module = importlib.import_module(name)
+    assert dir(module) == sorted(module.__all__)
+    for public in module.__all__:
+        found = getattr(module, public)
+        assert not isinstance(found, ModuleType) or f"{name}.{public}" in (*PUBLIC_MODULES, *PACKAGES)
 
 
 @pytest.mark.parametrize("name", documented())

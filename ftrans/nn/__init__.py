@@ -65,3 +65,7 @@ __all__ = [
     "vmap",
 ]
 __all__ += layers.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,6 +18,26 @@ from ..core.types import Shape, is_complex, is_inexact
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "generator",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "manual_seed",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
 Place = TypeVar("Place", bound=Any)
 Mode = Literal["fan_in", "fan_out"]
 
@@ -432,3 +452,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str, what: str)
         raise ValueError(f"mode of {what} must be 'fan_in' or 'fan_out', not {mode!r}{at_line(user_line())}")
     fan = fan_in if mode == "fan_in" else fan_out
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

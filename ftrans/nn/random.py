@@ -30,6 +30,24 @@ from .functional.arguments import apply_elementwise, described, shape_of
 from .functional.entry import functional
 from .init import generator
 
+__all__ = [
+    "advance",
+    "bernoulli",
+    "bits",
+    "categorical",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "integers",
+    "key",
+    "normal",
+    "permutation",
+    "split",
+    "stream",
+    "truncated_normal",
+    "uniform",
+]
+
 _U32 = np.dtype(np.uint32)
 _MASK = 0xFFFFFFFF
 # Counters that end with 0 make numbers, those that end with this make keys: no key is among another key's numbers.
@@ -459,3 +477,7 @@ def categorical(key: Any, logits: Any, axis: int = -1) -> Any:
         x = x.astype(np.float32)
     dtype = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     return np.argmax(x + gumbel(key, x.shape, dtype), axis)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -150,3 +150,7 @@ __all__ = [
     "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
     "unfold",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

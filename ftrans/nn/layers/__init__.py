@@ -166,3 +166,7 @@ __all__ = [
     "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Unflatten", "Unfold", "Upsample",
     "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

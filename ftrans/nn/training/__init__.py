@@ -7,3 +7,7 @@ from .fit import fit
 from .history import History
 
 __all__ = ["Callback", "FitState", "History", "batches", "fit", "load", "save"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
