@@ -15,7 +15,8 @@ from ..api import anomaly
 from ..api.anomaly.report import AnomalyError
 from ..base.source import Line, at_line
 from ..transforms.differentiate import with_pullback
-from .graph import Node, OperationNode
+from .graph import Node
+from .operation_node import OperationNode
 from .tensor import Tensor
 from .tracing import NoProgram, noted_in_mode, program_of
 

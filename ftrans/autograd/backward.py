@@ -15,11 +15,12 @@ import numpy as np
 
 from ..api import anomaly
 from ..base.contexts import in_own_context
-from ..base.source import at_line, attributed_to, user_line
+from ..base.source import Line, at_line, attributed_to, user_line
 from ..core.types import is_complex
 from ..run.straightline import warnings_at_user_line
 from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
+from .hooks import Hooks
 from .modes import note_departure, set_grad_enabled
 from .tensor import Tensor, as_tensor, held
 
@@ -123,7 +124,7 @@ class _Sweep:
         if node.hooks is not None:
             for index, ct in enumerate(cts):
                 if ct is not None:
-                    cts[index] = node.hooks.run(index, ct)
+                    cts[index] = _hooked(node.hooks, index, ct)
         for place in self.inner:
             if place[0] is node and cts[place[1]] is not None:
                 self.inner[place] = cts[place[1]]
@@ -139,10 +140,44 @@ class _Sweep:
                 return None
             total, is_fresh = arrived[1].total, arrived[1].is_fresh
             if x.hooks is not None:
-                total, is_fresh = x.hooks.run(0, total), False
+                total, is_fresh = _hooked(x.hooks, 0, total), False
         if total is None or isinstance(total, Tensor):
             return total
         return Tensor(total.copy() if isinstance(total, np.ndarray) and not is_fresh else total, x.array_type)
+
+
+def _hooked(hooks: Hooks, output: int, gradient: Any) -> Any:
+    """What hooks make of the gradient of a result, an array or a tensor.
+
+    Raises:
+        RuntimeError: a hook returns something that does not fit.
+    """
+    # Others may hold the gradient itself, so hooks and `grad` get a copy.
+    is_tensor = isinstance(gradient, Tensor)
+    current: Any = gradient.clone() if is_tensor else Tensor.of(gradient.copy())  # type: ignore[attr-defined]
+    for hook, line in hooks.at(output):
+        new = hook(current)
+        if new is not None:
+            current = _replacement(new, current, line)
+    x = hooks.retaining(output)
+    if x is not None:
+        x.add_grad(current)
+    return current if is_tensor else current.array
+
+
+def _replacement(new: Any, current: Tensor, line: Line | None) -> Tensor:
+    """What a hook returned, as a gradient."""
+    try:
+        found = new if isinstance(new, Tensor) else as_tensor(new)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or found.shape != current.shape or found.dtype.kind not in "biufc":
+        given = f"{type(new).__name__}" if found is None else f"a gradient of shape {found.shape}"
+        raise RuntimeError(
+            f"a hook returned {given} in place of a gradient of shape {current.shape}; return an array of that shape, "
+            f"or None to leave the gradient as it is{at_line(line)}"
+        )
+    return found if found.dtype == current.dtype else found.astype(current.dtype)  # type: ignore[attr-defined,no-any-return]
 
 
 def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:

@@ -18,10 +18,10 @@ from ..core.trace import Tracer
 from .graph import Node
 from .modes import current_mode
 from .operations import PLACE, Call, any_cells, filled, mapped, operation_for, stripped
+from .paths import Fixed, through_path
 from .recording import apply, connect, run_numpy
 from .tensor import Tensor, inference_error
 from .tracing import current_notes
-from .windows import Fixed, through_path
 
 # Functions that change their first argument.
 _CHANGING = {np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal}

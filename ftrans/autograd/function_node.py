@@ -21,7 +21,8 @@ from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
 from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, in_place_error, place_of
 from .function_rule import is_final, without_black_boxes
-from .graph import Edge, KeepingNode, Memory, Node, Watched, protected
+from .graph import Edge, KeepingNode, Node
+from .memory import Memory, Watched, protected
 from .modes import current_mode, in_forward, no_grad, watching_departures
 from .tensor import Tensor, inference_error
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .recorded import (
     Function,
+    Recorded,
     Strategy,
     Tensors,
     blocks_of,
@@ -17,6 +18,7 @@ from .recorded import (
     require_graph,
     vectors_like,
 )
+from .tensor import Tensor
 
 
 def jacobian(
@@ -130,13 +132,8 @@ def vjp(
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     recorded = record(func, inputs, create_graph, "vjp")
-    cotangents = vectors_like(v, recorded.outputs, "outputs", "vjp")
-    if strict:
-        require_dependence(recorded)
-    found = pulled(recorded.outputs, cotangents, recorded.inputs, create_graph)
-    if strict and create_graph:
-        require_graph(found, recorded, "vjp")
-    return recorded.results(create_graph), recorded.like_inputs(found)
+    product = _product(recorded, recorded, v, create_graph, strict, forward=False)
+    return recorded.results(create_graph), recorded.like_inputs(product)
 
 
 def jvp(
@@ -165,13 +162,8 @@ def jvp(
         (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     recorded = record(func, inputs, create_graph, "jvp")
-    tangents = vectors_like(v, recorded.inputs, "inputs", "jvp")
-    if strict:
-        require_dependence(recorded)
-    found = pushed(recorded, tangents, create_graph)
-    if strict and create_graph:
-        require_graph(found, recorded, "jvp")
-    return recorded.results(create_graph), recorded.like_outputs(found)
+    product = _product(recorded, recorded, v, create_graph, strict, forward=True)
+    return recorded.results(create_graph), recorded.like_outputs(product)
 
 
 def vhp(
@@ -200,13 +192,8 @@ def vhp(
         (tensor(9.), tensor([ 6., 12.]))
     """
     recorded, gradient = gradient_of(func, inputs, create_graph, strict, "vhp")
-    vectors = vectors_like(v, recorded.inputs, "inputs", "vhp")
-    if strict:
-        require_graph(gradient.outputs, recorded, "gradient")
-    found = pulled(gradient.outputs, vectors, gradient.inputs, create_graph)
-    if strict and create_graph:
-        require_graph(found, recorded, "vhp")
-    return recorded.results(create_graph), recorded.like_inputs(found)
+    product = _product(recorded, gradient, v, create_graph, strict, forward=False)
+    return recorded.results(create_graph), recorded.like_inputs(product)
 
 
 def hvp(
@@ -235,10 +222,27 @@ def hvp(
         (tensor(9.), tensor([ 6., 12.]))
     """
     recorded, gradient = gradient_of(func, inputs, create_graph, strict, "hvp")
-    vectors = vectors_like(v, recorded.inputs, "inputs", "hvp")
-    if strict:
-        require_graph(gradient.outputs, recorded, "gradient")
-    found = pushed(gradient, vectors, create_graph)
+    product = _product(recorded, gradient, v, create_graph, strict, forward=True)
+    return recorded.results(create_graph), recorded.like_inputs(product)
+
+
+def _product(
+    recorded: Recorded, target: Recorded, v: Tensors | None, create_graph: bool, strict: bool, forward: bool
+) -> list[Tensor]:
+    """`v` times the Jacobian of `target`, which is the recorded function or its gradient; `forward`: that times `v`."""
+    like, name = recorded.inputs, "inputs"
+    if target is recorded and not forward:
+        like, name = recorded.outputs, "outputs"
+    vectors = vectors_like(v, like, name, recorded.what)
+    if strict and target is recorded:
+        require_dependence(recorded)
+    elif strict:
+        require_graph(target.outputs, recorded, "gradient")
+    product = (
+        pushed(target, vectors, create_graph)
+        if forward
+        else pulled(target.outputs, vectors, target.inputs, create_graph)
+    )
     if strict and create_graph:
-        require_graph(found, recorded, "hvp")
-    return recorded.results(create_graph), recorded.like_inputs(found)
+        require_graph(product, recorded, recorded.what)
+    return product

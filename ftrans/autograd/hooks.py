@@ -5,12 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..base.source import Line, at_line, user_line
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
+from ..base.source import Line, user_line
 
 _next_id = count().__next__
 
@@ -40,64 +37,35 @@ class Hooks:
 
     def __init__(self) -> None:
         self._functions: dict[int, tuple[int, Callable[[Any], Any], Line | None]] = {}
-        self._retained: dict[int, weakref.ref[Tensor]] = {}
+        self._retained: dict[int, weakref.ref[Any]] = {}
 
-    def add(self, x: Tensor, hook: Callable[[Any], Any]) -> Handle:
+    def add(self, x: Any, hook: Callable[[Any], Any]) -> Handle:
         """Add a hook for a tensor."""
         key = _next_id()
         self._functions[key] = (x.output, hook, user_line())
         return Handle(self._functions, key)
 
-    def retain(self, x: Tensor) -> None:
+    def retain(self, x: Any) -> None:
         """Leave the gradient of a tensor in its `grad`."""
         if x.node is not None:
             self._retained[x.output] = weakref.ref(x)
 
-    def retains(self, x: Tensor) -> bool:
+    def retains(self, x: Any) -> bool:
         """Whether the gradient of a tensor is left in its `grad`."""
         retained = self._retained.get(x.output)
         return retained is not None and retained() is x
 
-    def follow(self, x: Tensor, output: int) -> None:
+    def follow(self, x: Any, output: int) -> None:
         """A tensor that was a result has got another place in the graph: leave its gradient there."""
         retained = self._retained.get(output)
         if retained is not None and retained() is x:
             del self._retained[output]
             x.retain_grad()
 
-    def run(self, output: int, gradient: Any) -> Any:
-        """What the hooks make of the gradient of a result, an array or a tensor; hooks run in order.
+    def at(self, output: int) -> list[tuple[Callable[[Any], Any], Line | None]]:
+        """The hooks of a result in their order, each with the user's line that registered it."""
+        return [(hook, line) for place, hook, line in self._functions.values() if place == output]
 
-        Raises:
-            RuntimeError: a hook returns something that does not fit.
-        """
-        from .tensor import Tensor
-
-        # Others may hold the gradient itself, so hooks and `grad` get a copy.
-        is_tensor = isinstance(gradient, Tensor)
-        current: Any = gradient.clone() if is_tensor else Tensor.of(gradient.copy())
-        for place, hook, line in list(self._functions.values()):
-            if place == output:
-                new = hook(current)
-                if new is not None:
-                    current = _checked(new, current, line)
-        x = self._retained[output]() if output in self._retained else None
-        if x is not None:
-            x.add_grad(current)
-        return current if is_tensor else current.array
-
-
-def _checked(new: Any, current: Tensor, line: Line | None) -> Tensor:
-    from .tensor import Tensor, as_tensor
-
-    try:
-        found = new if isinstance(new, Tensor) else as_tensor(new)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or found.shape != current.shape or found.dtype.kind not in "biufc":
-        given = f"{type(new).__name__}" if found is None else f"a gradient of shape {found.shape}"
-        raise RuntimeError(
-            f"a hook returned {given} in place of a gradient of shape {current.shape}; return an array of that shape, "
-            f"or None to leave the gradient as it is{at_line(line)}"
-        )
-    return found if found.dtype == current.dtype else found.astype(current.dtype)  # type: ignore[attr-defined,no-any-return]
+    def retaining(self, output: int) -> Any:
+        """The tensor in whose `grad` the gradient of a result is left, or None."""
+        return self._retained[output]() if output in self._retained else None

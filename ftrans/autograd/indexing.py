@@ -12,9 +12,9 @@ from ..numpy.indexing import require_kept
 from .changes import change
 from .modes import current_mode
 from .operations import PLACE, Call
+from .paths import Path, Step
 from .recording import apply
 from .tensor import Tensor
-from .windows import Path, Step
 
 
 def getitem(self: Tensor, index: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..api.call import call_on_eager
 from ..base.source import at_line, user_line
+from ..core.program import Program
 from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE
@@ -20,12 +21,13 @@ from ..numpy.indexing import require_kept
 from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
 from ..numpy.promotion import is_number
 from .backward import backward
-from .changes import call, change
+from .changes import call, change, settle
 from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
-from .recording import apply
+from .recording import apply, apply_program
 from .tensor import Tensor
 from .torch_methods import NAMES, as_in_torch, to
+from .tracing import program_of
 
 _METHODS = (
     "sum", "prod", "mean", "std", "var", "any", "all", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "clip",
@@ -326,6 +328,17 @@ def _backward(
     backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
+def _apply_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`Eager.apply_function`."""
+    return call(function, args, kwargs, node_name(function.__name__))
+
+
+def _program(self: Tensor) -> tuple[Program, Sequence[int]]:
+    """The graph as a program, and which of its inputs are leaves, for `ftrans.debug.draw`."""
+    program, values = program_of([self])
+    return program, [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+
+
 # Names known from elsewhere
 
 
@@ -388,6 +401,10 @@ def install() -> None:
         "__deepcopy__": _deepcopy,
         "__reduce__": _reduce,
         "__round__": lambda self, digits=None: self.round(digits) if digits is not None else self.round().long(),
+        "__ftrans_program__": _program,
+        "apply_program": staticmethod(apply_program),
+        "apply_function": staticmethod(_apply_function),
+        "_settle": settle,
         "__dlpack__": lambda self, **options: self.numpy().__dlpack__(**options),
         "__dlpack_device__": lambda self: self.numpy().__dlpack_device__(),
         "__divmod__": divided,

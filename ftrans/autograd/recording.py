@@ -22,12 +22,14 @@ from ..run.evaluate import evaluate
 from ..run.straightline import warnings_at_user_line
 from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
-from .graph import Edge, Memory, OperationNode, Watched, protected
+from .graph import Edge
+from .memory import Memory, Watched, protected
 from .modes import current_mode
+from .operation_node import OperationNode
 from .operations import Call, Operation, any_cells, mapped, node_name, operation_for, operation_of, stripped
 from .tensor import Tensor, inference_error
 from .tracing import Note, current_notes
-from .windows import enter_view
+from .views import enter_view
 
 
 def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:

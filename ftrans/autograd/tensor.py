@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,34 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
 from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
-from .graph import Memory, Node
+from .graph import Node
 from .hooks import Handle, Hooks
+from .memory import Memory
 from .modes import current_mode, note_departure
-from .windows import Window
+from .paths import Path
 
 _adding = lock()
+
+
+class Window:
+    """What makes a tensor a view.
+
+    Attributes:
+        base: the tensor that it is a view of, which is none itself.
+        path: how one gets from the base to the view; None where that is not known.
+        version: the version of the memory in which the graph last read the view from its base.
+        is_detached: whether the view has no part in the graph of its base.
+    """
+
+    __slots__ = ("base", "is_detached", "path", "version")
+
+    def __init__(self, base: Tensor, path: Path | None, version: int, is_detached: bool) -> None:
+        self.base = base
+        self.path = path
+        self.version = version
+        self.is_detached = is_detached
 
 
 class Tensor(Eager):
@@ -45,6 +64,9 @@ class Tensor(Eager):
         "__weakref__", "_grad", "array", "array_type", "asked", "hooks", "is_inferred", "memory", "node", "output",
         "window",
     )  # fmt: skip
+
+    # Brings the place in the graph of a view up to date; `methods` puts it here, with all that computes.
+    _settle: Callable[[], None]
 
     def __init__(self, array: Any, array_type: ArrayType) -> None:
         self.array = array
@@ -98,9 +120,7 @@ class Tensor(Eager):
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded; for a leaf it can be set."""
         if self.window is not None:
-            from .changes import settle
-
-            settle(self)
+            self._settle()
         return self.node is not None or self.asked is not False
 
     @requires_grad.setter
@@ -222,13 +242,6 @@ class Tensor(Eager):
         found: Hooks = owner.hooks
         return found
 
-    def __ftrans_program__(self) -> tuple[Program, Sequence[int]]:
-        """The graph as a program, and which of its inputs are leaves, for `ftrans.debug.draw`."""
-        from .tracing import program_of
-
-        program, values = program_of([self])
-        return program, [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
-
     # The array
 
     def concrete(self) -> Any:
@@ -236,21 +249,6 @@ class Tensor(Eager):
 
     def is_active(self) -> bool:
         return current_mode().records and self.requires_grad
-
-    @classmethod
-    def apply_program(
-        cls, program: Program, args: Sequence[Any], compiled: Callable[..., Any] | None = None, name: str | None = None
-    ) -> list[Any]:
-        from .recording import apply_program
-
-        return apply_program(program, args, compiled, name)
-
-    @classmethod
-    def apply_function(cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from .changes import call
-        from .operations import node_name
-
-        return call(function, args, kwargs, node_name(function.__name__))
 
     def shared_memory(self) -> Memory:
         """The memory that it shares with its views and with what it was detached from."""

@@ -17,7 +17,9 @@ from ..base.source import attributed_to
 from ..core.program import Program, Var
 from ..core.trace import Builder, NoWitness, building
 from ..core.types import ArrayType
-from .graph import Edge, Memory, Node, OperationNode, Watched, next_order, protected
+from .graph import Edge, Node, next_order
+from .memory import Memory, Watched, protected
+from .operation_node import OperationNode
 from .tensor import Tensor
 
 

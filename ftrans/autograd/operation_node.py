@@ -1,0 +1,91 @@
+"""The node of an operation whose derivative follows from its program.
+
+It holds the `Derivative` of the operation, and the values that the way back needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.source import Line
+from ..core.observe import current_observer
+from .derivation import Derivative
+from .graph import Edge, KeepingNode
+from .memory import Memory, Watched
+from .tensor import Tensor
+
+_SINGLE = (True,)
+
+
+class OperationNode(KeepingNode):
+    """An operation whose derivative follows from its program.
+
+    Attributes:
+        derivative: how cotangents go back.
+        kept: the values that this needs, in the order in which the derivative lists them.
+    """
+
+    __slots__ = ("derivative",)
+
+    def __init__(
+        self,
+        name: str,
+        edges: Sequence[Edge],
+        line: Line | None,
+        derivative: Derivative,
+        kept: Sequence[Any],
+        watched: Sequence[tuple[Memory | Watched, int | bytes]],
+    ) -> None:
+        super().__init__(name, edges, line, len(derivative.out_active))
+        self.derivative = derivative
+        self.kept = kept
+        self.watched = watched
+
+    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+        kept = self.checked(self.derivative.uses_arguments)
+        if len(cotangents) == 1:
+            # The one that there is has arrived, or the way would not lead here.
+            pull = self.derivative.pull(_SINGLE)
+            args = [*[kept[i] for i in pull.takes], cotangents[0]]
+        else:
+            pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
+            args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
+        observer = current_observer()
+        if observer is None:
+            outs = pull(*args)
+        else:
+            outs = observer.operation(f"{self.name}Backward", pull.program, args, lambda: pull(*args), self.line)
+        if len(outs) == len(self.edges):
+            return outs, pull.is_fresh
+        found = iter(zip(outs, pull.is_fresh, strict=True))
+        rows = [next(found) if a else (None, True) for a in pull.in_active]
+        return [x for x, _ in rows], [f for _, f in rows]
+
+    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
+        self.checked()
+        derivative = self.derivative
+        pull = derivative.recorded_pull(tuple([ct is not None for ct in cotangents]))
+        given = [self._kept_tensor(i) for i in pull.takes]
+        given += [ct for ct in cotangents if ct is not None]
+        outs = iter(Tensor.apply_program(pull.program, given, name=f"{self.name}Backward"))
+        return [next(outs) if a else None for a in pull.in_active]
+
+    def _kept_tensor(self, position: int) -> Any:
+        """What is kept, as a tensor with its place in the graph."""
+        assert self.kept is not None
+        derivative = self.derivative
+        value = self.kept[position]
+        if position < len(derivative.inputs):
+            number = derivative.inputs[position]
+            if not derivative.active[number]:
+                return value
+            target, index = self.edges[derivative.active[:number].count(True)]
+        elif position < len(derivative.inputs) + len(derivative.outputs):
+            index = derivative.outputs[position - len(derivative.inputs)]
+            if not derivative.out_active[index]:
+                return value
+            target = self
+        else:
+            return value
+        return Tensor.at(value, target, index)
