@@ -10,7 +10,7 @@ import scipy.special
 from sampling import Source, c128, f64, given, i64, sample, uniform
 
 from ftrans.ops.special import airy, bessel, elliptic, hypergeometric, legendre, polynomials, struve, wave
-from ftrans.ops.special.family import Special
+from ftrans.ops.special.family import SpecialFunction
 
 PAIR = (2,)
 POSITIVE = uniform(0.5, 2.5, PAIR)
@@ -22,7 +22,7 @@ def rows(module: object, names: str, *sources: Source, orders: int = 0) -> None:
     """A row for each of some primitives, smooth in all operands but the first ones."""
     for name in names.split():
         primitive = getattr(module, name)
-        assert isinstance(primitive, Special)
+        assert isinstance(primitive, SpecialFunction)
         sample(primitive, *sources, differentiated=tuple(range(orders, len(sources))))
 
 

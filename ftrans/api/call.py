@@ -292,7 +292,7 @@ def as_argnums(argnums: Any, what: str, name: str = "argnums") -> int | tuple[in
         TypeError: they are something else, such as names.
     """
     if argnums.__class__ is int:
-        return argnums  # type: ignore[no-any-return]
+        return argnums
     try:
         is_several = isinstance(argnums, list | tuple | range | set | frozenset) or np.ndim(argnums) == 1
         return tuple([_position(number) for number in argnums]) if is_several else _position(argnums)

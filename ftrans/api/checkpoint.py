@@ -276,7 +276,7 @@ def _origin(program: Program, var: Atom) -> tuple[str, str, Line | None]:
     name = eqn.params["name"] if eqn.primitive.name == "tap" else ""
     inner = eqn.params.get("program")
     if inner is not None:
-        atom = inner.outputs[eqn.outputs.index(var)]  # type: ignore[arg-type]
+        atom = inner.outputs[eqn.outputs.index(var)]
         if any(atom in eqn.outputs for eqn in inner.eqns):
             name, primitive, line = _origin(inner, atom)
             if eqn.primitive.name in ("scan", "while"):

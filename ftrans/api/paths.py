@@ -227,7 +227,7 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[l
 def run_path(path: Path, leaves: list[Any]) -> list[Any]:
     """The results of a path whose guards hold."""
     outs = path.compiled(*leaves, *path.constants)
-    return outs[: len(outs) - len(path.guards)]  # type: ignore[no-any-return]
+    return outs[: len(outs) - len(path.guards)]
 
 
 def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:

@@ -170,7 +170,7 @@ class Bar:
 
 def _first_element(x: Tracer) -> Tracer:
     ones = (1,) * x.ndim
-    return slice_(x, start=(0,) * x.ndim, limit=ones, strides=ones)  # type: ignore[no-any-return]
+    return slice_(x, start=(0,) * x.ndim, limit=ones, strides=ones)
 
 
 def bar_of(progress: bool | str, what: str, total: int | None) -> Bar | None:

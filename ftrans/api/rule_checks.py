@@ -140,13 +140,13 @@ def fitted(x: Any, type: ArrayType, weak: bool, what: str, where: Callable[[int]
     except TypeError:
         raise misfit(type_name(x)) from None
     if y.type is type:
-        return y  # type: ignore[no-any-return]
+        return y
     if y.shape != type.shape:
         raise misfit(str(y.type), "; the shapes must agree")
     fits_kind = is_inexact(type.dtype) == is_inexact(y.dtype) and (is_complex(type.dtype) or not is_complex(y.dtype))
     is_number = y.weak and is_inexact(type.dtype) and not is_complex(y.dtype)
     if is_number or (fits_kind and (weak or y.weak)):
-        return cast(y, type.dtype)  # type: ignore[no-any-return]
+        return cast(y, type.dtype)
     raise misfit(str(y.type), f"; convert it with .astype(np.{type.dtype.name})" if fits_kind else "")
 
 

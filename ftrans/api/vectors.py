@@ -78,7 +78,7 @@ class Vector(NamedTuple):
         size, dtype = self.type.shape[0], self.type.dtype
         parts = [reshape(cast(asarray(x), dtype), shape=(t.size,)) for x, t in zip(leaves, self.types, strict=True)]
         parts = [p for p in parts if p.size] if size else parts
-        return parts[0] if len(parts) == 1 else concatenate(*parts, axis=0)  # type: ignore[no-any-return]
+        return parts[0] if len(parts) == 1 else concatenate(*parts, axis=0)
 
     def parted(self, vector: Tracer) -> list[Tracer]:
         """The leaves that a vector stands for."""

@@ -154,7 +154,7 @@ def _hooked(hooks: Hooks, output: int, gradient: Any) -> Any:
     """
     # Others may hold the gradient itself, so hooks and `grad` get a copy.
     is_tensor = isinstance(gradient, Tensor)
-    current: Any = gradient.clone() if is_tensor else Tensor.of(gradient.copy())  # type: ignore[attr-defined]
+    current: Any = gradient.clone() if is_tensor else Tensor.of(gradient.copy())
     for hook, line in hooks.at(output):
         new = hook(current)
         if new is not None:
@@ -177,7 +177,7 @@ def _replacement(new: Any, current: Tensor, line: Line | None) -> Tensor:
             f"a hook returned {given} in place of a gradient of shape {current.shape}; return an array of that shape, "
             f"or None to leave the gradient as it is{at_line(line)}"
         )
-    return found if found.dtype == current.dtype else found.astype(current.dtype)  # type: ignore[attr-defined,no-any-return]
+    return found if found.dtype == current.dtype else found.astype(current.dtype)  # type: ignore[attr-defined]
 
 
 def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:
@@ -251,7 +251,7 @@ def _seed(x: Tensor, given: Any) -> Tensor:
         )
     if is_complex(ct.dtype) and not is_complex(x.dtype):
         raise RuntimeError(f"the gradient of a real tensor is real, not {ct.array_type}{at_line(user_line())}")
-    return ct if ct.dtype == x.dtype else ct.astype(x.dtype)  # type: ignore[attr-defined,no-any-return]
+    return ct if ct.dtype == x.dtype else ct.astype(x.dtype)  # type: ignore[attr-defined]
 
 
 def _as_list(x: Any) -> list[Any]:

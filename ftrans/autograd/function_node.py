@@ -261,7 +261,7 @@ class FunctionNode(KeepingNode):
         ]
         with without_black_boxes():
             pull = vjp(call, *placed)[1]
-        return pull(given)  # type: ignore[no-any-return]
+        return pull(given)
 
     def _once(self, ctx: Context, cotangents: list[Any], reason: str) -> Sequence[Any]:
         """Gradients whose own derivative is an error."""

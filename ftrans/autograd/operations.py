@@ -161,7 +161,7 @@ class Call:
 
     def emptied(self) -> tuple[Any, ...]:
         """Positional and keyword arguments with `PLACE` for each tensor and array, to be kept."""
-        return mapped((self.args, self.kwargs), lambda x: PLACE if is_array(x) else x)  # type: ignore[no-any-return]
+        return mapped((self.args, self.kwargs), lambda x: PLACE if is_array(x) else x)
 
     def with_arrays(self, arrays: Sequence[Any], numbers: Sequence[Any] | None = None) -> Any:
         """The result of the same call with other arrays, and perhaps other numbers."""

@@ -296,7 +296,7 @@ def _typed(block: Tensor, x: Tensor, y: Tensor, create_graph: bool) -> Tensor:
     if block.dtype == dtype:
         return block
     with set_grad_enabled(create_graph):
-        return block.astype(dtype)  # type: ignore[attr-defined,no-any-return]
+        return block.astype(dtype)  # type: ignore[attr-defined]
 
 
 def _by_rows(recorded: Recorded, create_graph: bool) -> list[list[Tensor]]:
@@ -335,5 +335,5 @@ def _stacked(rows: Sequence[Tensor], outer: Tensor, inner: Tensor, create_graph:
     if not rows:
         return Tensor.of(np.zeros(shape, inner.dtype))
     with set_grad_enabled(create_graph):
-        stacked: Any = np.stack(rows)  # type: ignore[call-overload]
-        return stacked.reshape(shape)  # type: ignore[no-any-return]
+        stacked: Any = np.stack(rows)
+        return stacked.reshape(shape)

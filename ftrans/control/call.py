@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
@@ -21,11 +21,10 @@ from ..xla.execute import lower, names_lines
 from .subprograms import chosen, repeated, rewired, specialized, used_inputs, with_outputs
 
 
-class Call(Primitive):
+class Call(MultipleResults):
     """The results of `program` on the operands; XLA compiles it wherever it runs by itself."""
 
     name = "call"
-    multiple_results = True
     takes_masks = True
     calls = True
 

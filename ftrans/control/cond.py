@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
@@ -51,7 +51,7 @@ _CHEAP_SIZE = 1 << 12
 _CHEAP = (StructuralPrimitive, Reduction, ArgExtremum, Gather)
 
 
-class Cond(Primitive):
+class Cond(MultipleResults):
     """The results of `branches[index]` on the operands that follow `index`, an int64 in range.
 
     Where `index` is batched, a branch that some lanes want runs on the whole batch: the other lanes get the operands of
@@ -59,7 +59,6 @@ class Cond(Primitive):
     """
 
     name = "cond"
-    multiple_results = True
 
     def type_rule(self, index: ArrayType, *types: ArrayType, branches: Branches) -> list[ArrayType]:
         if index is not _INDEX:

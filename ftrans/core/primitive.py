@@ -28,12 +28,11 @@ class MissingRule(NotImplementedError):
 
 
 class Primitive:
-    """Base class of all primitives.
-
-    A primitive with several results sets `multiple_results`; its rules then return lists.
+    """What all primitives have in common: each one is a `SingleResult` or a `MultipleResults`.
 
     Attributes:
         name: what it is called in print.
+        multiple_results: whether its rules take and return a list in place of one result.
         aliases: whether its NumPy result may share memory with an operand.
         only_views: whether the memory that its NumPy result may share is that of its first operand, to be written to.
         is_new: whether its NumPy result is always an array of its own.
@@ -67,11 +66,6 @@ class Primitive:
         return self.name
 
     # Applying
-
-    def __call__(self, *operands: Any, **params: Any) -> Any:
-        """Record the equation; return a tracer, or a list of them where there are several results."""
-        results = self.bind_all(operands, params)
-        return results if self.multiple_results else results[0]
 
     def bind_all(self, operands: Sequence[Any], params: Params) -> list[Any]:
         """Record the equation in the current trace, or evaluate it where none is running; return all results."""
@@ -178,3 +172,22 @@ class Primitive:
             "xla": "it cannot be compiled",
         }.get(rule, "it is incomplete")
         raise MissingRule(f"the primitive {self.name!r} has no {rule} rule: {meaning}{at_line(user_line())}")
+
+
+class SingleResult(Primitive):
+    """Base class of primitives with one result."""
+
+    def __call__(self, *operands: Any, **params: Any) -> Tracer:
+        """Record the equation, or evaluate it where no trace is running; return the result."""
+        result: Tracer = self.bind_all(operands, params)[0]
+        return result
+
+
+class MultipleResults(Primitive):
+    """Base class of primitives with any number of results: its rules take and return lists of them."""
+
+    multiple_results = True
+
+    def __call__(self, *operands: Any, **params: Any) -> list[Tracer]:
+        """Record the equation, or evaluate it where no trace is running; return the results."""
+        return self.bind_all(operands, params)

@@ -91,7 +91,7 @@ def operation_of(module: BareModule, kind: str, rule: Callable[[], Rule]) -> Ope
     if found is None:
         found = graph.operations[kind] = Operation(module, rule())
     found.graph = graph
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class Operation:

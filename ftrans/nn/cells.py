@@ -159,7 +159,7 @@ class Parameter(ArrayCell):
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         """`backward` of the leaf tensor."""
-        self.tensor().backward(*args, **kwargs)  # type: ignore[attr-defined,misc]
+        self.tensor().backward(*args, **kwargs)  # type: ignore[attr-defined]
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call a function with the gradient, which it may replace, whenever one is computed.

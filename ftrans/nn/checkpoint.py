@@ -130,7 +130,7 @@ class Changes:
 
         self._inner = current_builder()
         self._taken = Filling()
-        return copy_context().run(call)  # type: ignore[no-any-return]
+        return copy_context().run(call)
 
     def take(self, cell: ArrayCell) -> bool:
         """Let a cell be changed in the running trace, if that is the inner one; return whether it may be."""

@@ -27,4 +27,4 @@ def is_same(x: Any, y: Any) -> bool:
         return False
     if x.__class__ is tuple:
         return len(x) == len(y) and all(map(is_same, x, y))
-    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()  # type: ignore[no-any-return]
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()

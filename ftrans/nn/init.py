@@ -412,7 +412,7 @@ def _generator_of(rng: Any) -> Generator:
             "rng of an initial value is a generator of NumPy, such as np.random.default_rng(0), not of type "
             f"{type(rng).__name__}{at_line(user_line())}"
         )
-    return rng  # type: ignore[no-any-return]
+    return rng
 
 
 def _drawn(dtype: np.dtype[Any]) -> Any:

@@ -24,7 +24,7 @@ class LoadResult(tuple[list[str], list[str]]):
     """What `load_state_dict` found: a pair (missing_keys, unexpected_keys)."""
 
     def __new__(cls, missing: list[str], unexpected: list[str]) -> LoadResult:
-        return super().__new__(cls, (missing, unexpected))  # type: ignore[arg-type]
+        return super().__new__(cls, (missing, unexpected))
 
     @property
     def missing_keys(self) -> list[str]:

@@ -18,7 +18,7 @@ _NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 
 def attributes(x: Any) -> dict[str, Any]:
     """The attributes of an object as they are now: other threads may set one while we look through them."""
-    return x.__dict__.copy()  # type: ignore[no-any-return]
+    return x.__dict__.copy()
 
 
 def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:

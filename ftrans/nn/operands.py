@@ -139,7 +139,7 @@ def _install_operators() -> None:
         setattr(Operand, f"__{name}__", binary(getattr(operator, name))[0])
     for name in ("neg", "abs", "invert", "pos"):
         setattr(Operand, f"__{name}__", unary(getattr(operator, name)))
-    Operand.__getitem__ = lambda self, index: self.read()[operand(index)]  # type: ignore[attr-defined,misc]
+    Operand.__getitem__ = lambda self, index: self.read()[operand(index)]  # type: ignore[misc]
 
 
 _install_operators()

@@ -46,7 +46,7 @@ def stack_modules(modules: Sequence[M]) -> M:
     graphs = [graph_of(module) for module in modules]
     _check_equal(modules, graphs, "stack_modules", lambda key: key)
     arrays = [np.stack([cell.value for cell in row]) for row in zip(*(g.cells for g in graphs), strict=True)]
-    return structure_of(modules[0]).build(arrays)  # type: ignore[no-any-return]
+    return structure_of(modules[0]).build(arrays)
 
 
 def unstack_modules(module: M) -> list[M]:

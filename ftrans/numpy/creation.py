@@ -92,7 +92,7 @@ def traced_in_trace(like: Function) -> Function:
 
     @wraps(like)
     def make(*args: Any, **kwargs: Any) -> Any:
-        return (like.__wrapped__ if current_builder() is not None else like)(*args, **kwargs)  # type: ignore[attr-defined]
+        return (like.__wrapped__ if current_builder() is not None else like)(*args, **kwargs)
 
     return make  # type: ignore[return-value]
 
@@ -207,7 +207,7 @@ def as_array(a: Any, dtype: Any = None, order: str = "K", copy: bool | None = No
     """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
     if has_tracer(a) or holds_eager(a):
         return array(a, dtype, copy=copy, order=order)
-    return np.array(a, dtype, order=order, copy=copy)  # type: ignore[call-overload]
+    return np.array(a, dtype, order=order, copy=copy)
 
 
 def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
@@ -261,7 +261,7 @@ def asfortranarray(a: Any, dtype: Any = None) -> Any:
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str = "K") -> Any:
     """`asarray`, with an error if an element is not finite, where values are known."""
     if not has_tracer(a) and not holds_eager(a):
-        return np.asarray_chkfinite(a, dtype, order)  # type: ignore[call-overload]
+        return np.asarray_chkfinite(a, dtype, order)
     x = as_array(a, dtype, order)
     value = value_in_hand(x) if has_tracer(x) else x.numpy()
     if value is not None and value.dtype.kind in "fc" and not np.isfinite(value).all():

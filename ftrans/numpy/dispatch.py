@@ -85,7 +85,7 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
             setattr(call, method, _public_ufunc(function, method, implementation))
-        call.__signature__ = signature_of(function)  # type: ignore[attr-defined]
+        call.__signature__ = signature_of(function)
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:

@@ -62,12 +62,12 @@ def _sized(x: Tracer, n: int, axis: int, points: int) -> Tracer:
         raise ValueError(f"Invalid number of FFT data points ({points}) specified.{at_line(user_line())}")
     size = x.shape[axis]
     if n < size:
-        return getitem(x, (*(slice(None),) * axis, slice(n)))  # type: ignore[no-any-return]
+        return getitem(x, (*(slice(None),) * axis, slice(n)))
     if n == size:
         return x
     none = (0,) * x.ndim
     after = tuple(n - size if i == axis else 0 for i in range(x.ndim))
-    return pad(x, full((), 0, x.dtype), before=none, after=after, interior=none)  # type: ignore[no-any-return]
+    return pad(x, full((), 0, x.dtype), before=none, after=after, interior=none)
 
 
 def _delivered(result: Tracer, out: Any, name: str) -> Any:
@@ -183,7 +183,7 @@ def _transformed_over(x: Tracer, s: Sequence[int], axes: Sequence[int], norm: An
         return x
     for n, axis in zip(s, axes, strict=True):
         x = _sized(x, n, axis, n)
-    return ops.fft(x, axes=tuple(axes), inverse=inverse, norm=_normal_norm(norm)) if axes else x  # type: ignore[no-any-return]
+    return ops.fft(x, axes=tuple(axes), inverse=inverse, norm=_normal_norm(norm)) if axes else x
 
 
 def _needs_an_axis(axes: Sequence[int]) -> None:

@@ -31,11 +31,11 @@ def _rows(x: Tracer, start: int, stop: int) -> Tracer:
     """Rows `start` to `stop` of `x`."""
     rest = x.ndim - 1
     bounds = {"start": (start, *(0,) * rest), "limit": (stop, *x.shape[1:]), "strides": (1,) * x.ndim}
-    return slice_(x, **bounds)  # type: ignore[no-any-return]
+    return slice_(x, **bounds)
 
 
 def _row(x: Tracer, i: int) -> Tracer:
-    return reshaped(_rows(x, i, i + 1), x.shape[1:])  # type: ignore[no-any-return]
+    return reshaped(_rows(x, i, i + 1), x.shape[1:])
 
 
 def folded_in_pairs(operation: Operation, x: Tracer) -> Tracer:
@@ -73,7 +73,7 @@ def fold(operation: Operation, x: Tracer, first: Tracer | None, mask: Tracer | N
     rows = [x] if mask is None else [x, mask]
     if x.shape[0] > _MOST_EQUATIONS:
         program = _step(operation, first.type, mask is not None, False)
-        return scan.apply(program, [], [first], rows, x.shape[0], False, 1)[0]  # type: ignore[no-any-return]
+        return scan.apply(program, [], [first], rows, x.shape[0], False, 1)[0]
     for i in range(x.shape[0]):
         first = _combined(operation, first, *(_row(v, i) for v in rows))
     return first
@@ -87,16 +87,16 @@ def accumulated(operation: Operation, x: Tracer) -> Tracer:
     if rest.shape[0] > _MOST_EQUATIONS:
         program = _step(operation, total.type, False, True)
         found = scan.apply(program, [], [total], [rest], rest.shape[0], False, 1)[1]
-        return concatenate(_rows(x, 0, 1), found, axis=0)  # type: ignore[no-any-return]
+        return concatenate(_rows(x, 0, 1), found, axis=0)
     results = [total]
     for i in range(rest.shape[0]):
         results.append(_combined(operation, results[-1], _row(rest, i)))
-    return concatenate(*(reshaped(y, (1, *y.shape)) for y in results), axis=0)  # type: ignore[no-any-return]
+    return concatenate(*(reshaped(y, (1, *y.shape)) for y in results), axis=0)
 
 
 def _combined(operation: Operation, total: Tracer, row: Tracer, mask: Tracer | None = None) -> Tracer:
     new = cast(asarray(operation(total, row)), total.dtype)
-    return new if mask is None else e.select(mask, new, total)  # type: ignore[no-any-return]
+    return new if mask is None else e.select(mask, new, total)
 
 
 @lru_cache(maxsize=1000)
@@ -113,7 +113,7 @@ def written_in_turn(operation: Operation, x: Tracer, places: Tracer, values: Tra
     """`x[p] = operation(x[p], v)` for each of `places` and `values` in turn, where `x` has one axis."""
     rows = [places] if values is None else [places, values]
     program = _update(operation, x.type, tuple(v.type.with_shape(()) for v in rows))
-    return scan.apply(program, [], [x], rows, places.shape[0], False, 1)[0]  # type: ignore[no-any-return]
+    return scan.apply(program, [], [x], rows, places.shape[0], False, 1)[0]
 
 
 @lru_cache(maxsize=1000)

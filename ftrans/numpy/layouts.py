@@ -159,7 +159,7 @@ def _of_result(x: Tracer) -> Layout:
     if x.atom.__class__ is Const:
         # Who makes such an array notes how it lies; else it may be anything.
         return contiguous(x.shape) if x.ndim < 2 else None
-    eqn = x.builder.definitions.get(x.atom)  # type: ignore[arg-type]
+    eqn = x.builder.definitions.get(x.atom)
     if eqn is None:
         return _of_input(x.builder, x.atom)
     if x.ndim < 2 and eqn.primitive.name not in WRITES:
@@ -200,7 +200,7 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
         if a in known:
             waiting.pop()
             continue
-        eqn = None if a.__class__ is Const else builder.definitions.get(a)  # type: ignore[arg-type]
+        eqn = None if a.__class__ is Const else builder.definitions.get(a)
         if eqn is None:
             known[a] = _of_operand_without_equation(builder, a)
             continue
@@ -217,9 +217,9 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
 
 def _of_operand_without_equation(builder: Builder, atom: Atom) -> Layout:
     if atom.__class__ is Const:
-        if atom.is_splat:  # type: ignore[union-attr]
+        if atom.is_splat:
             return (0,) * atom.type.ndim
-        return strides_of(atom.value)  # type: ignore[union-attr]
+        return strides_of(atom.value)
     return _of_input(builder, atom)
 
 

@@ -70,7 +70,7 @@ def _constant(x: Tracer, axis: int, width: Width, values: Any) -> Tracer:
 
 def _ramped(x: Tracer, axis: int, width: Width, ends: Any) -> Tracer:
     before, after = (
-        np.linspace(end, _part(x, axis, place), count, endpoint=False, dtype=x.dtype, axis=axis)  # type: ignore[call-overload]
+        np.linspace(end, _part(x, axis, place), count, endpoint=False, dtype=x.dtype, axis=axis)
         for end, place, count in zip(ends, (0, -1), width, strict=True)
     )
     return _with_ends(x, axis, before, np.flip(after, axis))
@@ -111,8 +111,8 @@ def _reflected_odd(x: Tracer, axis: int, width: Width, is_symmetric: bool) -> Tr
 
 def _moved(x: Tracer, axis: int, width: Width, mode: str) -> Tracer:
     # Which element stands where is the same for every array, so NumPy says it.
-    places = np.pad(np.arange(x.shape[axis]), width, mode)  # type: ignore[call-overload]
-    return _part(x, axis, places)  # type: ignore[no-any-return]
+    places = np.pad(np.arange(x.shape[axis]), width, mode)
+    return _part(x, axis, places)
 
 
 def _by_function(x: Tracer, widths: list[Width], function: Callable[..., Any], options: dict[str, Any]) -> Tracer:

@@ -13,7 +13,7 @@ from ..core.trace import ConcretizationError, Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.literals import full_like
-from ..ops.special.family import Special
+from ..ops.special.family import SpecialFunction
 from .creation import traced_in_trace
 from .dispatch import implements
 from .layouts import own
@@ -125,7 +125,7 @@ def _of_each(function: Any, condition: Tracer, x: Tracer, args: Any, kw: Any) ->
     for eqn in reversed(list(start.builder.backwards())):
         found = [alone[atom] for atom in eqn.operands if atom in alone]
         if found:
-            acts_on_each = isinstance(eqn.primitive, e.Elementwise | Special)
+            acts_on_each = isinstance(eqn.primitive, e.Elementwise | SpecialFunction)
             alone.update(dict.fromkeys(eqn.outputs, acts_on_each and all(found)))
     if not alone.get(result.atom, True):
         raise ConcretizationError(

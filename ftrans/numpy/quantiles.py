@@ -42,7 +42,7 @@ def _reduced_first(x: Tracer, axes: Shape) -> Tracer:
     """The array with its reduced axes as one, the first."""
     rest = tuple(i for i in range(x.ndim) if i not in axes)
     moved = asarray(np.transpose(x, (*axes, *rest)))
-    return reshaped(moved, (math.prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)))  # type: ignore[no-any-return]
+    return reshaped(moved, (math.prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)))
 
 
 def _elements(a: Any, axis: Any) -> tuple[Tracer, Shape, Tracer]:
@@ -63,7 +63,7 @@ def _or_nan(result: Any, ordered: Tracer) -> Any:
     """The result, but NaN where an element is: NaN is sorted last."""
     if not is_inexact(ordered.dtype):
         return result
-    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)  # type: ignore[index]
+    return np.where(np.isnan(ordered[-1]), operand(math.nan, result.dtype, ()), result)
 
 
 def _valid_count(x: Tracer) -> Any:

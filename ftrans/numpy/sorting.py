@@ -41,7 +41,7 @@ def _lexical_order(keys: Sequence[Tracer], axis: int) -> Tracer:
 
 def _complex_order(x: Tracer, axis: int) -> Tracer:
     """The indices that sort complex numbers: by real parts, then imaginary ones, those with NaN behind the others."""
-    real, imag = asarray(x.real), asarray(x.imag)  # type: ignore[attr-defined]
+    real, imag = asarray(x.real), asarray(x.imag)
     kind = asarray(2 * cast(asarray(np.isnan(real)), np.dtype(np.int8)) + np.isnan(imag))
     return _lexical_order((imag, real, kind), axis)
 

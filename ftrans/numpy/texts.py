@@ -172,7 +172,7 @@ def _printer(function: Callable[..., str]) -> Callable[..., str]:
 
         return _text_by(show, a)
 
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = signature
     return implements(function, constant=True)(call)
 
 

@@ -69,7 +69,7 @@ def _operand(ufunc: np.ufunc, array: Any, dtype: Any) -> Tracer:
             f"{ufunc.__name__} of {x.type} gives results of another dtype, which it cannot combine with elements"
             + at_line(user_line())
         )
-    return y  # type: ignore[no-any-return]
+    return y
 
 
 # Reductions
@@ -172,7 +172,7 @@ def _as_rows(x: Tracer, axes: Shape) -> Tracer:
     """The elements along axes as rows, along a first axis."""
     rest = tuple(i for i in range(x.ndim) if i not in axes)
     moved = asarray(np.transpose(x, (*axes, *rest)))
-    return reshaped(moved, (math.prod(x.shape[a] for a in axes), *(x.shape[i] for i in rest)))  # type: ignore[no-any-return]
+    return reshaped(moved, (math.prod(x.shape[a] for a in axes), *(x.shape[i] for i in rest)))
 
 
 def _difference(rows: Tracer, first: Tracer | None, mask: Tracer | None) -> Any:
@@ -187,15 +187,15 @@ def _difference(rows: Tracer, first: Tracer | None, mask: Tracer | None) -> Any:
 
 def _negated(rows: Tracer) -> Tracer:
     """Rows to be added, of those to be subtracted from the first."""
-    first, others = asarray(rows[:1]), asarray(rows[1:])  # type: ignore[index]
-    return concatenate(first, e.neg(others), axis=0)  # type: ignore[no-any-return]
+    first, others = asarray(rows[:1]), asarray(rows[1:])
+    return concatenate(first, e.neg(others), axis=0)
 
 
 # Accumulations
 
 
 def _cumulated(primitive: Any) -> Callable[[Tracer], Tracer]:
-    return lambda rows: primitive(rows, axis=0, reverse=False)  # type: ignore[no-any-return]
+    return lambda rows: primitive(rows, axis=0, reverse=False)
 
 
 def _nan_free_extrema(rows: Tracer, is_largest: bool) -> Tracer:
@@ -210,7 +210,7 @@ def _nan_free_extrema(rows: Tracer, is_largest: bool) -> Tracer:
 
 
 def _differences(rows: Tracer) -> Tracer:
-    return r.cumsum(_negated(rows), axis=0, reverse=False)  # type: ignore[no-any-return]
+    return r.cumsum(_negated(rows), axis=0, reverse=False)
 
 
 def _log_sums_of_powers(rows: Tracer) -> Tracer:

@@ -106,7 +106,7 @@ def _general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | Non
         if otherwise is not None and in_dtypes[0].kind in kinds:
             y = otherwise(*inputs)
         elif is_primitive:
-            y = (current_builder() or builder()).record(rule, inputs, {})[0]  # type: ignore[arg-type]
+            y = (current_builder() or builder()).record(rule, inputs, {})[0]
         else:
             y = rule(*inputs)
         if y.atom.type.dtype != out_dtype:
@@ -182,7 +182,7 @@ def _binary(
 def _integer_reciprocal(x: Tracer) -> Tracer:
     one, zero = full_like(x, 1), full_like(x, 0)
     is_kept = e.eq(x, one) if x.dtype.kind == "u" else e.eq(e.abs_(x), one)
-    return e.select(is_kept, x, zero)  # type: ignore[no-any-return]
+    return e.select(is_kept, x, zero)
 
 
 def _comparison(ufunc: np.ufunc, primitive: Primitive) -> Rule:
@@ -190,11 +190,11 @@ def _comparison(ufunc: np.ufunc, primitive: Primitive) -> Rule:
 
     def rule(x: Tracer, y: Tracer) -> Tracer:
         if x.dtype == y.dtype:
-            return primitive(x, y)  # type: ignore[no-any-return]
+            return primitive(x, y)
         signed, below = (x, ufunc(0, 1)) if x.dtype.kind == "i" else (y, ufunc(1, 0))
         is_negative = e.lt(signed, full_like(signed, 0))
         common = primitive(cast(x, np.dtype(np.uint64)), cast(y, np.dtype(np.uint64)))
-        return e.select(is_negative, full_like(common, below), common)  # type: ignore[no-any-return]
+        return e.select(is_negative, full_like(common, below), common)
 
     return rule
 

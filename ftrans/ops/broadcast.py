@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Atom, Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
@@ -91,7 +91,7 @@ def _everything(_: np.dtype[Any]) -> bool:
     return True
 
 
-class Reduction(Primitive):
+class Reduction(SingleResult):
     """The elements of `x` along `axes` (increasing, not negative) combined by a ufunc; the result drops the axes.
 
     The result has the dtype of `x`: NumPy's widening of small integers and booleans belongs to the NumPy face.

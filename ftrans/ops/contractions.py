@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
@@ -25,7 +25,7 @@ def _free(ndim: int, contract: Shape, batch: Shape) -> Shape:
     return tuple(i for i in range(ndim) if i not in contract and i not in batch)
 
 
-class DotGeneral(Primitive):
+class DotGeneral(SingleResult):
     """Sum over the axes `contract` of the products of the elements of `x` and `y`, which share the axes `batch`.
 
     `contract` and `batch` each hold the axes of `x` and the matching axes of `y`.  The axes of the result are
@@ -143,7 +143,7 @@ def _product_in_place(x: Tracer, y: Tracer, dims: dict[str, Dims], batch: Shape,
     places = (*batch, *of_y, *of_x)
     if places == tuple(range(len(places))) and of_x and of_y:
         exchanged = {name: (second, first) for name, (first, second) in dims.items()}
-        return dot_general(y, x, **exchanged)  # type: ignore[no-any-return]
+        return dot_general(y, x, **exchanged)
     return _put_axes(dot_general(x, y, **dims), (*batch, *of_x, *of_y))
 
 

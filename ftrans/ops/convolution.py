@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
@@ -23,7 +23,7 @@ _BLOCK_BYTES = 5 << 20
 _MOST_SLICES = 150
 
 
-class Convolution(Primitive):
+class Convolution(SingleResult):
     """Sums of products of the `kernel` with the windows of `x`: what neural networks call a convolution.
 
     `x` has the axes (sample, channel, *space), `kernel` (out channel, channel of the group, *space), the result

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex
@@ -31,7 +31,7 @@ _SWAPPED: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward"
 _MOST_AXES = 3
 
 
-class FourierTransform(Primitive):
+class FourierTransform(SingleResult):
     """What the transforms share: each is its own derivative, and knows the axes that it works along."""
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -78,7 +78,7 @@ def _slice_sizes(x: Any, count: int, axis: int) -> Shape:
     return _indexed_shape(x, (1,) * count, count, axis)
 
 
-class Gather(Primitive):
+class Gather(SingleResult):
     """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
 
     The indices have one type, and their shape takes the place of the axes of `x` that they index: `axis` and as many
@@ -151,7 +151,7 @@ class Gather(Primitive):
         return full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
 
 
-class Scatter(Primitive):
+class Scatter(SingleResult):
     """What both kinds of scatter share: `x` with `updates` put at `indices`, which are those of `gather`."""
 
     is_new = True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive
+from ..core.primitive import SingleResult
 from ..core.program import Const, literal
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape
@@ -34,7 +34,7 @@ def splat(x: Tracer) -> Any:
 def same_number(x: Tracer, y: Tracer) -> bool:
     """Whether two tracers are filled with one number, bit by bit: 0.0 is not -0.0."""
     a, b = splat(x), splat(y)
-    return a is not None and b is not None and a.tobytes() == b.tobytes()  # type: ignore[no-any-return]
+    return a is not None and b is not None and a.tobytes() == b.tobytes()
 
 
 def adds_nothing(y: Tracer, x: Tracer) -> bool:
@@ -44,10 +44,10 @@ def adds_nothing(y: Tracer, x: Tracer) -> bool:
         return False
     if number.dtype.kind in "biu" or (number.dtype.kind == "f" and np.signbit(number)):
         return True
-    return start is not None and (start + number).tobytes() == start.tobytes()  # type: ignore[no-any-return]
+    return start is not None and (start + number).tobytes() == start.tobytes()
 
 
-class Iota(Primitive):
+class Iota(SingleResult):
     """Numbers 0, 1, 2, ... along `axis` of an array of `shape`."""
 
     name = "iota"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
@@ -75,7 +75,7 @@ class Slice(StructuralPrimitive):
         return None if value is None else full_like(result, value)
 
 
-class Pad(Primitive):
+class Pad(SingleResult):
     """`x` with the scalar `value` put before, after and (`interior` times) between its elements, per axis."""
 
     name = "pad"
@@ -163,7 +163,7 @@ class Pad(Primitive):
         return full_like(result, splat(value))
 
 
-class Concatenate(Primitive):
+class Concatenate(SingleResult):
     """Arrays joined along `axis`."""
 
     name = "concatenate"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive
+from ..core.primitive import SingleResult
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
@@ -31,7 +31,7 @@ _CHUNK = 1 << 15
 _FEW = 8
 
 
-class RandomBits(Primitive):
+class RandomBits(SingleResult):
     """Random bits uint32 of `shape`, from a key uint32[2] and a counter uint32[2].
 
     Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; 2011)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex
@@ -80,7 +80,7 @@ reduce_and = Reduction("reduce_and", np.logical_and, accepts=_is_bool)
 reduce_or = Reduction("reduce_or", np.logical_or, accepts=_is_bool)
 
 
-class ArgExtremum(Primitive):
+class ArgExtremum(SingleResult):
     """Position along `axis` of the first largest (or smallest) element of `x`, as int64; a NaN wins over numbers."""
 
     def __init__(self, name: str) -> None:
@@ -127,7 +127,7 @@ argmin = ArgExtremum("argmin")
 # Cumulative forms
 
 
-class Cumulative(Primitive):
+class Cumulative(SingleResult):
     """Element `i` of the result combines elements 0 to `i` of `x` along `axis`, or `i` to the last if `reverse`.
 
     Args:
@@ -241,7 +241,7 @@ def _where(condition: Any, x: Any) -> Any:
     return np.where(condition, x, x.dtype.type(0))
 
 
-class LinearRecurrence(Primitive):
+class LinearRecurrence(SingleResult):
     """The solution of `y[i] = a[i] y[i-1] + b[i]`, `y[0] = b[0]`, along `axis`; from the last on if `reverse`.
 
     A boolean `a` chooses: where it is false the recurrence starts again, also behind what is infinite or not a number.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import Primitive, SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -23,7 +23,7 @@ def same_before(primitive: Primitive, x: Tracer) -> tuple[Tracer, Params] | None
     return Tracer(x.builder, inner.operands[0]), inner.params
 
 
-class StructuralPrimitive(Primitive):
+class StructuralPrimitive(SingleResult):
     """A linear primitive of one operand that moves elements: its jvp is itself, on the tangent."""
 
     only_moves = True

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -38,7 +38,7 @@ def _xla_padding(x: Any, updates: Any, start: Shape, strides: Shape) -> list[tup
     ]
 
 
-class SliceUpdate(Primitive):
+class SliceUpdate(SingleResult):
     """What `set_slice` and `add_slice` share: `updates` for the slice that `slice_` takes of `x`."""
 
     is_new = True

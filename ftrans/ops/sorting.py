@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType
@@ -22,7 +22,7 @@ def _check_axis(name: str, x: ArrayType, axis: int) -> None:
         raise ValueError(f"{name} along axis {axis} of {x}, which has {x.ndim} axes")
 
 
-class Argsort(Primitive):
+class Argsort(SingleResult):
     """The indices, int64, that put `x` into increasing order along `axis`.
 
     Elements that are equal keep their order if `stable`; otherwise NumPy and XLA may order them differently.
@@ -62,7 +62,7 @@ class Argsort(Primitive):
         return iota(shape=x.shape, axis=axis, dtype=np.dtype(np.int64)) if ordered else None
 
 
-class Sort(Primitive):
+class Sort(SingleResult):
     """`x` in increasing order along `axis`.  The derivative of equal elements goes by their order in `x`."""
 
     name = "sort"
@@ -99,7 +99,7 @@ class Sort(Primitive):
         return x if x.shape[axis] <= 1 or splat(x) is not None else None
 
 
-class Searchsorted(Primitive):
+class Searchsorted(SingleResult):
     """Where to insert `values` so that `table`, sorted along its last axis, stays sorted: indices, int64.
 
     With `side` "left" in front of equal elements, with "right" behind them.  The leading axes of `table` are shared

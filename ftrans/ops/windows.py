@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
@@ -79,7 +79,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-class WindowPrimitive(Primitive):
+class WindowPrimitive(SingleResult):
     """What primitives of windows share.
 
     Windows have `window` elements that are `dilation` apart, along the last axes, and begin `strides` apart, from
@@ -182,7 +182,7 @@ def _along(count: int, axis: int, window: Shape, found: Shape, strides: Shape, d
         return (values[axis],)
 
     for _, place in slices(only(window), only(dilation), only(found), only(strides)):
-        yield (..., place, *[slice(None)] * (count - 1 - axis))  # type: ignore[arg-type,list-item]
+        yield (..., place, *[slice(None)] * (count - 1 - axis))  # type: ignore[arg-type]
 
 
 def _maxima(xp: Any, padded: Any, x: Any, window: Shape, strides: Shape, padding: Padding, dilation: Shape) -> Any:

@@ -231,7 +231,7 @@ def _generated(
 ) -> Callable[..., list[Any]]:
     text = StraightLine(executable(program), fresh, observed, [program.inputs[i] for i in own])
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
-    return text.namespace[text.name]  # type: ignore[no-any-return]
+    return text.namespace[text.name]
 
 
 def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:

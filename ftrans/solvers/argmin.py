@@ -153,7 +153,7 @@ def argmin(
 
 
 def _part(z: Tracer, start: int, limit: int) -> Tracer:
-    return slice_(z, start=(start,), limit=(limit,), strides=(1,))  # type: ignore[no-any-return]
+    return slice_(z, start=(start,), limit=(limit,), strides=(1,))
 
 
 def _multipliers(y: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:
@@ -210,7 +210,7 @@ def _objective(f: Function, out: Any, dtype: np.dtype[Any]) -> Tracer:
             f"argmin computes in the dtype of x0, {dtype}, but {name_of(f)} returned {value.type}; convert x0"
             + at_line(user_line())
         )
-    return cast(value, dtype)  # type: ignore[no-any-return]
+    return cast(value, dtype)
 
 
 def _stationary(guide: Program, count: int) -> Program:

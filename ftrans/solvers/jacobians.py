@@ -49,7 +49,7 @@ def matrix(linear: Program, consts: Sequence[Tracer]) -> Tracer:
     units = broadcast(vectors, shape=(size, *type.shape), dims=(0, type.ndim))
     columns = batch_program(linear, size, (*[False] * len(consts), True), (True,)).program
     (found,) = inline(columns, [*consts, units])
-    return transpose_axes(found, axes=(*range(1, len(lanes) + 2), 0))  # type: ignore[no-any-return]
+    return transpose_axes(found, axes=(*range(1, len(lanes) + 2), 0))
 
 
 def jacobian(program: Program) -> Program:

@@ -182,7 +182,7 @@ def _checked_matrix(a: Any, b: Any) -> tuple[Any, Any]:
         )
     dtype = result_dtype(a, b)
     dtype = dtype if is_inexact(dtype) else np.dtype(np.float64)
-    return tuple(x if type_of(x).dtype == dtype else x.astype(dtype) for x in (a, b))  # type: ignore[return-value]
+    return tuple(x if type_of(x).dtype == dtype else x.astype(dtype) for x in (a, b))
 
 
 def _norm(x: Tracer) -> Tracer:
@@ -232,9 +232,9 @@ def _of_the_function(a: Tracer, product: Callable[[Tracer], Tracer]) -> Tracer:
     x = convert(cos(mul(number, number)), dtype=a.dtype)
     if is_complex(a.dtype):
         x = add(x, mul(convert(sin(mul(number, number)), dtype=a.dtype), full(x.shape, 1j, a.dtype)))
-    outcome = _info_of_elimination(a, x, product(x), asarray(a @ x))
+    outcome = _info_of_elimination(a, x, product(x), asarray(a @ x))  # type: ignore[operator]
     vector = required(reshape(a, shape=(a.size,)), *outcome, message=_NOT_LINEAR)
-    return reshape(vector, shape=a.shape)  # type: ignore[no-any-return]
+    return reshape(vector, shape=a.shape)
 
 
 def _cut(tracers: list[Tracer], product: Captured, unknown: Vector) -> tuple[list[Tracer], Tracer]:

@@ -12,7 +12,7 @@ from ..control.rules import backends
 from ..control.rules.backends import Backend
 from ..control.subprograms import chosen, cut_behind_constants
 from ..core.interpret import inline
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
@@ -67,7 +67,7 @@ class LinearMethod(NamedTuple):
         )
 
 
-class LinearSolve(Primitive):
+class LinearSolve(MultipleResults):
     """x with `matvec(*consts, x) = b`, where `matvec` is linear in x.
 
     All axes of `b` but the last are lanes: problems of their own.  Operands are the constants of `matvec`, those of
@@ -76,7 +76,6 @@ class LinearSolve(Primitive):
     """
 
     name = "linear_solve"
-    multiple_results = True
 
     def type_rule(
         self, *types: ArrayType, matvec: Program, preconditioner: Program | None, method: LinearMethod
@@ -120,7 +119,7 @@ class LinearSolve(Primitive):
     def required(self, *operands: Tracer, method: LinearMethod, **params: Any) -> Tracer:
         """The solution alone: an error, or NaN, where it was not found."""
         x, *info = self(*operands, method=method, **params)
-        return required(x, *info, message=method.failure())  # type: ignore[no-any-return]
+        return required(x, *info, message=method.failure())
 
     def transpose(
         self,
@@ -195,7 +194,7 @@ def _transposed(linear: Program) -> Program:
 
 def dense_solve(a: Tracer, b: Tracer) -> Tracer:
     """x with `a x = b`, for matrices (*lanes, n, n) and vectors (*lanes, n)."""
-    return reshape(solve(a, reshape(b, shape=(*b.shape, 1))), shape=b.shape)  # type: ignore[no-any-return]
+    return reshape(solve(a, reshape(b, shape=(*b.shape, 1))), shape=b.shape)
 
 
 def _solved(

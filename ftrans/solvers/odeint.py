@@ -168,7 +168,7 @@ def _odeint(f: Any, y0: Any, t: Any, args: Any, options: Options, adjoint: str, 
     if not info:
         message = "odeint stopped at t = {residual} after {iterations} steps, which had become too small or too many"
         outs = [
-            np.reshape(
+            np.reshape(  # type: ignore[call-overload]
                 required(np.reshape(y, (-1,)), details.success, details.steps, details.t, message=message), y.shape
             )
             for y in outs

@@ -12,7 +12,7 @@ from ..control.rules import backends
 from ..control.rules.backends import NUMPY, Backend
 from ..control.subprograms import cut_behind_constants
 from ..core.interpret import inline
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex
@@ -44,7 +44,7 @@ _BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
 _STEP_TOLERANCE = 1e-6
 
 
-class Root(Primitive):
+class Root(MultipleResults):
     """x with `residual(*consts, x) = 0`, found from `x0`.
 
     All axes of x but the last are lanes: problems of their own.  Operands are the constants of `residual`, those of
@@ -53,7 +53,6 @@ class Root(Primitive):
     """
 
     name = "root"
-    multiple_results = True
 
     def type_rule(self, *types: ArrayType, residual: Program, guide: Program | None, search: Search) -> list[ArrayType]:
         of_residual, of_guide, (x,) = cut_behind_constants(types, residual, guide)
@@ -148,7 +147,7 @@ def _undefined(regular: Tracer, directions: Sequence[Tracer], x: Tracer) -> Trac
         part = reduce_sum(t, axes=tuple(range(by_lane, t.ndim)))
         part = convert(real(part) if is_complex(t.dtype) else part, dtype=x.dtype)
         total = add(total, part if by_lane else broadcast(part, shape=lanes, dims=()))
-    return broadcast(select(regular, full(lanes, 0, x.dtype), total), shape=x.shape, dims=tuple(range(len(lanes))))  # type: ignore[no-any-return]
+    return broadcast(select(regular, full(lanes, 0, x.dtype), total), shape=x.shape, dims=tuple(range(len(lanes))))
 
 
 # Finding

@@ -162,7 +162,7 @@ def advance(field: Field, state: State, stop: Any, options: Options) -> State:
 
     first = state._replace(arrived=state.ok & False)
     end = while_loop(goes_on, step, first, max_steps=options.max_steps, checkpoints=options.checkpoints)
-    return end._replace(ok=end.ok & end.arrived)  # type: ignore[no-any-return]
+    return end._replace(ok=end.ok & end.arrived)
 
 
 def _attempt(field: Field, s: State, h: Any, options: Options) -> tuple[Leaves, Leaves, Any]:
@@ -203,7 +203,7 @@ def _attempt(field: Field, s: State, h: Any, options: Options) -> tuple[Leaves, 
 
     guarded = custom_jvp(attempt)
     guarded.defjvp(pushed)
-    return guarded(s.ys, s.slopes, s.t, h, field.consts)  # type: ignore[no-any-return]
+    return guarded(s.ys, s.slopes, s.t, h, field.consts)
 
 
 def _flat(operands: Any) -> Leaves:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType
@@ -45,14 +45,14 @@ def differences(values: Tracer) -> Tracer:
     """At row i and column j, `values[j] - values[i]`; on the diagonal, which nothing uses, a number that is never 0."""
     gap = sub(in_rows(values), in_rows(values, along=False))
     large = math.sqrt(np.finfo(gap.dtype).max) / 2
-    return select(entries(gap, eq), full_like(gap, large), gap)  # type: ignore[no-any-return]
+    return select(entries(gap, eq), full_like(gap, large), gap)
 
 
 def in_rows(values: Tracer, along: bool = True) -> Tracer:
     """Square matrices of which each row (or, if not `along`, each column) holds the values."""
     lead = values.ndim - 1
     shape = (*values.shape, values.shape[-1])
-    return broadcast(values, shape=shape, dims=(*range(lead), lead + 1 if along else lead))  # type: ignore[no-any-return]
+    return broadcast(values, shape=shape, dims=(*range(lead), lead + 1 if along else lead))
 
 
 class InverseGap(Elementwise):
@@ -89,7 +89,7 @@ class InverseGap(Elementwise):
         slope = full_like(gap, -order)
 
         def along_gap(t: Tracer) -> Tracer:
-            return mul(t, mul(slope, inverse_gap(gap, tolerance, order=order + 1)))  # type: ignore[no-any-return]
+            return mul(t, mul(slope, inverse_gap(gap, tolerance, order=order + 1)))
 
         return self(gap, tolerance, order=order), combined([along_gap, None], tangents)
 
@@ -99,12 +99,12 @@ inverse_gap = InverseGap()
 
 def is_none(gap: Tracer, tolerance: Tracer) -> Tracer:
     """Where a gap counts as none."""
-    return le(abs_(gap), real_if_complex(_spread(tolerance, gap)))  # type: ignore[no-any-return]
+    return le(abs_(gap), real_if_complex(_spread(tolerance, gap)))
 
 
 def _spread(tolerance: Tracer, gap: Tracer) -> Tracer:
     """The tolerance of each matrix, for each of its gaps."""
-    return convert(broadcast(tolerance, shape=gap.shape, dims=tuple(range(tolerance.ndim))), dtype=gap.dtype)  # type: ignore[no-any-return]
+    return convert(broadcast(tolerance, shape=gap.shape, dims=tuple(range(tolerance.ndim))), dtype=gap.dtype)
 
 
 def merged(values: Tracer, tolerance: Tracer) -> Tracer:
@@ -112,7 +112,7 @@ def merged(values: Tracer, tolerance: Tracer) -> Tracer:
     gap = differences(values)
     same = select(is_none(gap, tolerance), full_like(gap, 1), part(full_like(gap, 1), eq))
     axes = (gap.ndim - 1,)
-    return div(reduce_sum(mul(same, in_rows(values)), axes=axes), reduce_sum(same, axes=axes))  # type: ignore[no-any-return]
+    return div(reduce_sum(mul(same, in_rows(values)), axes=axes), reduce_sum(same, axes=axes))
 
 
 def counted(values: Tracer) -> Tracer:
@@ -137,7 +137,7 @@ def reflection(values: Tracer, tolerance: Tracer, like: Tracer) -> Tracer:
     return convert(sub(part(full_like(others, 1), eq), moved), dtype=like.dtype)
 
 
-class Decomposition(MatrixFunction):
+class Decomposition(MatrixFunction, MultipleResults):
     """A primitive that gives values and vectors of matrices.
 
     The parameter `with_limits` marks an equation where all that is made of its results goes through limits.
@@ -147,7 +147,6 @@ class Decomposition(MatrixFunction):
         values: which of them holds the values.
     """
 
-    multiple_results = True
     count = 2
     values = 0
 
@@ -165,7 +164,7 @@ class Decomposition(MatrixFunction):
         if not values.shape[-1]:
             return real_if_complex(full(values.shape[:-1], 0, values.dtype))
         largest = reduce_max(abs_(values), axes=(values.ndim - 1,))
-        return mul(largest, full_like(largest, _ROUNDINGS * values.shape[-1] * np.finfo(values.dtype).eps))  # type: ignore[no-any-return]
+        return mul(largest, full_like(largest, _ROUNDINGS * values.shape[-1] * np.finfo(values.dtype).eps))
 
     def merged(self, results: Sequence[Tracer]) -> list[Tracer]:
         """The results, where gaps that are none are exactly so."""

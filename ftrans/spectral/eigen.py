@@ -62,7 +62,7 @@ class _Eigenvectors(SpectralPrimitive):
 
 def _turned(vectors: Tracer, change: Tracer, inverse: Tracer) -> Tracer:
     """How vectors turn by what a change of the matrices, seen from them, mixes into each of them (column)."""
-    return matmul(vectors, mul(part(change, ne), convert(inverse, dtype=change.dtype)))  # type: ignore[no-any-return]
+    return matmul(vectors, mul(part(change, ne), convert(inverse, dtype=change.dtype)))
 
 
 class Eigh(_Eigenvectors):
@@ -93,7 +93,7 @@ class Eigh(_Eigenvectors):
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
         _, vectors = results
-        return matmul(mul(vectors, in_columns(values, vectors)), adjoint(vectors))  # type: ignore[no-any-return]
+        return matmul(mul(vectors, in_columns(values, vectors)), adjoint(vectors))
 
 
 class Eig(_Eigenvectors):
@@ -129,7 +129,7 @@ class Eig(_Eigenvectors):
     def tolerance(self, results: Sequence[Tracer]) -> Tracer:
         # Bauer and Fike, "Norms and exclusion theorems" (1960).
         smallest = super().tolerance(results)
-        return mul(smallest, _condition(results[1])) if smallest.size else smallest  # type: ignore[no-any-return]
+        return mul(smallest, _condition(results[1])) if smallest.size else smallest
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
         _, vectors = results
@@ -171,14 +171,14 @@ class Eig(_Eigenvectors):
 def _condition(vectors: Tracer) -> Tracer:
     """The condition numbers of matrices of vectors that have the length 1, up to a factor of their size."""
     size = abs_(solve(stop_gradient(vectors), part(full_like(vectors, 1), eq)))
-    return sqrt(reduce_sum(mul(size, size), axes=(vectors.ndim - 2, vectors.ndim - 1)))  # type: ignore[no-any-return]
+    return sqrt(reduce_sum(mul(size, size), axes=(vectors.ndim - 2, vectors.ndim - 1)))
 
 
 def _is_largest(vectors: Tracer) -> Tracer:
     """Where the largest element of each column is."""
     axis = vectors.ndim - 2
     row = argmax(abs_(vectors), axis=axis)
-    return eq(iota(shape=vectors.shape, axis=axis, dtype=row.dtype), along_columns(row, vectors))  # type: ignore[no-any-return]
+    return eq(iota(shape=vectors.shape, axis=axis, dtype=row.dtype), along_columns(row, vectors))
 
 
 def _decomposed(a: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..core.interpret import interpret
-from ..core.primitive import Primitive, Tangent
+from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Eqn, Params, Program, needed_eqns
 from ..core.trace import Builder, Tracer, building, repeat
 from ..core.types import ArrayType
@@ -89,7 +89,7 @@ class _Operands(NamedTuple):
         return [*self.sums, self.special, *self.at, *self.cotangent, *(x for d in self.directions for x in d)]
 
 
-class Limit(Primitive):
+class Limit(MultipleResults):
     """Sums; where values are equal, the limit of a derivative is added to each.
 
     With d directions it is the derivative of order d, along each of them, of what `series` describes.  If one of them
@@ -103,7 +103,6 @@ class Limit(Primitive):
     """
 
     name = "limit"
-    multiple_results = True
     aliases = True
 
     def type_rule(
@@ -259,7 +258,7 @@ def _spread(special: Any, x: Any) -> Any:
 def _unless(condition: Tracer, x: Tracer) -> Tracer:
     """`x`, or zeros where the condition holds, which has one or more of the leading axes."""
     spread = broadcast(condition, shape=x.shape, dims=tuple(range(condition.ndim)))
-    return select(spread, full_like(x, 0), x)  # type: ignore[no-any-return]
+    return select(spread, full_like(x, 0), x)
 
 
 def _is_linear(x: Tracer | ArrayType) -> bool:

@@ -168,7 +168,7 @@ class _Part(NamedTuple):
         largest = reduce_max(abs_(self.values), axes=(self.values.ndim - 1,))
         unit = select(eq(largest, full_like(largest, 0)), full_like(largest, 1), largest)
         unit = broadcast(unit, shape=self.values.shape, dims=tuple(range(unit.ndim)))
-        return mul(self.of.steps(self.values), convert(unit, dtype=self.values.dtype))  # type: ignore[no-any-return]
+        return mul(self.of.steps(self.values), convert(unit, dtype=self.values.dtype))
 
     def moved(self, e: Tracer, disorder: Tracer) -> list[Tracer]:
         """The results where they have moved to."""
@@ -203,17 +203,17 @@ class _Part(NamedTuple):
 
 def _disordered(x: Tracer, like: Tracer, disorder: Tracer, size: float = 1) -> Tracer:
     """`x`, or in disorder, the sum with arbitrary parts of `like`."""
-    return add(x, _times(disorder, mul(like, mul(_anything(x.type), full_like(x, size)))))  # type: ignore[no-any-return]
+    return add(x, _times(disorder, mul(like, mul(_anything(x.type), full_like(x, size)))))
 
 
 def _times(e: Tracer, x: Tracer) -> Tracer:
-    return mul(broadcast(convert(e, dtype=x.dtype), shape=x.shape, dims=()), x)  # type: ignore[no-any-return]
+    return mul(broadcast(convert(e, dtype=x.dtype), shape=x.shape, dims=()), x)
 
 
 def _inverse(x: Tracer, condition: Tracer) -> Tracer:
     """`1 / x` where the condition holds, and zeros elsewhere."""
     one = full_like(x, 1)
-    return select(condition, div(one, select(condition, x, one)), full_like(x, 0))  # type: ignore[no-any-return]
+    return select(condition, div(one, select(condition, x, one)), full_like(x, 0))
 
 
 class _Point(NamedTuple):
@@ -467,11 +467,11 @@ def _is_large(x: Tracer, size: Tracer, others: Tracer, rounding: float) -> Trace
     least = broadcast(mul(largest, full_like(largest, rounding**_SMALL)), shape=x.shape, dims=())
     limit = mul(maximum(size, least), full_like(size, rounding**_ACCURACY))
     # What is not a number counts as large.
-    return bitwise_not(le(abs_(x), limit))  # type: ignore[no-any-return]
+    return bitwise_not(le(abs_(x), limit))
 
 
 def _finite(size: Tracer) -> Tracer:
-    return select(lt(size, full_like(size, math.inf)), size, full_like(size, 0))  # type: ignore[no-any-return]
+    return select(lt(size, full_like(size, math.inf)), size, full_like(size, 0))
 
 
 def _anything(type: ArrayType) -> Tracer:
@@ -482,4 +482,4 @@ def _anything(type: ArrayType) -> Tracer:
         place = iota(shape=type.shape, axis=axis, dtype=real_type.dtype)
         angle = add(mul(angle, full_like(angle, 1.7)), mul(place, full_like(angle, 2.3 + axis)))
         angle = add(angle, mul(angle, mul(angle, full_like(angle, 0.01))))
-    return complex_(cos(angle), sin(angle)) if is_complex(type.dtype) else cos(angle)  # type: ignore[no-any-return]
+    return complex_(cos(angle), sin(angle)) if is_complex(type.dtype) else cos(angle)

@@ -130,13 +130,13 @@ def _with_limits(program: Program, bare: Set[Eqn], rests: Mapping[Var, _Rest]) -
                 of_any = reduce(bitwise_or, [special[eqn] for eqn in rest.eqns])
                 at = [values[v] for v in rest.program.inputs]
                 series = series_of([_primitive(eqn) for eqn in rest.eqns], rest.program)
-                return limit(values[target], of_any, *at, series=series, directions=(), pulled=None)[0]  # type: ignore[no-any-return]
+                return limit(values[target], of_any, *at, series=series, directions=(), pulled=None)[0]
 
         for eqn in program.eqns:
             given = [value(a) for a in eqn.operands]
             if eqn in bare:
                 with attributed_to(eqn.line):
-                    results = eqn.primitive(*given, **{**eqn.params, "with_limits": True})
+                    results = eqn.primitive.bind_all(given, {**eqn.params, "with_limits": True})
                     special[eqn] = _primitive(eqn).is_special(results)
             else:
                 results = repeat(eqn, given)

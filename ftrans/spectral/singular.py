@@ -73,13 +73,13 @@ class Svd(SpectralPrimitive):
 
     def steps(self, values: Tracer) -> Tracer:
         # Values that are 0 move apart from 0 as well.
-        return sub(full_like(values, values.shape[-1]), counted(values))  # type: ignore[no-any-return]
+        return sub(full_like(values, values.shape[-1]), counted(values))
 
     def matrices(self, results: Sequence[Tracer], values: Tracer) -> Tracer:
         u, _, vh = results
         k = values.shape[-1]
         left = columns(u, 0, k)
-        return matmul(mul(left, in_columns(values, left)), rows(vh, 0, k))  # type: ignore[no-any-return]
+        return matmul(mul(left, in_columns(values, left)), rows(vh, 0, k))
 
     def exchanged(self, results: Sequence[Tracer]) -> list[Tracer]:
         u, s, vh = results

@@ -287,7 +287,7 @@ def _settings(
     for name, value in (("eps", eps), ("atol", atol), ("rtol", rtol), ("nondet_tol", nondet_tol)):
         if (value is not None and not (value >= 0 and np.isfinite(value))) or (name == "eps" and value == 0):
             raise ValueError(f"{name} must be a positive number, not {value!r}{at_line(user_line())}")
-    chosen: tuple[Mode, ...] = tuple(m for m in ("forward", "reverse") if m in wanted)  # type: ignore[misc]
+    chosen: tuple[Mode, ...] = tuple(m for m in ("forward", "reverse") if m in wanted)
     return Settings(order, chosen, eps, atol, rtol, nondet_tol, seed)
 
 

@@ -229,7 +229,7 @@ def basis(type: ArrayType, start: int = 0, stop: int | None = None) -> Tracer:
     if start:
         rows = add(rows, full(rows.shape, start, rows.dtype))
     eye = convert(eq(rows, columns), dtype=type.dtype)
-    return reshape(eye, shape=(stop - start, *type.shape))  # type: ignore[no-any-return]
+    return reshape(eye, shape=(stop - start, *type.shape))
 
 
 def jacobian(program: Program, active: Flags, wanted: int, mode: Mode, chunk: int | None) -> Program:
@@ -280,7 +280,7 @@ def _block_of_columns(pushed: Tracer | None, out: ArrayType, wrt: ArrayType) -> 
     if pushed is None:
         return full((*out.shape, *wrt.shape), 0, out.dtype)
     rotated = transpose_axes(pushed, axes=(*range(1, pushed.ndim), 0))
-    return reshape(rotated, shape=(*out.shape, *wrt.shape))  # type: ignore[no-any-return]
+    return reshape(rotated, shape=(*out.shape, *wrt.shape))
 
 
 def _jacobian_reverse(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:

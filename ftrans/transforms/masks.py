@@ -224,7 +224,7 @@ def _forward_among_others(
 
     def condition() -> Tracer:
         counts: Tracer = jvp([None if t is None else support(t) for t in tangents])[1]
-        return ne(counts, full_like(counts, 0))  # type: ignore[no-any-return]
+        return ne(counts, full_like(counts, 0))
 
     weight = 1 + sum([weight_of(literals_of(t)) for t in tangents])
     if primitive in _WRITES and weight > _MOST_WRITES:
@@ -271,7 +271,7 @@ def _at_indices(ct: Tangent, turned: Callable[[Tracer], Any], place: int, litera
 
     def condition() -> Tracer:
         counts = turned(support(ct, literals))[place]
-        return ne(counts, full_like(counts, 0))  # type: ignore[no-any-return]
+        return ne(counts, full_like(counts, 0))
 
     return Mask(far=(later(condition, 1 + weight_of(literals_of(ct) if literals is None else literals)),))
 

@@ -132,7 +132,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
             if eqn.line is not None:
                 error.add_note(f"  at {eqn.line.describe()}")
             raise
-        return result if eqn.primitive.multiple_results else (result,)  # type: ignore[no-any-return]
+        return result if eqn.primitive.multiple_results else (result,)
 
     def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
         # XLA broadcasts a scalar among the operands of an elementwise operation by itself.

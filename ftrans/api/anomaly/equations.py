@@ -147,7 +147,7 @@ def applied(eqn: Eqn, operands: Sequence[Any], calls: list[Call] | None) -> list
 
 def failed_equation(error: Exception) -> tuple[Eqn, tuple[Any, ...]]:
     """The equation that failed with an error that `applied` raised, and its operands."""
-    return vars(error)["equation"]  # type: ignore[no-any-return]
+    return vars(error)["equation"]
 
 
 def _watched(param: Any, calls: list[Call] | None) -> Any:

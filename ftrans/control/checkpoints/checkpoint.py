@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.interpret import inline
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -26,7 +26,7 @@ from .recompute import Budget, Policy, in_segments, just_in_time, keep
 _LEAST_SEGMENT = 1 << 20
 
 
-class Checkpoint(Primitive):
+class Checkpoint(MultipleResults):
     """The results of `program` on the operands; `policy` says what reverse mode keeps of what it computes.
 
     The half of it that is linear in unknown operands stays one equation, which computes the rest `again`.  Nothing may
@@ -34,7 +34,6 @@ class Checkpoint(Primitive):
     """
 
     name = "checkpoint"
-    multiple_results = True
     takes_masks = True
 
     def apply(self, program: Program, operands: Sequence[Any], policy: Policy, again: bool = False) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive
+from ...core.primitive import MultipleResults, Primitive, SingleResult
 from ...core.program import Atom, Eqn, Program, Var
 from ...core.types import ArrayType
 from ...ops.indexing import gather
@@ -26,7 +26,7 @@ _FEWEST_BYTES = 1 << 10
 _TOKEN = ArrayType((), np.int64)
 
 
-class ReadFirst(Primitive):
+class ReadFirst(MultipleResults):
     """A read that is over before anything that waits for its second result, which is 0.
 
     Operands are a number, to choose a branch by, and those of the read.
@@ -37,7 +37,6 @@ class ReadFirst(Primitive):
     """
 
     name = "read_first"
-    multiple_results = True
     only_runs = True
 
     def type_rule(self, number: ArrayType, *types: ArrayType, read: Primitive, params: tuple[Any, ...]) -> Any:
@@ -65,7 +64,7 @@ class ReadFirst(Primitive):
         return lax.platform_dependent(number, *arrays, cpu=in_branch, default=plain)
 
 
-class WriteAfter(Primitive):
+class WriteAfter(SingleResult):
     """A write that waits for reads: operands are those of the write, then what `read_first` gives to wait for.
 
     Params:
@@ -196,5 +195,5 @@ def _sorted(eqns: Sequence[Eqn]) -> list[Eqn]:
             if deeper is None:
                 waiting.pop()
             else:
-                waiting.append(deeper)  # type: ignore[arg-type]
+                waiting.append(deeper)
     return list(done)

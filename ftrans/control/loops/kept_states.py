@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive
+from ...core.primitive import MultipleResults
 from ...core.program import Program
 from ...core.types import ArrayType
 from ...run.straightline import function_to_run
@@ -41,7 +41,7 @@ def saved_types(body: Program, carries: int, kept: Sequence[int]) -> tuple[Array
     return (*(body.out_types[i] for i in kept), *body.out_types[carries:])
 
 
-class Keep(Primitive):
+class Keep(MultipleResults):
     """A while loop that leaves something for sweeps back.
 
     Operands are those of `While`; results are the final carry, then what is saved: of each step, the members of the
@@ -49,7 +49,6 @@ class Keep(Primitive):
     """
 
     name = "keep"
-    multiple_results = True
     only_runs = True
 
     def type_rule(
@@ -118,7 +117,7 @@ class Keep(Primitive):
         return _run(loop, arrays, body, (cond, cond_consts, body_consts, kept, max_steps, checkpoints))
 
 
-class Sweep(Primitive):
+class Sweep(MultipleResults):
     """The sweep of a `Rewind` back over what a `Keep` has saved.
 
     Operands are what is saved, constants of `step`, of `undo`, and the initial carry; results are the final carry.
@@ -131,7 +130,6 @@ class Sweep(Primitive):
     """
 
     name = "sweep"
-    multiple_results = True
     only_runs = True
 
     def type_rule(self, *types: ArrayType, step_consts: int, undo_consts: int, **params: Any) -> list[ArrayType]:
@@ -212,4 +210,4 @@ def _run(loop: Callable[..., list[Any]], operands: Sequence[Any], program: Progr
 
     if any(map(is_jax_tracer, tree.leaves(operands))):
         return loop(*operands)
-    return program.derive(("compiled", loop.__qualname__, *key), lambda: jit(loop))(*operands)  # type: ignore[no-any-return]
+    return program.derive(("compiled", loop.__qualname__, *key), lambda: jit(loop))(*operands)

@@ -296,7 +296,7 @@ class _Sums:
             if eqn.primitive is dot_general:
                 totals[eqn.outputs[0]] = self._total_of_products(eqn, value, summed)
             else:
-                totals[eqn.outputs[0]] = eqn.primitive(*map(total_of, eqn.operands), **eqn.params)
+                totals[eqn.outputs[0]] = eqn.primitive.bind_all([total_of(a) for a in eqn.operands], eqn.params)[0]
         return total_of(term)
 
     def _total_of_products(self, eqn: Eqn, value: Callable[[Atom], Tracer], summed: Callable[[Atom], Tracer]) -> Tracer:

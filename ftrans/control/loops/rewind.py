@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.interpret import inline
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program, Var
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -34,7 +34,7 @@ from .steps import (
 from .transpose import raise_nonlinear_condition, transposed_rewind
 
 
-class Rewind(Primitive):
+class Rewind(MultipleResults):
     """A loop, and a linear sweep back over its states::
 
         while cond(*cond_consts, *x): x = body(*body_consts, *x)          # states x_0 to x_n
@@ -49,7 +49,6 @@ class Rewind(Primitive):
     """
 
     name = "rewind"
-    multiple_results = True
 
     def apply(
         self,

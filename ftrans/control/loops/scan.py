@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.interpret import inline
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
@@ -43,7 +43,7 @@ from .residuals import loop_residuals
 from .results import Results
 
 
-class Scan(Primitive):
+class Scan(MultipleResults):
     """`carry, y = program(*consts, *carry, *x)` for every element `x` of the sequences, from first to last.
 
     Operands are `consts` constants, `carries` initial carries and the sequences, whose leading axis is `length`.
@@ -52,7 +52,6 @@ class Scan(Primitive):
     """
 
     name = "scan"
-    multiple_results = True
 
     def apply(
         self,

@@ -37,7 +37,7 @@ class ValueNumbers:
         if isinstance(param, tuple):
             return tuple(map(self._param, param))
         if not isinstance(param, Program):
-            return param  # type: ignore[no-any-return]
+            return param
         if param not in self._programs:
             inputs = [self.number(("input", i, t)) for i, t in enumerate(param.in_types)]
             self._programs[param] = ("program", param.in_types, *self.of_outputs(param, inputs))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.interpret import inline
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Program
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -36,7 +36,7 @@ from .steps import (
 from .transpose import raise_nonlinear_condition, transposed_loop
 
 
-class While(Primitive):
+class While(MultipleResults):
     """The carry after `carry = body(*body_consts, *carry)` has run while `cond(*cond_consts, *carry)` was true.
 
     Operands are the constants of `cond`, those of `body`, then the initial carry; results are the final carry.
@@ -44,7 +44,6 @@ class While(Primitive):
     """
 
     name = "while"
-    multiple_results = True
 
     def apply(
         self,

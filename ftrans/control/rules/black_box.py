@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.primitive import MissingRule, Primitive, Tangent
+from ...core.primitive import MissingRule, MultipleResults, SingleResult, Tangent
 from ...core.program import Eqn
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_inexact, type_of
@@ -68,14 +68,13 @@ class Batch(NamedTuple):
     flags: tuple[bool, ...]
 
 
-class BlackBox(Primitive):
+class BlackBox(MultipleResults):
     """The results `outs` of `code`, by their index, lane by lane in the `batches` that the call is mapped over.
 
     The outermost batch comes first.
     """
 
     name = "black_box"
-    multiple_results = True
     calls_user_code = True
 
     def apply(self, code: Code, operands: Sequence[Any]) -> list[Any]:
@@ -145,7 +144,7 @@ def no_derivative(name: str, why: str) -> MissingRule:
     )
 
 
-class Final(Primitive):
+class Final(SingleResult):
     """The operand, unchanged.  Its derivative is an error: `name` says of what."""
 
     name = "final"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...base.source import at_line, user_line
 from ...core.interpret import inline
-from ...core.primitive import MissingRule, Primitive, Tangent
+from ...core.primitive import MissingRule, MultipleResults, Tangent
 from ...core.program import Atom, Const, Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
@@ -137,7 +137,7 @@ class Rule:
         return parts._replace(values=values.program, forward=forward, backward=backward)
 
 
-class Custom(Primitive):
+class Custom(MultipleResults):
     """The results of `program` on the operands.
 
     The first ones are the results `outs` of the function, by their index, whose derivative is that of the rule.  The
@@ -145,7 +145,6 @@ class Custom(Primitive):
     """
 
     name = "custom"
-    multiple_results = True
 
     def type_rule(self, *types: ArrayType, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[ArrayType]:
         if types != program.in_types:

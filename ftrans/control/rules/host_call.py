@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -18,7 +18,7 @@ from ...xla.execute import is_jax_tracer
 _REPORTED_DIGITS = 5
 
 
-class Watch(Primitive):
+class Watch(MultipleResults):
     """The first `passed` operands, unchanged; `see` is called with the NumPy values of the others when this runs.
 
     Programs are pure, so the call stays only as long as something uses one of the results.  It may run more than once:
@@ -31,7 +31,6 @@ class Watch(Primitive):
 
     name = "watch"
     only_moves = True
-    multiple_results = True
     aliases = True
     calls_user_code = True
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base.interrupts import uninterrupted
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import MultipleResults, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_inexact
 from ...xla import about_to_run, to_numpy
@@ -97,11 +97,10 @@ def _has_64_bits(xs: Sequence[Any]) -> bool:
     )
 
 
-class CallJax(Primitive):
+class CallJax(MultipleResults):
     """The results of `code` for the operands."""
 
     name = "call_jax"
-    multiple_results = True
 
     def type_rule(self, *types: ArrayType, code: JaxCode) -> list[ArrayType]:
         return code.types(types)

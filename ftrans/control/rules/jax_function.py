@@ -53,4 +53,4 @@ def as_jax_function(program: Program, count: int) -> Callable[..., Any]:
     with_rule, once = jax.custom_jvp(value), jax.custom_jvp(value_and_gradient)
     with_rule.defjvp(value_and_tangent)
     once.defjvp(refuse)
-    return with_rule  # type: ignore[no-any-return]
+    return with_rule

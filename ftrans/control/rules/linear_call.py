@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...base.source import at_line
 from ...core.interpret import inline
-from ...core.primitive import MissingRule, Primitive, Tangent
+from ...core.primitive import MissingRule, MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
@@ -47,7 +47,7 @@ class Name(NamedTuple):
         return self.function
 
 
-class LinearCall(Primitive):
+class LinearCall(MultipleResults):
     """`forward(*residuals, *tangents)`, whose transpose is `backward(*residuals, *cotangents)`.
 
     One of the two programs may be None: then it is the transpose of the other.  The first `residuals` operands are the
@@ -55,7 +55,6 @@ class LinearCall(Primitive):
     """
 
     name = "linear_call"
-    multiple_results = True
     # Which parameter says how many operands stand before those in which it is linear.
     linear_behind = "residuals"
 
@@ -260,7 +259,7 @@ def _forward(params: Params) -> Program:
         MissingRule: only the transpose is stated, and it is not linear.
     """
     if params["forward"] is not None:
-        return params["forward"]  # type: ignore[no-any-return]
+        return params["forward"]
     return _transposed_if_linear(
         params["residuals"],
         params["backward"],
@@ -277,7 +276,7 @@ def _backward(params: Params) -> Program:
         MissingRule: only the map is stated, and it is not linear.
     """
     if params["backward"] is not None:
-        return params["backward"]  # type: ignore[no-any-return]
+        return params["backward"]
     return _transposed_if_linear(
         params["residuals"],
         params["forward"],

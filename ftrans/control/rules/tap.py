@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...base.source import Line, at_line, attributed_to
 from ...core import tree
 from ...core.interpret import inline, interpret
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import SingleResult, Tangent
 from ...core.program import Eqn, Params, Program, programs_in
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
@@ -22,7 +22,7 @@ from ..loops.while_loop import while_
 from ..subprograms import cut
 
 
-class Tap(Primitive):
+class Tap(SingleResult):
     """`x`, under a name: the leaf number `leaf` of a container of a structure."""
 
     name = "tap"
@@ -153,7 +153,7 @@ def _exposed(eqn: Eqn, operands: Sequence[Tracer], shifts: Sequence[Tracer]) -> 
         shifted = add(operands[0], *shifts) if shifts else operands[0]
         return [shifted, shifted]
     if eqn.primitive is cond:
-        return cond(*operands, *shifts, branches=_exposed_branches(eqn.params["branches"]))  # type: ignore[no-any-return]
+        return cond(*operands, *shifts, branches=_exposed_branches(eqn.params["branches"]))
     program = expose(eqn.params["program"]).program
     return eqn.primitive.bind_all([*operands, *shifts], {**eqn.params, "program": program})
 

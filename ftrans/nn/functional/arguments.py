@@ -10,7 +10,7 @@ import numpy as np
 from ...api.call import record_or_run
 from ...base.source import at_line, user_line
 from ...core.eager import Eager
-from ...core.primitive import Primitive
+from ...core.primitive import SingleResult
 from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of
 from ...numpy.promotion import asarray, cast, has_tracer
@@ -18,7 +18,7 @@ from ...numpy.promotion import asarray, cast, has_tracer
 Reduction = Literal["none", "mean", "sum"]
 
 
-def apply_elementwise(primitive: Primitive, x: Any) -> Any:
+def apply_elementwise(primitive: SingleResult, x: Any) -> Any:
     """A primitive of one operand, on an array, a traced value or a tensor."""
     if x.__class__ is np.ndarray and x.dtype.kind == "f":
         return primitive.numpy(x)

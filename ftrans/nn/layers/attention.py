@@ -80,10 +80,10 @@ class KeyValueCache(Module):
                 f"({batch_size}, L, {rest[0]}, {rest[1]}), not {described(key)}{at_line(user_line())}"
             )
         before = self.length.read()
-        self.length = before + shape[1]  # type: ignore[assignment]
+        self.length = before + shape[1]
         known = concrete(before)
         if known is not None and known + shape[1] > max_length:
-            self.length = before  # type: ignore[assignment]
+            self.length = before
             raise ValueError(
                 f"this cache has room for max_length={max_length} positions, {int(known)} of which are taken, so "
                 f"{shape[1]} more do not fit; make a longer one, or call reset(){at_line(user_line())}"

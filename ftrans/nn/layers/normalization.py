@@ -236,7 +236,7 @@ class _OverLastAxes(Module):
     weight: Parameter | None
 
     def __init__(self, normalized_shape: int | Sequence[int], affine: bool, dtype: Any) -> None:
-        shape = (normalized_shape,) if hasattr(normalized_shape, "__index__") else tuple(normalized_shape)  # type: ignore[arg-type]
+        shape = (normalized_shape,) if hasattr(normalized_shape, "__index__") else tuple(normalized_shape)
         self.normalized_shape = tuple(map(operator.index, shape))
         self.elementwise_affine = affine
         self.weight = empty(self.normalized_shape, dtype) if affine else None

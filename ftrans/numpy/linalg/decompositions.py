@@ -98,7 +98,7 @@ def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
     s = np.take_along_axis(sizes, order, -1)
     if not compute_uv:
         return s
-    u = np.take_along_axis(vectors, order[..., None, :], -1)
+    u: Any = np.take_along_axis(vectors, order[..., None, :], -1)
     signs = np.take_along_axis(np.sign(values), order, -1)
     # A singular value of 0 keeps its right vector.
     signs = np.where(signs == 0, np.ones_like(signs), signs)

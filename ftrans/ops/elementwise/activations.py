@@ -29,7 +29,7 @@ def _relu_xla(x: Any) -> Any:
 def _relu_partial(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
     # In terms of the result, so that reverse mode need not keep the operand.
     zero = full_like(y, 0)
-    return select(gt(y, zero), t, zero)  # type: ignore[no-any-return]
+    return select(gt(y, zero), t, zero)
 
 
 relu = Elementwise(
@@ -58,7 +58,7 @@ def _softsign_partial(x: Tracer, t: Tracer) -> Tracer:
     # Not by the rule for quotients, whose difference of 1 and |y| has lost all digits where y is close to 1.
     one = full_like(x, 1)
     part = div(one, add(one, abs_(x)))
-    return mul(t, mul(part, part))  # type: ignore[no-any-return]
+    return mul(t, mul(part, part))
 
 
 softsign = unary("softsign", _softsign, _softsign, lambda y, x, t: _softsign_partial(x, t), accepts=is_real)

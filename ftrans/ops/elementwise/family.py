@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer, definition
 from ...core.types import ArrayType, is_complex, is_inexact
@@ -18,7 +18,7 @@ from ..literals import full_like, splat
 Partial = Callable[[Tracer], Tangent] | None
 
 
-class Elementwise(Primitive):
+class Elementwise(SingleResult):
     """A function of the elements of operands of one type.
 
     Args:

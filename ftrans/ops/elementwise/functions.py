@@ -227,40 +227,40 @@ one_minus_square = Elementwise(
 def _cosine_of_arcsin(x: Tracer) -> Tracer:
     """`sqrt(1 - x**2)`; of complex numbers as two roots, none of which crosses its branch cut (Kahan, 1987)."""
     if not is_complex(x.dtype):
-        return sqrt(one_minus_square(x))  # type: ignore[no-any-return]
+        return sqrt(one_minus_square(x))
     below, above = _around(x)
-    return mul(sqrt(below), sqrt(above))  # type: ignore[no-any-return]
+    return mul(sqrt(below), sqrt(above))
 
 
 def _cosh_of_arcsinh(x: Tracer) -> Tracer:
     """`sqrt(1 + x**2)`, where the square may overflow."""
-    return _cosine_of_arcsin(_turned(x)) if is_complex(x.dtype) else hypot(x, full_like(x, 1))  # type: ignore[no-any-return]
+    return _cosine_of_arcsin(_turned(x)) if is_complex(x.dtype) else hypot(x, full_like(x, 1))
 
 
 def _turned(x: Tracer) -> Tracer:
     """The complex number `i x`."""
-    return complex_(neg(imag(x)), real(x))  # type: ignore[no-any-return]
+    return complex_(neg(imag(x)), real(x))
 
 
 def _cosh_of_arccosh(x: Tracer) -> Tracer:
     below, above = _around(x)
     less = neg(below) if is_complex(x.dtype) else sub(x, full_like(x, 1))
-    return mul(sqrt(less), sqrt(above))  # type: ignore[no-any-return]
+    return mul(sqrt(less), sqrt(above))
 
 
 def _arctan_tangent(x: Tracer, t: Tracer) -> Tracer:
     if is_complex(x.dtype):
         # A square that overflows would not be a number.
         below, above = _around(_turned(x))
-        return div(div(t, below), above)  # type: ignore[no-any-return]
-    return div(t, add(full_like(x, 1), mul(x, x)))  # type: ignore[no-any-return]
+        return div(div(t, below), above)
+    return div(t, add(full_like(x, 1), mul(x, x)))
 
 
 def _arctanh_tangent(x: Tracer, t: Tracer) -> Tracer:
     if not is_complex(x.dtype):
-        return div(t, one_minus_square(x))  # type: ignore[no-any-return]
+        return div(t, one_minus_square(x))
     below, above = _around(x)
-    return div(div(t, below), above)  # type: ignore[no-any-return]
+    return div(div(t, below), above)
 
 
 arcsin = unary("arcsin", np.arcsin, of_lax("asin", _mirrored), lambda y, x, t: div(t, _cosine_of_arcsin(x)), steep=True)
@@ -295,7 +295,7 @@ sech_square = Elementwise(
 
 
 def _tanh_tangent(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
-    return mul(t, sub(full_like(y, 1), mul(y, y)) if is_complex(x.dtype) else sech_square(x))  # type: ignore[no-any-return]
+    return mul(t, sub(full_like(y, 1), mul(y, y)) if is_complex(x.dtype) else sech_square(x))
 
 
 tanh = unary("tanh", np.tanh, "tanh", _tanh_tangent)
@@ -332,7 +332,7 @@ def _by_radius(x: Tracer, radius: Tracer, times: int) -> Tracer:
     divisor = select(at_origin, full_like(x, 1), radius)
     for _ in range(times):
         x = div(x, divisor)
-    return select(at_origin, zero, x)  # type: ignore[no-any-return]
+    return select(at_origin, zero, x)
 
 
 def _cosine(x: Any, y: Any) -> Any:
@@ -396,7 +396,7 @@ def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, scale: float) -> list[P
         limit = select(eq(operand, z), select(eq(other, z), half, full_like(z, 1)), zero)
         limit = select(gt(z, zero), limit, zero)
         apart = sub(select(isinf(z), zero, operand), select(isinf(z), zero, other))
-        return select(isinf(z), limit, logistic(apart if scale == 1 else mul(full_like(z, scale), apart)))  # type: ignore[no-any-return]
+        return select(isinf(z), limit, logistic(apart if scale == 1 else mul(full_like(z, scale), apart)))
 
     return [lambda t: mul(t, weight(x, y)), lambda t: mul(t, weight(y, x))]
 
@@ -461,7 +461,7 @@ nextafter = Elementwise("nextafter", np.nextafter, "nextafter", lambda z, x, y: 
 
 def _along(t: Tracer, direction: Tracer) -> Tracer:
     """The real part of `t` times the conjugate of `direction`."""
-    return real(mul(t, conj(direction))) if is_complex(t.dtype) else mul(t, direction)  # type: ignore[no-any-return]
+    return real(mul(t, conj(direction))) if is_complex(t.dtype) else mul(t, direction)
 
 
 abs_ = Elementwise(
@@ -481,7 +481,7 @@ def _sign_partials(y: Tracer, x: Tracer) -> list[Partial]:
     def along(t: Tracer) -> Tracer:
         # A complex sign is x / |x|: only the part of the tangent at right angles to x turns it.
         across = imag(mul(conj(y), t))
-        return mul(y, _by_radius(complex_(full_like(across, 0), across), convert(abs_(x), dtype=x.dtype), 1))  # type: ignore[no-any-return]
+        return mul(y, _by_radius(complex_(full_like(across, 0), across), convert(abs_(x), dtype=x.dtype), 1))
 
     return [along]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Tangent
+from ...core.primitive import MultipleResults, SingleResult, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..contractions import matmul, swap_last
@@ -18,7 +18,7 @@ from .equations import inv
 from .family import MatrixFunction, check_square, each_times, entries, real_type, sum_of_products
 
 
-class Cofactors(MatrixFunction):
+class Cofactors(MatrixFunction, SingleResult):
     """The derivative of the determinant with respect to each element of `a`, for singular matrices as well.
 
     It is the transposed adjugate, made from the singular value decomposition.  Its own derivative is that of
@@ -78,7 +78,7 @@ def _cofactors(a: Tracer) -> Tracer:
     return sub(mul(moved(1, 1), moved(2, 2)), mul(moved(1, 2), moved(2, 1)))
 
 
-class Det(MatrixFunction):
+class Det(MatrixFunction, SingleResult):
     """The determinants of the matrices `a`.
 
     The first derivative is right for singular matrices of any size, higher ones for those up to 3 by 3; for larger
@@ -105,14 +105,13 @@ class Det(MatrixFunction):
         return det(a), sum_of_products(_cofactors(a), t)
 
 
-class SlogDet(MatrixFunction):
+class SlogDet(MatrixFunction, MultipleResults):
     """Sign (for complex matrices: phase) and logarithm of the absolute value of the determinants of the matrices `a`.
 
     Derivatives need an inverse.
     """
 
     name = "slogdet"
-    multiple_results = True
 
     def type_rule(self, a: ArrayType) -> list[ArrayType]:
         check_square(self.name, a)

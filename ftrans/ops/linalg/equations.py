@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -23,7 +23,7 @@ from .family import hermitian as hermitian_of
 _SMALL_TRIANGLE = 64
 
 
-class MatrixEquation(Primitive):
+class MatrixEquation(SingleResult):
     """A solution `x` of equations with the matrices `a` and the columns of `b` as right-hand sides; linear in `b`."""
 
     def type_rule(self, a: ArrayType, b: ArrayType, **params: Any) -> ArrayType:
@@ -158,7 +158,7 @@ class Solve(MatrixEquation):
         return [None, solve(operands[0], ct, transpose_a=not transpose_a)]
 
 
-class Inv(MatrixFunction):
+class Inv(MatrixFunction, SingleResult):
     """The inverses of the matrices `a`."""
 
     name = "inv"
@@ -185,7 +185,7 @@ solve = Solve()
 inv = Inv()
 
 
-class Sylvester(Primitive):
+class Sylvester(SingleResult):
     """`x` in `a @ x + x @ b = c`; linear in `c`.
 
     With `symmetric`, both `a` and `b` are Hermitian matrices, and their eigenvectors solve it; otherwise their Schur
@@ -254,7 +254,7 @@ class Sylvester(Primitive):
 sylvester = Sylvester()
 
 
-class Pinv(Primitive):
+class Pinv(SingleResult):
     """The pseudo-inverses of the matrices `a`, without singular values up to `cutoff` times the largest one.
 
     With `symmetric`, the matrices are Hermitian, and their lower triangles are read.  The derivative is that of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Tangent
+from ...core.primitive import MultipleResults, SingleResult, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..broadcast import broadcast
@@ -34,7 +34,7 @@ def divided_by_upper(x: Tracer, r: Tracer) -> Tracer:
     return swap_last(solved)
 
 
-class Cholesky(MatrixFunction):
+class Cholesky(MatrixFunction, SingleResult):
     """The lower triangular factors `l` with `l @ l.H = a`; reads the lower triangles of the Hermitian matrices `a`."""
 
     name = "cholesky"
@@ -60,7 +60,7 @@ class Cholesky(MatrixFunction):
         return out, matmul(out, mul(middle, mul(weights, full_like(a, 0.5))))
 
 
-class Qr(MatrixFunction):
+class Qr(MatrixFunction, MultipleResults):
     """Orthonormal columns `q` and upper triangular `r` with `q @ r = a`, for `a` with as many rows as columns or more.
 
     The diagonal of `r` is real.  If `complete`, `q` is square: its further columns are some basis of the complement,
@@ -70,7 +70,6 @@ class Qr(MatrixFunction):
 
     name = "qr"
     cubic = 4.0
-    multiple_results = True
 
     def __call__(self, a: Any, *, complete: bool = False) -> Any:
         return super().__call__(a, complete=complete)
@@ -116,7 +115,7 @@ class Qr(MatrixFunction):
         return [q, r], [q_change, r_change]
 
 
-class Lu(MatrixFunction):
+class Lu(MatrixFunction, MultipleResults):
     """LU factors of the matrices `a` in one, `l - I + u`; the rows that were exchanged one by one; and their order.
 
     `a[order] = l @ u` with ones on the diagonal of `l`.  The order is a constant for derivatives, which need first
@@ -124,7 +123,6 @@ class Lu(MatrixFunction):
     """
 
     name = "lu"
-    multiple_results = True
 
     def type_rule(self, a: ArrayType) -> list[ArrayType]:
         check_matrices(self.name, a)
@@ -161,7 +159,7 @@ class Lu(MatrixFunction):
         first = columns(rows(factors, 0, k), 0, k)
 
         def divided_by_lower(x: Tracer) -> Tracer:
-            return triangular_solve(first, x, lower=True, transpose_a=False, unit_diagonal=True)  # type: ignore[no-any-return]
+            return triangular_solve(first, x, lower=True, transpose_a=False, unit_diagonal=True)
 
         middle = divided_by_upper(divided_by_lower(columns(rows(moved, 0, k), 0, k)), first)
         low = part(middle, gt)
@@ -177,7 +175,7 @@ class Lu(MatrixFunction):
         return [factors, pivots, order], [change, None, None]
 
 
-class OrderOfRows(MatrixFunction):
+class OrderOfRows(MatrixFunction, SingleResult):
     """The order of rows that `pivots` make, which say with which row each one is exchanged, one after the other."""
 
     name = "order_of_rows"

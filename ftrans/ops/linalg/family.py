@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import Primitive, SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
@@ -150,11 +150,11 @@ class MatrixFunction(Primitive):
         return a
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
-        results = self(*operands, **params)
-        return results, [True] * len(results) if self.multiple_results else True
+        results = self.bind_all(operands, params)
+        return (results, [True] * len(results)) if self.multiple_results else (results[0], True)
 
 
-class Hermitian(MatrixFunction):
+class Hermitian(MatrixFunction, SingleResult):
     """The Hermitian matrices whose lower triangles are those of `a`.
 
     Its derivative is that of the Hermitian part of `a`, as it is for all that reads one triangle.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Primitive, Tangent
+from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType
@@ -26,7 +26,7 @@ from .equations import solve
 from .family import by_host, check_square
 
 
-class MatrixFunctionOf(Primitive):
+class MatrixFunctionOf(SingleResult):
     """A function f of the matrices `a`, or with directions its derivative along them.
 
     It is an analytic function that commutes with the transpose, so the cotangent of one direction is the derivative at

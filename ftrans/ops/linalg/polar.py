@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Tangent
+from ...core.primitive import SingleResult, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ..contractions import matmul
@@ -24,7 +24,7 @@ from .family import (
 )
 
 
-class PolarFactor(MatrixFunction):
+class PolarFactor(MatrixFunction, SingleResult):
     """The part `u` of the matrices `a = u @ p`, where `p` is positive semidefinite: orthonormal columns, or rows.
 
     Vectors of singular values that are 0 up to rounding are arbitrary; if `partial`, they are left out, so that `u` has
@@ -71,7 +71,7 @@ class PolarFactor(MatrixFunction):
         return out, adjoint(change) if m < n else change
 
 
-class NuclearNorm(MatrixFunction):
+class NuclearNorm(MatrixFunction, SingleResult):
     """The sums of the singular values of matrices; where some of them are 0, the derivative leaves them out."""
 
     name = "nuclear_norm"

@@ -15,7 +15,7 @@ from ..elementwise import complex_, convert, ge, imag, mul, neg, real, select, s
 from ..literals import full_like
 from .arithmetic import minus, plus, times
 from .bessel import jv, kv
-from .family import Special
+from .family import Special, Specials
 
 
 def _airy_partials(ys: Any, z: Any) -> list[Any]:
@@ -23,7 +23,7 @@ def _airy_partials(ys: Any, z: Any) -> list[Any]:
     return [[lambda t, y=y: mul(t, y)] for y in (aip, mul(z, ai), bip, mul(z, bi))]
 
 
-airy = Special("airy", _airy_partials, results=4)
+airy = Specials("airy", _airy_partials, results=4)
 
 
 def _airye_partials(ys: Any, z: Any) -> list[Any]:
@@ -50,7 +50,7 @@ def _airye_partials(ys: Any, z: Any) -> list[Any]:
     ]
 
 
-airye = Special("airye", _airye_partials, results=4)
+airye = Specials("airye", _airye_partials, results=4)
 
 
 def _itairy_partials(ys: Any, x: Any) -> list[Any]:
@@ -59,7 +59,7 @@ def _itairy_partials(ys: Any, x: Any) -> list[Any]:
     return [[lambda t, y=y: mul(t, y)] for y in (ai, bi, ai_behind, bi_behind)]
 
 
-itairy = Special("itairy", _itairy_partials, results=4)
+itairy = Specials("itairy", _itairy_partials, results=4)
 
 
 # Kelvin's

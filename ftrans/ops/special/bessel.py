@@ -148,7 +148,7 @@ hankel2e = _cylinder("hankel2e", lambda y, v, z: plus(_half_difference(hankel2e,
 def _scaled_by(part: Special | Any, y: Tracer, z: Tracer, t: Tracer) -> Tracer:
     """The tangent of `exp(-abs(part(z)))`, times `y`; the scale is analytic in no part of the plane."""
     size = mul(sign(part(z)), part(t)) if is_complex(z.dtype) else mul(sign(z), t)
-    return neg(mul(convert(size, dtype=z.dtype), y))  # type: ignore[no-any-return]
+    return neg(mul(convert(size, dtype=z.dtype), y))
 
 
 def _oscillating(name: str) -> Special:

@@ -87,7 +87,7 @@ def _inside(is_outside: Tracer, slopes: Sequence[Tracer]) -> list[Any]:
 
 
 def _is_zero_by_zero(x: Tracer, y: Tracer) -> Tracer:
-    return bitwise_and(eq(x, _zero(x)), eq(y, _zero(y)))  # type: ignore[no-any-return]
+    return bitwise_and(eq(x, _zero(x)), eq(y, _zero(y)))
 
 
 def _entr_partials(y: Tracer, x: Tracer) -> list[Any]:
@@ -219,7 +219,7 @@ def _power_quotient_slope(root: Tracer, exponent: Tracer, y: Tracer, raised: Tra
     divisor = select(is_near, full_like(y, 1), exponent)
     # The logarithm of 0 times a power of 0 is 0.
     growth = mul(raised, select(eq(raised, _zero(raised)), _zero(root), root))
-    return select(is_near, series, div(sub(growth, y), divisor))  # type: ignore[no-any-return]
+    return select(is_near, series, div(sub(growth, y), divisor))
 
 
 def _boxcox_partials(y: Tracer, x: Tracer, exponent: Tracer) -> list[Any]:

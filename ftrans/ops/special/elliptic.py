@@ -18,7 +18,7 @@ from ..elementwise import abs_, add, cos, div, eq, integer_pow, lt, mul, neg, se
 from ..literals import full_like
 from .algebraic_integral import algebraic_integral
 from .arithmetic import minus, over, times
-from .family import Special
+from .family import Special, Specials
 
 # Carlson's integrals
 
@@ -164,4 +164,4 @@ def _ellipj_partials(ys: Any, u: Any, m: Any) -> list[Any]:
     ]
 
 
-ellipj = Special("ellipj", _ellipj_partials, results=4)
+ellipj = Specials("ellipj", _ellipj_partials, results=4)

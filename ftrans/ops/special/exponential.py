@@ -36,21 +36,21 @@ def sine_quotient(x: Tracer) -> Tracer:
     """`sin(x) / x`."""
     is_near, near, far = near_and_far(x, 1.0)
     series = polynomial(mul(near, near), [(-1) ** k / math.factorial(2 * k + 1) for k in range(13)])
-    return select(is_near, series, div(sin(far), far))  # type: ignore[no-any-return]
+    return select(is_near, series, div(sin(far), far))
 
 
 def hyperbolic_sine_quotient(x: Tracer) -> Tracer:
     """`sinh(x) / x`."""
     is_near, near, far = near_and_far(x, 1.0)
     series = polynomial(mul(near, near), [1 / math.factorial(2 * k + 1) for k in range(13)])
-    return select(is_near, series, div(sinh(far), far))  # type: ignore[no-any-return]
+    return select(is_near, series, div(sinh(far), far))
 
 
 def logarithm_quotient(x: Tracer) -> Tracer:
     """`log(1 + x) / x`."""
     is_near, near, far = near_and_far(x, 0.25)
     series = polynomial(near, [(-1) ** k / (k + 1) for k in range(36)])
-    return select(is_near, series, div(log1p(far), far))  # type: ignore[no-any-return]
+    return select(is_near, series, div(log1p(far), far))
 
 
 def logarithm_quotient_slope(x: Tracer) -> Tracer:
@@ -59,7 +59,7 @@ def logarithm_quotient_slope(x: Tracer) -> Tracer:
     series = polynomial(near, [(-1) ** (k + 1) * (k + 1) / (k + 2) for k in range(36)])
     whole = plus(1, far)
     quotient = div(minus(over(1, whole), div(log1p(far), far)), far)
-    return select(is_near, series, quotient)  # type: ignore[no-any-return]
+    return select(is_near, series, quotient)
 
 
 def exprel_slope(x: Tracer) -> Tracer:
@@ -68,7 +68,7 @@ def exprel_slope(x: Tracer) -> Tracer:
     series = polynomial(near, [(k + 1) / math.factorial(k + 2) for k in range(24)])
     inverse = over(1, far)
     quotient = plus(mul(inverse, inverse), mul(exp(far), mul(inverse, minus(1, inverse))))
-    return select(is_near, series, quotient)  # type: ignore[no-any-return]
+    return select(is_near, series, quotient)
 
 
 def _exprel_xla(x: Any) -> Any:
@@ -108,7 +108,7 @@ def _dilogarithm_slope(z: Tracer) -> Tracer:
     is_near, near, _ = near_and_far(minus(z, 1), 0.25)
     far = select(is_near, full_like(z, 2), z)
     series = polynomial(near, [(-1) ** (k + 1) / (k + 1) for k in range(36)])
-    return select(is_near, series, div(log(far), minus(1, far)))  # type: ignore[no-any-return]
+    return select(is_near, series, div(log(far), minus(1, far)))
 
 
 spence = Special("spence", lambda y, z: [lambda t: mul(t, _dilogarithm_slope(z))], xla="spence")

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.trace import Tracer
 from ..elementwise import complex_, conj, convert, cos, imag, mul, neg, real, sin, square
 from .arithmetic import times
-from .family import Special
+from .family import Special, Specials
 
 _ROOT_PI = math.sqrt(math.pi)
 # From this radius on, asymptotic series reach the rounding error; their terms fall for longer than these.
@@ -212,7 +212,7 @@ def _complex(dtype: np.dtype[Any]) -> Any:
 
 def _voigt_partials(y: Tracer, x: Tracer, sigma: Tracer, gamma: Tracer, order: int) -> list[Any]:
     def along(t: Tracer, by: int) -> Tracer:
-        return mul(convert(t, dtype=y.dtype), complex_voigt(x, sigma, gamma, order=order + by))  # type: ignore[no-any-return]
+        return mul(convert(t, dtype=y.dtype), complex_voigt(x, sigma, gamma, order=order + by))
 
     # It is analytic in x + i gamma, and diffuses as sigma**2 / 2 grows.
     return [lambda t: along(t, 1), lambda t: along(mul(t, sigma), 2), lambda t: times(1j, along(t, 1))]
@@ -237,11 +237,11 @@ voigt_profile = Special("voigt_profile", _voigt_profile_partials)
 # imaginary part is wrong for x < 0; its derivative here is that of the integral.
 
 
-def _modified_fresnel(name: str, sign: int) -> Special:
+def _modified_fresnel(name: str, sign: int) -> Specials:
     turn = complex(math.sqrt(0.5), -math.sqrt(0.5))
 
     def of_sign(z: Tracer) -> Tracer:
-        return z if sign > 0 else conj(z)  # type: ignore[no-any-return]
+        return z if sign > 0 else conj(z)
 
     def partials(ys: list[Tracer], x: Tracer) -> list[list[Any]]:
         dtype = ys[0].dtype
@@ -253,7 +253,7 @@ def _modified_fresnel(name: str, sign: int) -> Special:
             [lambda t: mul(convert(t, dtype=dtype), of_sign(slope))],
         ]
 
-    return Special(name, partials, results=2, result=_complex)
+    return Specials(name, partials, results=2, result=_complex)
 
 
 modfresnelp = _modified_fresnel("modfresnelp", 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.primitive import MissingRule, Primitive, Tangent
+from ...core.primitive import MissingRule, MultipleResults, Primitive, SingleResult, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
 from ..broadcast import with_batch_axis
@@ -16,7 +16,7 @@ from ..elementwise.family import Partial, combined, steep
 from ..host import on_host
 
 
-class Special(Primitive):
+class SpecialFunction(Primitive):
     """A function of the elements of operands of one shape, with the meaning that it has in `scipy.special`.
 
     SciPy is imported when one is first computed.  Where XLA has no operation for it, a compiled program calls SciPy on
@@ -50,7 +50,6 @@ class Special(Primitive):
         result: Callable[[np.dtype[Any]], Any] | None = None,
     ) -> None:
         self.name = name
-        self.multiple_results = results > 1
         self._partials = partials
         self._numpy = numpy
         self._xla: Any = xla
@@ -106,17 +105,25 @@ class Special(Primitive):
         return self._xla(*arrays, **params)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
-        out = self(*primals, **params)
-        partials = self._partials(out, *primals, **params)
-        rows = partials if self.multiple_results else [partials]
-        found = [combined(row, tangents) for row in rows]
+        outs = self.bind_all(primals, params)
+        rows = self._partials(outs if self.multiple_results else outs[0], *primals, **params)
+        found = [combined(row, tangents) for row in (rows if self.multiple_results else [rows])]
         # Most have poles, where their derivatives are infinite.
         found = [t if t is None else steep(t) for t in found]
-        return out, found if self.multiple_results else found[0]
+        return (outs, found) if self.multiple_results else (outs[0], found[0])
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
-        out = self(*(with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)), **params)
-        return out, [True] * self._results if self.multiple_results else True
+        full = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
+        outs = self.bind_all(full, params)
+        return (outs, [True] * self._results) if self.multiple_results else (outs[0], True)
+
+
+class Special(SpecialFunction, SingleResult):
+    """A special function with one result."""
+
+
+class Specials(SpecialFunction, MultipleResults):
+    """A special function with several results."""
 
 
 def refused(name: str, argument: str, why: str = "no formula or convergent series for it is known") -> Partial:

@@ -202,7 +202,7 @@ def _rgamma_slope(y: Tracer, x: Tracer) -> Tracer:
     angle = times(minus(x, whole), math.pi)
     mirrored = select(is_left, minus(1.0, x), one)
     factor = minus(cos(angle), times(sin(angle), psi(mirrored), 1 / math.pi))
-    return select(is_left, times(sign, gamma(mirrored), factor), right)  # type: ignore[no-any-return]
+    return select(is_left, times(sign, gamma(mirrored), factor), right)
 
 
 rgamma = Special("rgamma", lambda y, x: [lambda t: mul(t, _rgamma_slope(y, x))], xla=_rgamma_xla)
@@ -250,17 +250,17 @@ betaln = Special("betaln", _betaln_partials, xla=_betaln_xla)
 
 def _is_pole(x: Tracer) -> Tracer:
     """Whether gamma has a pole there: at 0, -1, -2, ..."""
-    return bitwise_and(le(x, full_like(x, 0)), eq(x, floor(x)))  # type: ignore[no-any-return]
+    return bitwise_and(le(x, full_like(x, 0)), eq(x, floor(x)))
 
 
 def _outside(flag: Tracer, x: Tracer) -> Tracer:
     """`x`, but 1 where the flag is set: what is computed with it there is not used."""
-    return select(flag, full_like(x, 1), x)  # type: ignore[no-any-return]
+    return select(flag, full_like(x, 1), x)
 
 
 def _only(flag: Tracer, x: Tracer) -> Tracer:
     """`x`, but 1 where the flag is not set."""
-    return select(flag, x, full_like(x, 1))  # type: ignore[no-any-return]
+    return select(flag, x, full_like(x, 1))
 
 
 def _binom_partials(y: Tracer, n: Tracer, k: Tracer) -> list[Partial]:

@@ -172,7 +172,7 @@ def betainc_in_ab(m: int, n: int) -> Special:
 
 
 def _bell(kappa: Callable[[int, int], Tracer], m: int, n: int) -> Tracer:
-    return numerics.bell(kappa, m, n, plus, times)  # type: ignore[no-any-return]
+    return numerics.bell(kappa, m, n, plus, times)
 
 
 # The functions

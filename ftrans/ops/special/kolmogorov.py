@@ -37,7 +37,7 @@ def _kolmogorov_slope(x: Tracer) -> Tracer:
         share = minus(1.0, times(inverse, (k * math.pi) ** 2 / 4))
         terms.append(mul(share, exp(times(inverse, -((k * math.pi) ** 2) / 8))))
     rising = times(inverse, _total(terms), math.sqrt(2 * math.pi))
-    return select(is_far, falling, select(is_near, full_like(x, 0), rising))  # type: ignore[no-any-return]
+    return select(is_far, falling, select(is_near, full_like(x, 0), rising))
 
 
 def _total(terms: list[Tracer]) -> Tracer:

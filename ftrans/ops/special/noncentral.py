@@ -264,13 +264,13 @@ def _f_slopes(dfn: Tracer, dfd: Tracer, nc: Tracer, f: Tracer) -> list[Slope]:
     operands = times(dfn, 0.5), times(nc, 0.5), times(dfd, 0.5), mul(scale, f)
 
     def density() -> Tracer:
-        return odds_mixture_density(0, 0)(*operands)  # type: ignore[no-any-return]
+        return odds_mixture_density(0, 0)(*operands)
 
     def moved() -> Tracer:
         # At 0 the density may be infinite, but less so than 1 / f.
         found = density()
         is_edge = bitwise_and(eq(f, full_like(f, 0)), isinf(found))
-        return select(is_edge, full_like(f, 0), mul(select(is_edge, full_like(f, 0), found), f))  # type: ignore[no-any-return]
+        return select(is_edge, full_like(f, 0), mul(select(is_edge, full_like(f, 0), found), f))
 
     return [
         lambda: plus(times(odds_mixture(1, 0)(*operands), 0.5), div(moved(), dfd)),

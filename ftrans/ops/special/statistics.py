@@ -121,7 +121,7 @@ def _solved(slope_of: dict[str, Slope | None], letter: str, unknown: str, upper:
 
 
 def _half(x: Tracer) -> Tracer:
-    return times(x, 0.5)  # type: ignore[no-any-return]
+    return times(x, 0.5)
 
 
 def _gamma_slopes(a: Tracer, b: Tracer, x: Tracer) -> list[Slope]:
@@ -140,7 +140,7 @@ def _chi_square_slopes(v: Tracer, x: Tracer) -> list[Slope]:
     a, half = _half(v), _half(select(is_inside, x, full_like(x, 1)))
 
     def inside(slope: Tracer) -> Tracer:
-        return select(is_inside, _half(slope), full_like(x, 0))  # type: ignore[no-any-return]
+        return select(is_inside, _half(slope), full_like(x, 0))
 
     return [lambda: inside(gammainc_in_a(1)(a, half)), lambda: inside(gamma_density(a, half))]
 
@@ -163,7 +163,7 @@ def _split_beta_slopes(a: Tracer, b: Tracer, x: Tracer, rest: Tracer) -> list[Sl
     def in_parameter(is_first: bool) -> Tracer:
         found = betainc_in_ab(int(is_first), int(not is_first))(first, second, small)
         other = betainc_in_ab(int(not is_first), int(is_first))(first, second, small)
-        return select(is_high, neg(other), found)  # type: ignore[no-any-return]
+        return select(is_high, neg(other), found)
 
     return [
         lambda: in_parameter(True),
@@ -181,7 +181,7 @@ def _f_slopes(n: Tracer, d: Tracer, x: Tracer) -> list[Slope]:
     in_a, in_b, in_z = _split_beta_slopes(_half(n), _half(d), z, rest)
 
     def near(slope: Tracer) -> Tracer:
-        return select(is_far, full_like(x, 0), slope)  # type: ignore[no-any-return]
+        return select(is_far, full_like(x, 0), slope)
 
     return [
         lambda: near(plus(_half(in_a()), div(times(in_z(), x, rest), total))),
@@ -198,7 +198,7 @@ def student_density(df: Tracer, t: Tracer) -> Tracer:
     power = times(log1p(div(square, finite)), finite, 0.5)
     density = exp(neg(plus(plus(power, _half(log(plus(finite, square)))), betaln(_half(finite), full_like(df, 0.5)))))
     normal = times(exp(times(square, -0.5)), 1 / math.sqrt(2 * math.pi))
-    return select(is_normal, normal, density)  # type: ignore[no-any-return]
+    return select(is_normal, normal, density)
 
 
 def _student_slopes(df: Tracer, t: Tracer) -> list[Slope]:
@@ -217,7 +217,7 @@ def _student_slopes(df: Tracer, t: Tracer) -> list[Slope]:
         # Near 0 the function is 1/2 + t density(0), whose slope is 0, but not that of the slope.
         by_density = _half(minus(psi_step(0)(half, full_like(df, 0.5)), over(1.0, finite)))
         near = times(select(is_zero, t, zero), student_density(finite, zero), by_density)
-        return select(is_limit, zero, select(is_zero, near, slope))  # type: ignore[no-any-return]
+        return select(is_limit, zero, select(is_zero, near, slope))
 
     return [in_df, lambda: student_density(df, t)]
 

@@ -12,7 +12,7 @@ from ..elementwise import abs_, bitwise_and, lt, mul, neg, select, square
 from ..literals import full_like
 from .arithmetic import minus, over, plus, times
 from .bessel import i0, in_order, j0, k0, y0
-from .family import Special
+from .family import Special, Specials
 
 # Functions of Struve (DLMF 11.4.24 and 11.4.26)
 
@@ -94,28 +94,28 @@ _I0_SERIES = _odd(_SERIES)
 _STRUVE_SERIES = [c for k in range(15) for c in ((-1) ** k * 2 / math.pi / math.prod(range(1, 2 * k + 2, 2)) ** 2, 0.0)]
 
 
-def _integral(name: str, *derivatives: Callable[[Any], Any]) -> Special:
-    """An integral; the derivatives of its results are functions of the argument."""
+def _integral(name: str, derivative: Callable[[Any], Any]) -> Special:
+    """An integral, whose derivative is a function of the argument."""
+    return Special(name, lambda y, x: [lambda t: mul(t, derivative(x))])
 
-    def partials(ys: Any, x: Any) -> list[Any]:
-        rows = [[lambda t, d=d: mul(t, d(x))] for d in derivatives]
-        return rows if len(rows) > 1 else rows[0]
 
-    return Special(name, partials, results=len(derivatives))
+def _integrals(name: str, *derivatives: Callable[[Any], Any]) -> Specials:
+    """Several integrals of one argument."""
+    return Specials(name, lambda ys, x: [[lambda t, d=d: mul(t, d(x))] for d in derivatives], results=len(derivatives))
 
 
 def _struve0(x: Any) -> Any:
     return struve(full_like(x, 0), x)
 
 
-itj0y0 = _integral("itj0y0", j0, y0)
-iti0k0 = _integral("iti0k0", i0, k0)
-it2j0y0 = _integral(
+itj0y0 = _integrals("itj0y0", j0, y0)
+iti0k0 = _integrals("iti0k0", i0, k0)
+it2j0y0 = _integrals(
     "it2j0y0",
     lambda x: _near_zero(x, _J0_SERIES, lambda x: over(minus(1, j0(x)), x)),
     lambda x: neg(over(y0(x), x)),
 )
-it2i0k0 = _integral(
+it2i0k0 = _integrals(
     "it2i0k0",
     lambda x: _near_zero(x, _I0_SERIES, lambda x: over(minus(i0(x), 1), x)),
     lambda x: neg(over(k0(x), x)),

@@ -21,15 +21,15 @@ from .entry import ufunc
 
 
 def _cosm1(x: Tracer) -> Tracer:
-    return times(-2, e.square(e.sin(times(0.5, x))))  # type: ignore[no-any-return]
+    return times(-2, e.square(e.sin(times(0.5, x))))
 
 
 def _log1p(x: Tracer) -> Tracer:
-    return _convenience.log1p(x) if is_complex(x.dtype) else e.log1p(x)  # type: ignore[no-any-return]
+    return _convenience.log1p(x) if is_complex(x.dtype) else e.log1p(x)
 
 
 def _radian(degrees: Tracer, minutes: Tracer, seconds: Tracer) -> Tracer:
-    return times(math.pi / 180, plus(degrees, plus(times(1 / 60, minutes), times(1 / 3600, seconds))))  # type: ignore[no-any-return]
+    return times(math.pi / 180, plus(degrees, plus(times(1 / 60, minutes), times(1 / 3600, seconds))))
 
 
 boxcox = ufunc("boxcox", _convenience.boxcox)

@@ -9,13 +9,12 @@ import numpy as np
 import scipy.special
 
 from ...base.source import at_line, user_line
-from ...core.primitive import Primitive
 from ...numpy.dispatch import CONSTANT, TABLE, public
 from ...numpy.promotion import asarray, broadcast_shapes, cast, is_number, is_operand, is_weak, operand
 from ...numpy.ufuncs import resolved_dtypes
 
 
-def ufunc(name: str, rule: Primitive | Callable[..., Any], constant: bool = False) -> Callable[..., Any]:
+def ufunc(name: str, rule: Callable[..., Any], constant: bool = False) -> Callable[..., Any]:
     """Enter the traced form of the ufunc `scipy.special.<name>`; return the public function.
 
     Args:
