@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 import xml.etree.ElementTree as ElementTree
@@ -58,16 +59,15 @@ def test_identifiers() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_pictures_are_xml(name: str, tmp_path: Path) -> None:
-    drawing = ft.debug.draw(ft.trace(called(name))(0.5), names=[name])
-    assert ElementTree.fromstring(drawing.svg).tag.endswith("svg")
-    ElementTree.parse(drawing.save(tmp_path / "a.svg"))
+def test_pictures_hold_any_name(name: str, tmp_path: Path) -> None:
+    drawing = ft.debug.draw(ft.trace(called(name))(0.5), tmp_path / "a.dot", names=[name])
+    for label in re.findall("label=<(.*)> tooltip", drawing.dot):
+        ElementTree.fromstring(f"<label>{label}</label>")
 
 
-def test_pictures_by_matplotlib(tmp_path: Path) -> None:
+def test_charts_hold_any_name(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     f = called("".join(NAMES))
-    ft.debug.draw(ft.trace(f)(0.5)).save(tmp_path / "a.pdf")
     with ft.debug.profile() as profile:
         ft.grad(f)(0.5)
     for kind in ("flame", "bars"):

@@ -52,13 +52,11 @@ class Hooks:
 
     def retains(self, x: Any) -> bool:
         """Whether the gradient of a tensor is left in its `grad`."""
-        retained = self._retained.get(x.output)
-        return retained is not None and retained() is x
+        return self.retaining(x.output) is x
 
     def follow(self, x: Any, output: int) -> None:
         """A tensor that was a result has got another place in the graph: leave its gradient there."""
-        retained = self._retained.get(output)
-        if retained is not None and retained() is x:
+        if self.retaining(output) is x:
             del self._retained[output]
             x.retain_grad()
 

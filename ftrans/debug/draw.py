@@ -1,7 +1,8 @@
-"""draw(): a picture of a program, as SVG, PNG or PDF, and in notebooks."""
+"""draw(): a picture of a program, as text for Graphviz, as the picture that it draws, and in notebooks."""
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,57 +13,69 @@ from ..base.source import at_line, user_line
 from ..core.printer import printable
 from ..core.program import Program
 from ..core.types import is_inexact
+from .dot import has_graphviz, render, require_graphviz, to_dot
 from .graph import Graph, graph_of, graph_with_backward, part_of
-from .picture import picture_of
-from .shapes import save_with_matplotlib, to_svg
 
-_FORMATS = (".svg", ".png", ".pdf")
+_TEXTS = ("dot", "gv")
+_FORMATS = (*_TEXTS, "svg", "png", "pdf")
 
 
 class Drawing:
-    """A picture of a program.  The last expression of a notebook's cell shows itself.
+    """A picture of a program, as text in DOT, the language of Graphviz.  `print` shows the text.
+
+    Where Graphviz is installed, the last expression of a notebook's cell shows itself as a picture.
 
     Attributes:
-        program: what is drawn; print it to read the same letters as text.
+        program: what is drawn; print it to read the same letters as equations.
         graph: the nodes and edges.
-        picture: shapes and sizes.
+        dot: the text.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.program = graph.program
         self.graph = graph
-        self.picture = picture_of(graph)
+        self.dot = to_dot(graph)
 
     @cached_property
     def svg(self) -> str:
-        """The picture as SVG text."""
-        return to_svg(self.picture)
+        """The picture as SVG text, which Graphviz draws.
+
+        Raises:
+            RuntimeError: Graphviz is not installed.
+        """
+        return render(self.dot, "svg").decode()
 
     def save(self, path: str | os.PathLike[str], *, scale: float = 2.0) -> Path:
-        """Write the picture to a file.
+        """Write the text or the picture to a file.
 
         Args:
-            path: the file; its suffix, .svg, .png or .pdf, says the format.
-            scale: pixels of a PNG per unit of length, of which a letter is about 12 high.
+            path: the file; its suffix, .dot, .gv, .svg, .png or .pdf, says the format.
+            scale: pixels of a PNG per point, of which a letter is about 12 high.
 
         Returns:
             The path.
 
         Raises:
             ValueError: the suffix is another one.
-            ImportError: PNG and PDF need matplotlib, the extra `plot`.
+            RuntimeError: it is a picture, and Graphviz is not installed.
         """
         path = Path(path)
-        _check_format(path)
-        if path.suffix.lower() == ".svg":
-            path.write_text(self.svg, encoding="utf-8")
+        form = _format_of(path)
+        if form in _TEXTS:
+            path.write_text(self.dot, encoding="utf-8")
         else:
-            save_with_matplotlib(self.picture, path, scale)
+            path.write_bytes(render(self.dot, form, scale if form == "png" else 1.0))
         return path
 
     def _repr_html_(self) -> str:
+        if not has_graphviz():
+            return f"{html.escape(repr(self))}: install Graphviz to see it<pre>{html.escape(self.dot)}</pre>"
         # White paper in dark notebooks too; a picture that is too large is moved, not shrunk until nobody can read it.
-        return f'<div style="overflow:auto;max-height:90vh;background:#ffffff">{self.svg}</div>'
+        svg = self.svg[self.svg.index("<svg") :]
+        return f'<div style="overflow:auto;max-height:90vh;background:#ffffff">{svg}</div>'
+
+    def __str__(self) -> str:
+        return self.dot
 
     def __repr__(self) -> str:
         return f"<drawing of {self.graph.name}: {len(self.program.eqns)} equations>"
@@ -87,7 +100,7 @@ def draw(
     Args:
         what: a `Program`, as `ft.trace(f)(*args)` returns; a tensor, for the graph that led to it; or another object
             with a method `__ftrans_program__` that returns a program and its default of `argnums`.
-        path: a file to write too: .svg, .png or .pdf.
+        path: a file to write too: .dot or .gv for the text, .svg, .png or .pdf for a picture, which Graphviz draws.
         backward: whether to draw the way back too, in a column that flows up beside the one that flows down.  Dashed
             lines between them are the values that are kept on the way forward for the way back.
         argnums: which inputs of the program the way back leads to; by default all of floating dtype, of a tensor the
@@ -98,13 +111,13 @@ def draw(
         max_eqns: refuse more equations than this.
 
     Returns:
-        A `Drawing`: it shows itself in a notebook, `.svg` is its text and `.save(path)` writes it.  It takes a second
-        for some hundred equations.
+        A `Drawing`: `print` shows its text, which any viewer of Graphviz draws, `.save(path)` writes it, and in a
+        notebook it shows itself.
 
     Raises:
         TypeError: `what` is no program.
         ValueError: there are more than `max_eqns` equations, or nothing to differentiate.
-        ImportError: PNG and PDF need matplotlib, the extra `plot`.
+        RuntimeError: a picture is to be written, and Graphviz is not installed.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -112,12 +125,13 @@ def draw(
         >>> drawing = ft.debug.draw(program, backward=True, names=["w", "x"])
         >>> drawing
         <drawing of lambda: 8 equations>
-        >>> drawing.svg[:4]
-        '<svg'
+        >>> print(drawing)
+        digraph "lambda" {
+        ...
     """
     program, own_argnums = _program(what)
     if path is not None:
-        _check_format(Path(path))
+        _format_of(Path(path))
     if part is not None:
         program = _part(program, part)
     _check_size(program, max_eqns)
@@ -157,12 +171,17 @@ def _program(what: Any) -> tuple[Program, Sequence[int] | None]:
     raise TypeError(f"draw takes a program, not {given}; {instead}{at_line(user_line())}")
 
 
-def _check_format(path: Path) -> None:
-    if path.suffix.lower() not in _FORMATS:
+def _format_of(path: Path) -> str:
+    """The format that a suffix says, if it can be written here."""
+    form = path.suffix.lower()[1:]
+    if form not in _FORMATS:
         raise ValueError(
-            f"cannot draw to {path.name!r}: the suffix says the format, and is one of {', '.join(_FORMATS)}"
+            f"cannot draw to {path.name!r}: the suffix says the format, and is one of .{', .'.join(_FORMATS)}"
             + at_line(user_line())
         )
+    if form not in _TEXTS:
+        require_graphviz(form)
+    return form
 
 
 def _part(program: Program, part: slice) -> Program:

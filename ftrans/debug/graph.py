@@ -85,7 +85,7 @@ class Graph:
         name: what it is called.
         nodes: inputs, then equations, then results, each in the order of the program.
         edges: from each variable's node to all that take it, once each.
-        subgraphs: graphs of the sub-programs, where they were asked for.
+        subgraphs: graphs of the sub-programs, if asked for, each with the number of the node that runs it.
         way: whether an equation on the way forward or on the way back runs it.
     """
 
@@ -93,7 +93,7 @@ class Graph:
     name: str
     nodes: list[Node]
     edges: list[Edge]
-    subgraphs: list[Graph] = field(default_factory=list)
+    subgraphs: list[tuple[int, Graph]] = field(default_factory=list)
     way: Part = "forward"
 
     @property
@@ -202,12 +202,12 @@ class _Drawn:
             self._add(self._result(index, atom), [atom])
         subgraphs = []
         if expand:
-            for node in self.nodes:
+            for index, node in enumerate(self.nodes):
                 for program in programs_in(node.eqn.params) if node.eqn is not None else ():
                     subgraph = graph_of(program, expand=True)
                     subgraph.way = node.part
                     subgraph.name = f"{program.name}, in {node.title[0]}{node.title[1]}(...)"
-                    subgraphs.append(subgraph)
+                    subgraphs.append((index, subgraph))
         return Graph(self.program, self.name, self.nodes, list(self.edges), subgraphs)
 
     def _add(self, node: Node, operands: Sequence[Atom] = ()) -> int:
