@@ -17,6 +17,7 @@ from .api.loops import fori_loop, map, scan, while_loop
 from .api.taps import tap
 from .api.vmap import vmap
 from .control.convergence import ConvergenceError
+from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
 from .solvers.argmin import argmin
 from .solvers.implicit import fixed_point, root
 from .solvers.linear import linear_solve
@@ -86,3 +87,7 @@ def __getattr__(name: str) -> _typing.Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+# SciPy takes a second to import; programs that call none of its functions do without.
+_ENTERED_LATER["scipy.special"] = lambda: _importlib.import_module(".scipy.special", __name__)

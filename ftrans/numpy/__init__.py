@@ -6,7 +6,6 @@ same traced forms.  So either namespace may be used, except that only `ftrans.nu
 """
 
 import typing as _typing
-from importlib import import_module as _import_module
 
 import numpy as _numpy
 from numpy import (
@@ -68,6 +67,7 @@ from numpy import (
 )
 
 from . import array_api, fft, linalg
+from . import dispatch as _dispatch
 from .aliases import (
     abs,
     acos,
@@ -440,7 +440,7 @@ def __getattr__(name: str) -> _typing.Any:
     """What has nothing to do with traced values (`random`, `save`, `testing`, ...) is NumPy's own."""
     if name == "special":
         # An extension of the array API standard that is proposed, and that SciPy looks for already.
-        return _import_module("ftrans.scipy.special")
+        return _dispatch.ENTERED_LATER["scipy.special"]()
     try:
         return getattr(_numpy, name)
     except AttributeError:

@@ -29,7 +29,6 @@ from .promotion import asarray as as_tracer
 from .promotion import (
     broadcast_to,
     cast,
-    converted,
     has_tracer,
     promote,
     result_dtype,
@@ -37,7 +36,7 @@ from .promotion import (
     strong_dtype,
     value_in_hand,
 )
-from .views import is_scalar
+from .views import converted, is_scalar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

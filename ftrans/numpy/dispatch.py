@@ -1,4 +1,4 @@
-"""How NumPy's own functions reach tracers: the NEP 13 and NEP 18 protocols, and the table behind them.
+"""The table of the functions of NumPy and SciPy that have a traced form, and the public forms of those.
 
 `implements(np.f)` enters a function in the table; what it returns is the public `ftrans.numpy.f`, which calls NumPy
 itself when no tracer is among its arguments.
@@ -7,11 +7,10 @@ itself when no tracer is among its arguments.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable
-from types import FrameType, FunctionType
+from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +29,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 # The functions in it whose results have no derivative: integers, booleans, or constants between jumps.
 CONSTANT: set[Callable[..., Any]] = set()
+# What enters the functions of another library in the table, by the library's name.  It is called when one is met.
+ENTERED_LATER: dict[str, Callable[[], ModuleType]] = {}
 
 
 def implements(
@@ -140,7 +141,7 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
     def traced(*args: Any, **kwargs: Any) -> Any:
         if method == "__call__" and len(args) > ufunc.nin:
             args, kwargs = args[: ufunc.nin], {"out": args[ufunc.nin :], **kwargs}
-        return array_ufunc(None, ufunc, method, *args, **kwargs)
+        return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)  # type: ignore[attr-defined]
 
     return _on_tracers(traced, getattr(ufunc, method), implementation)
 
@@ -192,79 +193,6 @@ def _eager_in(x: Any) -> type[Eager] | None:
     if isinstance(x, Eager):
         return type(x)
     return next(filter(None, map(_eager_in, x)), None) if isinstance(x, list | tuple) else None
-
-
-def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """`__array_ufunc__`: a NumPy ufunc was called with a tracer among its operands."""
-    implementation = TABLE.get(ufunc)
-    if implementation is None:
-        implementation = _of_others(ufunc)
-    if method == "__call__":
-        if inputs[0].__class__ is np.ndarray:
-            _check_polynomial(sys._getframe(1))
-        if not kwargs:
-            return implementation(*inputs)
-        from .ufunc_options import call_with_options
-
-        return call_with_options(ufunc, implementation, inputs, kwargs)
-    from .ufunc_methods import METHODS
-
-    if method not in METHODS:
-        raise missing(f"{ufunc.__name__}.{method}")
-    return METHODS[method](ufunc, implementation, *inputs, **kwargs)
-
-
-def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
-    """The traced form of a ufunc of `scipy.special`, which enters its functions late, or of `numpy.frompyfunc`."""
-    if "scipy.special" in sys.modules:
-        importlib.import_module("ftrans.scipy.special")
-    implementation = TABLE.get(ufunc)
-    if implementation is None:
-        name = ufunc.__name__
-        if name.endswith(" (vectorized)"):
-            from .vectorizing import apply_to_objects
-
-            return functools.partial(apply_to_objects, ufunc)
-        raise missing(next((n for n in (f"numpy.{name}", f"scipy.special.{name}") if n in REFUSED), name))
-    return implementation
-
-
-def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
-    implementation = TABLE.get(function)
-    if implementation is None:
-        module = getattr(function, "__module__", "numpy") or "numpy"
-        if module == "numpy" and function.__name__ in sys.modules[__package__].__all__:
-            # Functions that make arrays meet a traced value as `like=` only.
-            raise MissingRule(
-                f"numpy.{function.__name__} with like= cannot make a traced array; write ftrans.numpy."
-                f"{function.__name__}, whose arrays take traced values in a traced function{at_line(user_line())}"
-            )
-        raise missing(f"{module}.{function.__name__}")
-    if function is np.prod:
-        _check_polynomial(sys._getframe(1))
-    return implementation(*args, **kwargs)
-
-
-def _check_polynomial(frame: FrameType) -> None:
-    """Raise if a function of `numpy.polynomial`, running in `frame`, takes a traced array for a number.
-
-    These functions give coefficients (or roots) further axes for those of `x`, if that is an array of NumPy's class.
-    The other argument is then an array where NumPy would have a number.
-    """
-    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
-        return
-    values = frame.f_locals
-    if not values.get("tensor"):
-        return
-    x, name = values["x"], "r" if "r" in values else "c"
-    if x.__class__ is Tracer and x.ndim and (name == "r" or np.ndim(values["c"]) > 1):
-        function = frame.f_code.co_name
-        raise TypeError(
-            f"{function} cannot pair each traced element of x with each of several polynomials, because it looks for "
-            f"arrays of the class numpy.ndarray. Write {function}(x, {name}.reshape({name}.shape + (1,) * x.ndim), "
-            f"tensor=False); in place of a function on a grid, that of points on np.meshgrid{at_line(user_line())}"
-        )
 
 
 def missing(name: str) -> MissingRule:

@@ -11,11 +11,11 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..ops.indexing import scatter_set
+from .delivery import deliver
 from .dispatch import implements
 from .manipulation import read_diagonal
 from .products import Labels, arranged, contract
 from .promotion import asarray, broadcast_to, cast, reshaped, strong_dtype
-from .ufuncs import deliver
 from .views import Permuted, view_of
 
 _ELLIPSIS = "..."

@@ -17,11 +17,11 @@ from ..ops.literals import full
 from ..ops.parts import pad
 from .array_api import check_device
 from .creation import assignable
+from .delivery import assign_cast, not_assignable
 from .dispatch import implements
 from .indexing import getitem
 from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, cast
-from .ufuncs import assign_cast, not_assignable
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",

@@ -41,7 +41,7 @@ def getitem(x: Tracer, index: Any) -> Any:
         lone = index[0] if index.__class__ is tuple and len(index) == 1 else index
         if lone.__class__ is Tracer and lone.dtype.kind == "b" and lone.ndim:
             _check_mask(lone.shape, x.shape, 0)
-            return Selection(same_value(x), same_value(lone))
+            return Selection(same_value(x), same_value(lone), getitem)
         entries = _entries(x.shape, index)
         if _has_traced_integers_only(entries):
             y, rest = _located(x, entries)

@@ -15,11 +15,11 @@ from ..ops.broadcast import broadcast as repeat_along
 from ..ops.literals import full
 from ..ops.parts import concatenate as join
 from . import promotion
+from .delivery import deliver
 from .dispatch import implements
 from .indexing import getitem
 from .manipulation import along_axis, normal_axes, normal_axis
 from .promotion import asarray, cast, has_tracer, reshaped, same_value, strong_dtype
-from .ufuncs import deliver
 
 
 @implements(np.concatenate)

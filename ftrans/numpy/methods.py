@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -14,14 +15,15 @@ from ..base.source import at_line, user_line
 from ..core.trace import ConcretizationError, Tracer, refuse
 from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
-from .dispatch import TABLE, array_function, array_ufunc
+from .delivery import assign_cast, deliver
+from .dispatch import TABLE
 from .indexing import getitem, setitem
 from .layouts import blank, layout
-from .promotion import asarray, cast, converted, same_value
+from .promotion import asarray, cast, same_value
+from .protocols import array_function, array_ufunc
 from .selection import Selection
 from .texts import formatted, representation, text
-from .ufuncs import assign_cast, deliver
-from .views import Flat, assignable, in_order, is_scalar, lent_element, view_of
+from .views import Flat, assignable, converted, in_order, is_scalar, lent_element, view_of
 
 # What runs where np.require asks for an array.
 _REQUIRE = inspect.unwrap(np.require).__code__
@@ -81,7 +83,8 @@ def _in_place_on_selection(ufunc: np.ufunc) -> Callable[..., Any]:
     call = TABLE[ufunc]
 
     def operator(self: Selection, other: Any) -> Any:
-        return self.updated(call, other, ufunc.__name__)
+        self.update(call, other, functools.partial(assign_cast, name=ufunc.__name__))
+        return self
 
     return operator
 

@@ -15,6 +15,7 @@ from ..ops import elementwise as e
 from ..ops.literals import full_like
 from ..ops.special.family import SpecialFunction
 from .creation import traced_in_trace
+from .delivery import deliver
 from .dispatch import implements
 from .layouts import own
 from .manipulation import normal_axes, normal_axis
@@ -33,7 +34,6 @@ from .promotion import (
 )
 from .reductions import NO_VALUE, truth
 from .selection import known_mask
-from .ufuncs import deliver
 from .views import is_scalar
 
 

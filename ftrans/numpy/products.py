@@ -14,11 +14,11 @@ from ..core.trace import Tracer
 from ..ops.contractions import dot_general
 from ..ops.shapes import transpose
 from . import promotion
+from .delivery import deliver
 from .dispatch import implements
 from .layouts import own
 from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, cast, reshaped, strong_dtype
-from .ufuncs import deliver
 
 Labels = tuple[Any, ...]
 

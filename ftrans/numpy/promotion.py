@@ -275,20 +275,3 @@ def same_value(x: Tracer, order: str = "K") -> Any:
     x, here = asarray(x), current_builder() or x.builder
     found = Tracer(here, x.atom if x.builder is here else here.atom(x), x.weak and order == "=")
     return own(found, x, order) if x.atom.type.shape else found
-
-
-def converted(x: Tracer, dtype: Any = None, copy: bool | None = True, order: Any = "K") -> Any:
-    """`x` as an array of NumPy's `dtype` and `order`: a copy, or itself if that is enough and `copy` allows it."""
-    from .views import in_order, is_scalar
-
-    dtype = x.dtype if dtype is None else np.dtype(dtype)
-    order = order or "K"
-    is_new = dtype != x.dtype
-    if is_new and copy is False:
-        raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
-    if not is_new and not copy:
-        return in_order(x, order)
-    found = cast(x, dtype) if is_new else same_value(x, order)
-    if not x.shape:
-        return found if is_scalar(x) else own(found, None)
-    return own(found, x, order) if is_new and (order != "K" or isinstance(found.atom, Const)) else found

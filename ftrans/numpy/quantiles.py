@@ -16,12 +16,12 @@ from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops.elementwise import lerp
 from ..ops.literals import full
+from .delivery import deliver
 from .dispatch import implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, has_tracer, is_weak, operand, reshaped, value_in_hand
 from .reductions import NO_VALUE
 from .statistics import weights_over
-from .ufuncs import deliver
 
 # The methods of Hyndman and Fan ("Sample quantiles in statistical packages", 1996) that interpolate: the constants of
 # the place n q + alpha + q (1 - alpha - beta) - 1, counted from 0.

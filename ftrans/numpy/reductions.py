@@ -15,10 +15,10 @@ from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.broadcast import reduce_sum
 from ..ops.literals import full_like
+from .delivery import deliver
 from .dispatch import implements
 from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
-from .ufuncs import deliver
 
 NO_VALUE: Any = np._NoValue
 

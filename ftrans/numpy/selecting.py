@@ -10,12 +10,12 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..ops.literals import iota
+from .delivery import assign_cast, deliver, not_assignable
 from .dispatch import implements
 from .indexing import getitem, setitem
 from .manipulation import along_axis, normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
 from .selection import Selection
-from .ufuncs import assign_cast, deliver, not_assignable
 from .views import Flat, ReadOnly, assignable, view_of
 
 

@@ -21,21 +21,21 @@ class Selection:
     Attributes:
         full: the array.
         mask: the traced mask.
+        take: gives the elements of an array where a mask holds whose value is known.
     """
 
-    __slots__ = ("_taken", "full", "mask")
+    __slots__ = ("_taken", "full", "mask", "take")
 
-    def __init__(self, full: Tracer, mask: Tracer) -> None:
+    def __init__(self, full: Tracer, mask: Tracer, take: Callable[[Tracer, Any], Tracer]) -> None:
         self.full = full
         self.mask = mask
+        self.take = take
         self._taken: Tracer | None = None
 
     def taken(self) -> Tracer:
         """The selected elements, which takes the value of the mask."""
         if self._taken is None:
-            from .indexing import getitem
-
-            self._taken = getitem(self.full, known_mask(self.mask))
+            self._taken = self.take(self.full, known_mask(self.mask))
         return self._taken
 
     def spread(self, mask: Any) -> Tracer | None:
@@ -43,20 +43,23 @@ class Selection:
         is_same = mask.__class__ is Tracer and mask.atom is self.mask.atom
         return self.full if is_same and self._taken is None else None
 
-    def updated(self, operation: Callable[[Any, Any], Any], other: Any, name: str) -> Any:
-        """What an in-place operator leaves: elementwise on the whole array where `other` is one number."""
-        from .ufuncs import assign_cast
+    def update(self, operation: Callable[[Any, Any], Any], other: Any, assign: Callable[[Tracer, Any], None]) -> None:
+        """Apply an in-place operator: elementwise to the whole array where `other` is one number.
 
+        Args:
+            operation: the operator.
+            other: its other operand.
+            assign: assigns a result to an array.
+        """
         spread = other
         if other.__class__ is Selection:
             spread = other.spread(self.mask) if other.full.ndim == self.full.ndim else None
         elif np.ndim(other) != 0:
             spread = None
         if self._taken is None and spread is not None:
-            assign_cast(self.full, operation(self.full, spread), name)
+            assign(self.full, operation(self.full, spread))
         else:
-            assign_cast(self.taken(), operation(self.taken(), other), name)
-        return self
+            assign(self.taken(), operation(self.taken(), other))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.taken(), name)

@@ -13,11 +13,11 @@ from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
 from ..ops.literals import full_like
+from .delivery import deliver
 from .dispatch import TABLE, implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, real_dtype, value_in_hand
 from .reductions import NO_VALUE
-from .ufuncs import deliver
 
 
 def _mean_dtypes(x: Tracer, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:

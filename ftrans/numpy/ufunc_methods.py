@@ -17,6 +17,7 @@ from ..ops import reductions as r
 from ..ops.broadcast import reduce_sum
 from ..ops.literals import full, full_like
 from ..ops.parts import concatenate
+from .delivery import deliver, not_assignable
 from .dispatch import TABLE
 from .folds import accumulated, fold, folded_in_pairs, prefixes, written_in_turn
 from .indexing import add_at, getitem, setitem
@@ -31,7 +32,7 @@ from .reductions import (
     sum_of_elements,
     truth,
 )
-from .ufuncs import deliver, not_assignable, resolved_dtypes
+from .ufuncs import resolved_dtypes
 from .views import Flat, assignable, view_of
 
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}

@@ -26,7 +26,6 @@ from .promotion import (
     builder,
     cast,
     combined_dtype,
-    fits,
     is_bfloat16,
     is_number,
     is_operand,
@@ -37,7 +36,6 @@ from .promotion import (
     result_dtype,
     same_value,
 )
-from .selection import Selection
 
 Rule = Callable[..., Tracer]
 
@@ -422,49 +420,3 @@ def frexp(x: Any) -> Any:
 def divmod(x: Any, y: Any) -> Any:
     """`(x // y, x % y)`."""
     return np.floor_divide(x, y), np.remainder(x, y)
-
-
-# Results that are assigned
-
-
-def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any:
-    """`result`, or `out` after the result has been assigned to it."""
-    if out is None:
-        return result
-    if out.__class__ is Selection:
-        out = out.taken()
-    if out.__class__ is not Tracer:
-        if not isinstance(out, np.ndarray) or out.dtype != object:
-            raise not_assignable(out, name)
-        whole = np.broadcast_to(result, out.shape)
-        for place in np.ndindex(out.shape):
-            out[place] = whole[place]
-        return out
-    assign_cast(out, asarray(result), name, casting)
-    return out
-
-
-def not_assignable(target: Any, name: str) -> TypeError:
-    """The error for a plain array that traced values cannot be put into."""
-    return TypeError(
-        f"np.{name} cannot put traced values into an array of type {type(target).__name__}, which holds numbers; make "
-        f"the array by np.zeros_like(x) or ftrans.numpy.zeros(shape){at_line(user_line())}"
-    )
-
-
-def assign_cast(target: Tracer, new: Tracer, name: str, casting: Any = "same_kind") -> None:
-    """Assign the result of an operation to an array, if its dtype and shape may become those of the array."""
-    from .views import assign
-
-    dtype = target.dtype
-    if not np.can_cast(new.dtype, dtype, casting):
-        raise TypeError(
-            f"Cannot cast ufunc '{name}' output from {new.dtype!r} to {dtype!r} with casting rule '{casting}'; the "
-            f"array that is assigned to keeps its dtype, so convert it first by .astype{at_line(user_line())}"
-        )
-    if not fits(new.shape, target.shape):
-        raise ValueError(
-            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape {new.shape}"
-            + at_line(user_line())
-        )
-    assign(target, broadcast_to(cast(new, dtype), target.shape))

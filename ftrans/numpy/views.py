@@ -16,12 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..base.source import Line, at_line, user_line
+from ..core.program import Const
 from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
 from ..ops.elementwise import complex_, imag, real
 from ..ops.shapes import transpose
 from .layouts import WRITES, Layout, Owner, blank, gapped, layout, note, own, strides_of
-from .promotion import asarray, reshaped
+from .promotion import asarray, cast, reshaped, same_value
 
 _SHARED, _COPIED, _UNCLEAR = "shared", "copied", "unclear"
 
@@ -309,6 +310,21 @@ class Reshaped:
 def in_order(x: Tracer, order: str, numpy: Callable[..., Any] = np.asarray) -> Tracer:
     """`x` as an array that lies in memory in an order of NumPy: itself, or a copy where `numpy` makes one."""
     return x if order == "K" else view_of(x, Reshaped(x.shape, lambda base: numpy(base, base.dtype, order=order)))
+
+
+def converted(x: Tracer, dtype: Any = None, copy: bool | None = True, order: Any = "K") -> Any:
+    """`x` as an array of NumPy's `dtype` and `order`: a copy, or itself if that is enough and `copy` allows it."""
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    order = order or "K"
+    is_new = dtype != x.dtype
+    if is_new and copy is False:
+        raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
+    if not is_new and not copy:
+        return in_order(x, order)
+    found = cast(x, dtype) if is_new else same_value(x, order)
+    if not x.shape:
+        return found if is_scalar(x) else own(found, None)
+    return own(found, x, order) if is_new and (order != "K" or isinstance(found.atom, Const)) else found
 
 
 class Flat:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ..delivery import deliver
 from ..dispatch import implements
 from ..promotion import asarray, reshaped
-from ..ufuncs import deliver
 from .operands import check_square
 
 

@@ -14,6 +14,7 @@ import scipy.special
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_complex
+from ...numpy.delivery import deliver
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, broadcast_shapes, cast, operand, promote
 from ...ops.special import gamma as _gamma
@@ -66,8 +67,6 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
     The derivative in `x` is the formula of Euler and Maclaurin, DLMF 25.11.7, term by term.
     """
-    from ...numpy.ufuncs import deliver
-
     if q is None:
         return deliver(_zeta.riemann_zeta(_floating(x)), out, "zeta")
     x, q = promote("zeta", _floating(x), _floating(q))

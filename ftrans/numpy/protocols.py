@@ -1,0 +1,87 @@
+"""How NumPy's own functions reach tracers: the NEP 13 and NEP 18 protocols."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..base.source import at_line, user_line
+from ..core.primitive import MissingRule
+from ..core.trace import Tracer
+from .dispatch import ENTERED_LATER, TABLE, missing
+from .refused import REFUSED
+from .ufunc_methods import METHODS
+from .ufunc_options import call_with_options
+from .vectorizing import apply_to_objects
+
+
+def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """`__array_ufunc__`: a NumPy ufunc was called with a tracer among its operands."""
+    implementation = TABLE.get(ufunc)
+    if implementation is None:
+        implementation = _of_others(ufunc)
+    if method == "__call__":
+        if inputs[0].__class__ is np.ndarray:
+            _check_polynomial(sys._getframe(1))
+        if not kwargs:
+            return implementation(*inputs)
+        return call_with_options(ufunc, implementation, inputs, kwargs)
+    if method not in METHODS:
+        raise missing(f"{ufunc.__name__}.{method}")
+    return METHODS[method](ufunc, implementation, *inputs, **kwargs)
+
+
+def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The traced form of a ufunc of a library whose functions are entered when one is met, or of `numpy.frompyfunc`."""
+    for library in ENTERED_LATER.keys() & sys.modules.keys():
+        ENTERED_LATER[library]()
+    implementation = TABLE.get(ufunc)
+    if implementation is None:
+        name = ufunc.__name__
+        if name.endswith(" (vectorized)"):
+            return functools.partial(apply_to_objects, ufunc)
+        raise missing(next((n for n in (f"numpy.{name}", f"scipy.special.{name}") if n in REFUSED), name))
+    return implementation
+
+
+def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
+    """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
+    implementation = TABLE.get(function)
+    if implementation is None:
+        module = getattr(function, "__module__", "numpy") or "numpy"
+        if module == "numpy" and function.__name__ in sys.modules[__package__].__all__:
+            # Functions that make arrays meet a traced value as `like=` only.
+            raise MissingRule(
+                f"numpy.{function.__name__} with like= cannot make a traced array; write ftrans.numpy."
+                f"{function.__name__}, whose arrays take traced values in a traced function{at_line(user_line())}"
+            )
+        raise missing(f"{module}.{function.__name__}")
+    if function is np.prod:
+        _check_polynomial(sys._getframe(1))
+    return implementation(*args, **kwargs)
+
+
+def _check_polynomial(frame: FrameType) -> None:
+    """Raise if a function of `numpy.polynomial`, running in `frame`, takes a traced array for a number.
+
+    These functions give coefficients (or roots) further axes for those of `x`, if that is an array of NumPy's class.
+    The other argument is then an array where NumPy would have a number.
+    """
+    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
+        return
+    values = frame.f_locals
+    if not values.get("tensor"):
+        return
+    x, name = values["x"], "r" if "r" in values else "c"
+    if x.__class__ is Tracer and x.ndim and (name == "r" or np.ndim(values["c"]) > 1):
+        function = frame.f_code.co_name
+        raise TypeError(
+            f"{function} cannot pair each traced element of x with each of several polynomials, because it looks for "
+            f"arrays of the class numpy.ndarray. Write {function}(x, {name}.reshape({name}.shape + (1,) * x.ndim), "
+            f"tensor=False); in place of a function on a grid, that of points on np.meshgrid{at_line(user_line())}"
+        )
