@@ -14,7 +14,7 @@ from ...core.trace import Tracer
 from ..elementwise import abs_, cos, cosh, div, eq, exp, log, log1p, lt, maximum, mul, neg, select, sin, sinh
 from ..literals import full_like
 from .arithmetic import minus, over, plus, truncated
-from .family import Special, refused
+from .family import Special, Specials, refused
 
 
 def polynomial(x: Tracer, coefficients: Sequence[float]) -> Tracer:
@@ -99,8 +99,8 @@ def _both(first: Any, second: Any) -> Any:
     return lambda ys, x: [[lambda t: mul(t, first(x))], [lambda t: mul(t, second(x))]]
 
 
-shichi = Special("shichi", _both(hyperbolic_sine_quotient, lambda x: div(cosh(x), x)), results=2)
-sici = Special("sici", _both(sine_quotient, lambda x: div(cos(x), x)), results=2)
+shichi = Specials("shichi", _both(hyperbolic_sine_quotient, lambda x: div(cosh(x), x)), results=2)
+sici = Specials("sici", _both(sine_quotient, lambda x: div(cos(x), x)), results=2)
 
 
 def _dilogarithm_slope(z: Tracer) -> Tracer:

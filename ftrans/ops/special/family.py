@@ -54,6 +54,7 @@ class SpecialFunction(Primitive):
         self._numpy = numpy
         self._xla: Any = xla
         self._xla_takes_complex = xla_takes_complex
+        assert (results > 1) is self.multiple_results
         self._results = results
         self._orders = orders
         self._result = result

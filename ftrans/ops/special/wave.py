@@ -16,7 +16,7 @@ from ..elementwise import cos, cosh, div, mul, square
 from ..elementwise.family import Partial
 from .arithmetic import minus, plus, times
 from .bessel import in_order
-from .family import Specials, refused
+from .family import Special, Specials, refused
 
 
 def _solution(name: str, orders: str, second: Callable[..., Any], per_unit: float = 1.0) -> Specials:
@@ -62,20 +62,20 @@ def _spheroidal_slope(function: str, sign: int, m: Any, n: Any, c: Any) -> Any:
     return sign * 2 * c * _mean(function, (m, n, c), x, (weights, x * x))
 
 
-def _characteristic(name: str, orders: str, argument: str, slope: Callable[..., Any]) -> tuple[Specials, Specials]:
+def _characteristic(name: str, orders: str, argument: str, slope: Callable[..., Any]) -> tuple[Special, Special]:
     """A characteristic value, and its derivative in an argument, of which SciPy has no further one."""
     names = orders.split()
 
     def held() -> list[Partial]:
         return [in_order(name, order) for order in names]
 
-    derivative = Specials(
+    derivative = Special(
         f"{name}_slope",
         lambda y, *operands: [*held(), refused(name, argument, "only the first derivative is known")],
         numpy=lambda *operands: slope(*map(np.asarray, operands)),
         orders=len(names),
     )
-    value = Specials(name, lambda y, *operands: [*held(), lambda t: mul(t, derivative(*operands))], orders=len(names))
+    value = Special(name, lambda y, *operands: [*held(), lambda t: mul(t, derivative(*operands))], orders=len(names))
     return value, derivative
 
 
@@ -88,7 +88,7 @@ obl_cv, obl_cv_slope = _characteristic("obl_cv", "m n", "c", partial(_spheroidal
 # Mathieu's equations, DLMF 28.2.1 and 28.20.1
 
 
-def _angular(value: Specials) -> Callable[..., Any]:
+def _angular(value: Special) -> Callable[..., Any]:
     def second(y: Any, slope: Any, m: Any, q: Any, x: Any) -> Any:
         wave = mul(q, cos(times(math.pi / 90, x)))
         return mul(minus(times(2, wave), value(m, q)), y)
@@ -96,7 +96,7 @@ def _angular(value: Specials) -> Callable[..., Any]:
     return second
 
 
-def _radial(value: Specials) -> Callable[..., Any]:
+def _radial(value: Special) -> Callable[..., Any]:
     def second(y: Any, slope: Any, m: Any, q: Any, x: Any) -> Any:
         return mul(minus(value(m, q), times(2, mul(q, cosh(times(2, x))))), y)
 
@@ -128,7 +128,7 @@ pbwa = _solution("pbwa", "a", lambda y, slope, a, x: mul(minus(a, times(0.25, sq
 # i x and -i c in place of x and c for the radial functions of oblate ones.
 
 
-def _spheroidal(value: Specials | None, c_sign: int, x_sign: int) -> Callable[..., Any]:
+def _spheroidal(value: Special | None, c_sign: int, x_sign: int) -> Callable[..., Any]:
     def second(y: Any, slope: Any, m: Any, n: Any, c: Any, *rest: Any) -> Any:
         x = rest[-1]
         cv = rest[0] if value is None else value(m, n, c)
@@ -140,7 +140,7 @@ def _spheroidal(value: Specials | None, c_sign: int, x_sign: int) -> Callable[..
     return second
 
 
-def _pair(name: str, value: Specials, c_sign: int, x_sign: int) -> tuple[Specials, Specials]:
+def _pair(name: str, value: Special, c_sign: int, x_sign: int) -> tuple[Specials, Specials]:
     """A function, and that of a characteristic value that is given."""
     return (
         _solution(name, "m n c", _spheroidal(value, c_sign, x_sign)),
