@@ -23,7 +23,6 @@ from ftrans.debug.events import Place
 from ftrans.debug.report import amount, seconds
 from ftrans.run.costs import flops, nbytes, program_flops
 from ftrans.run.evaluate import evaluate
-from ftrans.xla.costs import _Module
 
 M, N, K = 8, 5, 7
 
@@ -516,51 +515,17 @@ def test_cost_of_a_gradient() -> None:
     x, w = matrices()
     report = ft.debug.cost(ft.grad(lambda w: np.sum(np.tanh(x @ ft.jit(lambda w: w)(w)) ** 2)))(w)
     (line,) = (r for r in report.rows() if "x @" in r.name)
-    # The product forwards and that with the cotangent backwards, and at least 5 operations on each element.
-    assert line.flops >= 2 * 2 * M * N * K + 5 * M * N
-    assert report.flops == pytest.approx(sum(r.flops for r in report.rows()), rel=0.2)
-    assert math.isclose(report.estimated_flops, line.flops, rel_tol=0.2)
+    # The product forwards and that with the cotangent backwards, and at least 4 operations on each element.
+    assert line.flops >= 2 * 2 * M * N * K + 4 * M * N
+    assert report.estimated_flops == sum(r.flops for r in report.rows())
+    # XLA counts about the same, and has the arrays of the products to read and write.
+    assert report.flops == pytest.approx(report.estimated_flops, rel=0.2)
+    assert report.nbytes >= x.nbytes + 2 * w.nbytes
+    assert report.temporary_nbytes >= 0
+    assert "of temporary memory" in str(report)
     assert report.table(sort_by="bytes", group_by="scope", limit=1).startswith("scope")
     with pytest.raises(TypeError, match="takes arrays"):
         ft.debug.cost(np.sin)("x")
-
-
-def test_costs_are_read_from_the_text_of_a_program() -> None:
-    text = """HloModule m
-
-%fused (p0: f64[8,4], p1: s32[]) -> f64[1,4] {
-  %p0 = f64[8,4]{1,0} parameter(0)
-  %p1 = s32[] parameter(1)
-  %slice = f64[1,4]{1,0} dynamic-slice(%p0, %p1, %p1), dynamic_slice_sizes={1,4}
-  ROOT %s = f64[1,4]{1,0} sine(%slice), metadata={op_name="jit(f)/user-line-0/while/user-line-1/sin"}
-}
-
-%body (t: (s32[], f64[8,4])) -> (s32[], f64[8,4]) {
-  %t = (s32[], f64[8,4]{1,0}) parameter(0)
-  %i = s32[] get-tuple-element(%t), index=0
-  %x = f64[8,4]{1,0} get-tuple-element(%t), index=1
-  %k = f64[1,4]{1,0} fusion(%x, %i), kind=kLoop, calls=%fused, metadata={op_name="jit(f)/user-line-1/sin"}
-  ROOT %r = (s32[], f64[8,4]{1,0}) tuple(%i, %x)
-}
-
-ENTRY %main (a: f64[8,4], b: f64[4,2]) -> (f64[8,2], s8[4]) {
-  %a = f64[8,4]{1,0} parameter(0)
-  %b = f64[4,2]{1,0} parameter(1)
-  %gemm = (f64[8,2]{1,0}, s8[4]{0}) custom-call(%a, %b), custom_call_target="__cublas$gemm", \
-metadata={op_name="user-line-0/dot"}, backend_config={"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"]}}
-  %init = (s32[], f64[8,4]{1,0}) tuple(%a, %a)
-  %loop = (s32[], f64[8,4]{1,0}) while(%init), condition=%cond, body=%body, \
-backend_config={"known_trip_count":{"n":"8"}}
-  ROOT %out = (f64[8,2]{1,0}, s8[4]{0}) tuple(%gemm, %gemm)
-}
-"""
-    first, second = (ft.trace(f)(1.0).eqns[0].line for f in (lambda x: np.sin(x), lambda x: np.cos(x)))
-    lines: dict[str, Any] = {"user-line-0": first, "user-line-1": second}
-    module = _Module(text, lines)
-    module.add(module.entry, 1, None, False)
-    assert module.flops == {first: 2 * 8 * 2 * 4, second: 8 * 4}
-    # The kernel in the loop reads one row and its index, and writes one row.
-    assert module.nbytes == {first: 8 * (32 + 8 + 16) + 4, second: 8 * (32 + 4 + 32)}
 
 
 def test_a_scope_is_no_decorator_of_what_runs_later() -> None:

@@ -1,23 +1,21 @@
-"""cost: what a compiled function costs, for each line of the user's code."""
+"""cost: what a compiled function costs by XLA's account, and what each line of the user's code adds to that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..api.jit import trace
 from ..base.source import Line
 from ..core.program import Program, programs_in
 from ..run.costs import flops as eqn_flops
+from ..run.costs import nbytes as eqn_nbytes
 from ..run.costs import program_flops
+from ..xla.execute import Compiled, Costs
 from . import report
 from .report import Row
 
-if TYPE_CHECKING:
-    from ..xla.costs import Costs
-
 _GROUPS = ("line", "scope")
-_BY_XLA = "(added by XLA)"
 
 
 class CostReport:
@@ -25,46 +23,41 @@ class CostReport:
 
     Attributes:
         name: name of the function.
-        flops: floating-point operations, all together, by XLA's own analysis; it counts the body of a loop once, and
-            what library routines (of linear algebra) do not at all.
-        nbytes: bytes read and written, by the same analysis.
+        flops: floating-point operations of the compiled program by XLA's analysis, which counts the body of a loop
+            once, and what library routines (of linear algebra) do not at all.
+        nbytes: bytes that it reads and writes, by the same analysis.
+        temporary_nbytes: bytes of memory that it needs beside arguments and results.
         estimated_flops: operations of the function as it is written: what its primitives say of themselves.
         calls: how often it was called while a profile recorded it.
         time_per_call: seconds of one of these calls, on average.
     """
 
-    def __init__(self, program: Program, name: str, found: Costs, calls: int, time: float) -> None:
+    def __init__(self, program: Program, name: str, found: Costs, calls: int = 0, time: float = 0.0) -> None:
         self.name = name
-        self.flops = found.totals.get("flops", 0.0) + found.totals.get("transcendentals", 0.0)
-        self.nbytes = found.totals.get("bytes accessed", 0.0)
+        self.flops, self.nbytes, self.temporary_nbytes = found
         self.calls = calls
         self.time_per_call = time / calls if calls else 0.0
-        self._found = found
-        self._estimates: dict[Line | None, float] = {}
-        _estimate(program, 1.0, self._estimates)
-        self.estimated_flops = sum(self._estimates.values())
+        self._by_line: dict[Line | None, Row] = {}
+        _add_costs(program, 1.0, self._by_line)
+        self.estimated_flops = sum(row.flops for row in self._by_line.values())
 
     def rows(self, group_by: str = "line") -> list[Row]:
-        """The rows of the table: `flops` and `nbytes` of the compiled program, with loops as often as they run.
+        """The rows of the table: `flops` and `nbytes` of the function as written, with loops as often as they run.
 
         Args:
             group_by: "line" or "scope".
         """
-        return [row for row, _ in self._rows(group_by).values()]
-
-    def _rows(self, group_by: str) -> dict[Any, tuple[Row, float]]:
         report.check_group(group_by, _GROUPS)
-        rows: dict[Any, tuple[Row, float]] = {}
-        for line in dict.fromkeys([*self._estimates, *self._found.flops, *self._found.nbytes]):
+        rows: dict[Any, Row] = {}
+        for line, cost in self._by_line.items():
             key, label = _group(line, group_by)
-            row, estimate = rows.get(key, (Row(label), 0.0))
-            row.flops += self._found.flops.get(line, 0.0)
-            row.nbytes += self._found.nbytes.get(line, 0.0)
-            rows[key] = row, estimate + self._estimates.get(line, 0.0)
-        return rows
+            row = rows.setdefault(key, Row(label))
+            row.flops += cost.flops
+            row.nbytes += cost.nbytes
+        return list(rows.values())
 
     def table(self, sort_by: str = "flops", group_by: str = "line", limit: int | None = 30) -> str:
-        """A table as text: operations as the program is written, and operations and memory traffic as XLA runs it.
+        """A table as text: operations, and bytes of operands and results, as the program is written.
 
         Args:
             sort_by: "flops", "bytes" or "name".
@@ -77,18 +70,17 @@ class CostReport:
         return report.text_table(*self._table(sort_by, group_by, limit))
 
     def _table(self, sort_by: str, group_by: str, limit: int | None) -> tuple[Any, Any, Any, Any]:
-        found = self._rows(group_by)
-        estimates = {id(row): estimate for row, estimate in found.values()}
-        rows = report.sort_rows([row for row, _ in found.values()], sort_by)
+        rows = report.sort_rows(self.rows(group_by), sort_by)
         columns: list[report.Column] = [
-            ("FLOPs as written", lambda r: report.amount(estimates[id(r)])),
-            ("FLOPs compiled", lambda r: report.amount(r.flops)),
-            ("bytes compiled", lambda r: report.amount(r.nbytes, "B")),
+            ("FLOPs", lambda r: report.amount(r.flops)),
+            ("FLOPs %", lambda r: f"{100 * r.flops / self.estimated_flops:.1f} %" if self.estimated_flops else ""),
+            ("bytes", lambda r: report.amount(r.nbytes, "B")),
             ("FLOPs per byte", lambda r: f"{r.flops / r.nbytes:.2g}" if r.nbytes else ""),
         ]
         notes = [
-            f"{self.name} by XLA's totals: {report.amount(self.flops)} FLOPs, {report.amount(self.nbytes, 'B')}; "
-            f"as written: {report.amount(self.estimated_flops)} FLOPs"
+            f"{self.name} as written: {report.amount(self.estimated_flops)} FLOPs",
+            f"compiled by XLA: {report.amount(self.flops)} FLOPs, {report.amount(self.nbytes, 'B')} read and written, "
+            f"{report.amount(self.temporary_nbytes, 'B')} of temporary memory",
         ]
         if self.calls:
             speed = f", {report.amount(self.flops / self.time_per_call)} FLOP/s" if self.time_per_call else ""
@@ -105,37 +97,32 @@ class CostReport:
 
 
 def _group(line: Line | None, group_by: str) -> tuple[Any, str]:
-    if line is None:
-        return None, _BY_XLA
     if group_by == "scope":
-        return line.scope, line.scope or report.NO_SCOPE
-    return (line.filename, line.number), report.line_label(line)
+        scope = line.scope if line is not None else ""
+        return scope, scope or report.NO_SCOPE
+    return line and (line.filename, line.number), report.line_label(line)
 
 
-def _estimate(program: Program, times: float, by_line: dict[Line | None, float]) -> None:
+def _add_costs(program: Program, times: float, by_line: dict[Line | None, Row]) -> None:
+    """Add what a program that runs so many times costs to the rows of its lines."""
     for eqn in program.eqns:
         total, inner = eqn_flops(eqn), list(programs_in(eqn.params))
         once = sum(map(program_flops, inner))
         if inner and once:
             for sub in inner:
-                _estimate(sub, times * total / once, by_line)
+                _add_costs(sub, times * total / once, by_line)
         elif total or not inner:
-            by_line[eqn.line] = by_line.get(eqn.line, 0.0) + times * total
-
-
-def cost_of(program: Program, name: str, calls: int = 0, time: float = 0.0) -> CostReport:
-    """The cost of a program that XLA compiles, and the time of calls that were measured."""
-    from ..xla.costs import costs
-
-    return CostReport(program, name, costs(program), calls, time)
+            row = by_line.setdefault(eqn.line, Row(""))
+            row.flops += times * total
+            row.nbytes += times * eqn_nbytes(eqn)
 
 
 def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
-    """What a function costs when XLA compiles it: floating-point operations and memory traffic of each line.
+    """What a function costs when XLA compiles it: floating-point operations, memory traffic, and temporary memory.
 
-    The figures are read from the program as XLA has optimised it, so that they show what it computes once instead of
-    twice, or twice instead of once, and which lines share a pass over memory.  The function may be a gradient or any
-    other transformed function: derivatives count for the line that they are of.
+    The table says what each line contributes as it is written; its last row has XLA's own figures, which tell what it
+    computes once instead of twice, or twice instead of once, and what it keeps out of memory.  The function may be a
+    gradient or any other transformed function: derivatives count for the line that they are of.
 
     Args:
         f: the function; it need not be jitted.
@@ -155,6 +142,6 @@ def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
 
     def cost_of_f(*args: Any, **kwargs: Any) -> CostReport:
         program = trace(f)(*args, **kwargs)
-        return cost_of(program, program.name)
+        return CostReport(program, program.name, Compiled(program).measure())
 
     return cost_of_f

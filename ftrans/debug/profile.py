@@ -20,7 +20,7 @@ from ..core.program import Eqn, Program, programs_in
 from ..run.costs import flops, nbytes, program_flops
 from ..xla import Compiled
 from . import charts, report
-from .cost import CostReport, cost_of
+from .cost import CostReport
 from .events import COMPILED, EQUATION, Event, Place, Span, Totals, write_trace
 from .report import Row
 
@@ -120,9 +120,9 @@ class Profile(Observer):
     def called(self, compiled: Compiled, place: Place) -> None:
         """Count what a compiled program did."""
         self._compiled.setdefault(compiled, {})[place] = None
-        totals = compiled.totals or {}
-        place.flops += totals.get("flops", 0.0) + totals.get("transcendentals", 0.0)
-        place.nbytes += totals.get("bytes accessed", 0.0)
+        if compiled.costs is not None:
+            place.flops += compiled.costs.flops
+            place.nbytes += compiled.costs.nbytes
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[Profile]:
@@ -238,13 +238,17 @@ class Profile(Observer):
         return report.html_table(*self._table("self_time", "primitive", 30))
 
     def compiled(self) -> list[CostReport]:
-        """For each program that XLA compiled and that was called: its cost by line, and the time per call.
-
-        XLA compiles each of them once more for this, with the lines of the user's code among the names.
-        """
+        """For each program that XLA compiled and that was called: what it costs, and the time per call."""
         return [
-            cost_of(subject.program, next(iter(at)).name, sum(p.calls for p in at), sum(p.total_ns for p in at) * 1e-9)
-            for subject, at in self._compiled.items()
+            CostReport(
+                compiled.program,
+                next(iter(at)).name,
+                compiled.costs,
+                sum(p.calls for p in at),
+                sum(p.total_ns for p in at) * 1e-9,
+            )
+            for compiled, at in self._compiled.items()
+            if compiled.costs is not None
         ]
 
     # Files

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.interrupts import uninterrupted
-from ..base.source import Line, at_line, user_line
+from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.interpret import executable, interpret
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
 from ..core.trace import Builder, building
 from ..core.types import type_of
-
-_names: ContextVar[dict[Line, str] | None] = ContextVar("names of lines", default=None)
 
 
 def is_jax(x: Any) -> bool:
@@ -82,35 +79,12 @@ def about_to_run() -> None:
     _process.has_run = True
 
 
-class naming_lines:
-    """Within this block, XLA's operations bear names that say for which of the user's lines they are.
-
-    Entering it gives a dictionary from lines to names, which lowering fills.
-    """
-
-    __slots__ = ("_token",)
-
-    def __enter__(self) -> dict[Line, str]:
-        names: dict[Line, str] = {}
-        self._token = _names.set(names)
-        return names
-
-    def __exit__(self, *_: object) -> None:
-        _names.reset(self._token)
-
-
-def names_lines() -> bool:
-    """Whether lowering names operations after the user's lines, so that nothing lowered before may be used again."""
-    return _names.get() is not None
-
-
 def lower(program: Program, args: Sequence[Any], observer: Observer | None = None) -> list[Any]:
     """Apply `program` to JAX arrays or tracers, equation by equation; `observer` is told of each."""
     import jax
     from jax import lax
 
     arrays: dict[int, Any] = {}
-    names = _names.get()
 
     def array(x: Any) -> Any:
         if not isinstance(x, Const):
@@ -123,11 +97,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
 
     def run(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
         try:
-            if names is None or eqn.line is None:
-                result = eqn.primitive.xla(*values, **eqn.params)
-            else:
-                with jax.named_scope(names.setdefault(eqn.line, f"user-line-{len(names)}")):
-                    result = eqn.primitive.xla(*values, **eqn.params)
+            result = eqn.primitive.xla(*values, **eqn.params)
         except Exception as error:
             if eqn.line is not None:
                 error.add_note(f"  at {eqn.line.describe()}")
@@ -209,6 +179,32 @@ def put_on_device(x: Any, device: Any) -> Any:
         return jax.device_put(x, device)
 
 
+class Costs(NamedTuple):
+    """What XLA says that a compiled program costs; zero where it does not say.
+
+    It counts the body of a loop once, and what routines of libraries (such as LAPACK's) do not at all.
+
+    Attributes:
+        flops: floating-point operations.
+        nbytes: bytes read and written.
+        temporary_nbytes: bytes of memory beside arguments and results.
+    """
+
+    flops: float
+    nbytes: float
+    temporary_nbytes: float
+
+    @classmethod
+    def of(cls, compiled: Any) -> Costs:
+        """The costs of JAX's `Compiled` object."""
+        found, memory = compiled.cost_analysis() or {}, compiled.memory_analysis()
+        return cls(
+            found.get("flops", 0.0) + found.get("transcendentals", 0.0),
+            found.get("bytes accessed", 0.0),
+            getattr(memory, "temp_size_in_bytes", 0),
+        )
+
+
 class Compiled:
     """A program compiled by XLA.
 
@@ -217,10 +213,10 @@ class Compiled:
         donated: which inputs XLA may overwrite.
 
     Attributes:
-        totals: XLA's cost analysis, once an observer has looked on.
+        costs: what XLA says that it costs, once an observer has looked on.
     """
 
-    totals: Mapping[str, float] | None = None
+    costs: Costs | None = None
 
     def __init__(self, program: Program, donated: tuple[int, ...] = ()) -> None:
         import jax
@@ -263,7 +259,7 @@ class Compiled:
     def _observed(self, args: Sequence[Any]) -> Any:
         import jax
 
-        if self.totals is None:
+        if self.costs is None:
             # Where it has been compiled already, this is a look-up.
             with activity("compiling", "tracing by JAX", self):
                 traced = self.function.trace(*args)
@@ -271,9 +267,17 @@ class Compiled:
                 lowered = traced.lower()
             with activity("compiling", "XLA", self):
                 compiled = lowered.compile()
-            self.totals = compiled.cost_analysis() or {}
+            self.costs = Costs.of(compiled)
         with activity("compiled call", "", self):
             return jax.block_until_ready(self.function(*args))
+
+    @uninterrupted
+    def measure(self) -> Costs:
+        """Compile, without running, and say what it costs."""
+        about_to_run()
+        with self._jax.enable_x64(True):
+            types = [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]
+            return Costs.of(self.function.lower(*types).compile())
 
     @uninterrupted
     def lower(self, *args: Any) -> Any:
