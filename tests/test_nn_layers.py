@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import pickle
 from collections import defaultdict
@@ -14,6 +15,7 @@ from layer_samples import ROWS, Row
 
 import ftrans as ft
 from ftrans import autograd, nn
+from ftrans.nn.layers.function_layer import FunctionLayer
 from ftrans.testing import check_grads
 
 
@@ -252,6 +254,30 @@ def test_state_dict(text: str, expected: dict[str, tuple[int, ...]]) -> None:
 )
 def test_repr(text: str) -> None:
     assert repr(Row(text, ()).make()) == text
+
+
+OF_FUNCTIONS = [cls for cls in (getattr(nn, name) for name in nn.layers.__all__) if issubclass(cls, FunctionLayer)]
+
+
+@pytest.mark.parametrize("cls", OF_FUNCTIONS, ids=lambda cls: cls.__name__)
+def test_layers_of_functions_have_their_defaults_and_docstrings(cls: Any) -> None:
+    of = inspect.signature(cls._function).parameters
+    found = inspect.signature(cls).parameters
+    assert {name: x.default for name, x in found.items() if name in of} == {
+        name: of[name].default for name in found if name in of
+    }
+    text = inspect.getdoc(cls)
+    assert text.splitlines()[0] == inspect.getdoc(cls._function).splitlines()[0]
+    for name in [*found, *list(inspect.signature(cls.forward).parameters)[1:]]:
+        assert f"    {name}: " in text
+    assert f">>> nn.{cls.__name__}(" in text or f"nn.{cls.__name__}(" in text.partition("Example:")[2]
+
+
+def test_layers_of_functions_say_what_they_take() -> None:
+    with pytest.raises(TypeError, match=r"Threshold\(threshold, value, .*\): missing .* 'value'\n  at .*py:\d"):
+        nn.Threshold(1.0)
+    with pytest.raises(TypeError, match=r"GaussianNLLLoss.*too many positional"):
+        nn.GaussianNLLLoss(True)
 
 
 # Initial values

@@ -4,17 +4,13 @@ from .activations import (
     celu,
     elu,
     gelu,
-    glu,
-    gumbel_softmax,
     hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
     leaky_relu,
-    log_softmax,
     logsigmoid,
     mish,
-    normalize,
     prelu,
     relu,
     relu6,
@@ -22,8 +18,6 @@ from .activations import (
     selu,
     sigmoid,
     silu,
-    softmax,
-    softmin,
     softplus,
     softshrink,
     softsign,
@@ -131,6 +125,7 @@ from .recurrent import (
     rnn,
     rnn_cell,
 )
+from .softmax import glu, gumbel_softmax, log_softmax, normalize, softmax, softmin
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -66,6 +66,11 @@ def numbers_like(x: Any, other: Any) -> Any:
     return x.astype(other.dtype) if is_whole and is_inexact(other.dtype) else x
 
 
+def dtype_of_noise(x: Any) -> Any:
+    """The dtype in which random numbers for an array are drawn."""
+    return np.float64 if x.dtype == np.float64 else np.float32
+
+
 def axis_of(dim: Any, ndim: int, what: str) -> int:
     """An axis counted from the front.
 

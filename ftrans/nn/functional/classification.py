@@ -1,4 +1,4 @@
-"""Losses of classification: of classes by their numbers or probabilities, and of labels that are true or false."""
+"""Classification losses: of one class out of several, and of labels that are true or false."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """The cross entropy of a softmax of scores and a target: the class, or a probability for each class.
+    """Cross entropy of the softmax of scores and a target: a class, or a probability for each class.
 
     Args:
-        input: scores of shape (N, C), (N, C, d1, ...) or (C,) for C classes.
-        target: the classes, integers of shape (N,), (N, d1, ...) or (); or probabilities of the shape of `input`.
-        weight: a factor for each class, of shape (C,).
-        ignore_index: elements with this class count for nothing.
-        reduction: "none", "mean" or "sum".  With weights, the mean is the one weighted by those of the classes.
-        label_smoothing: how much of the target is spread evenly over all classes, from 0 to 1.
+        input: unnormalized scores (logits) of C classes, of shape (N, C), (N, C, d1, ...) or (C,).
+        target: class indices of shape (N,), (N, d1, ...) or (); or probabilities of the shape of `input`.
+        weight: weight of each class, of shape (C,).
+        ignore_index: class index of elements that are ignored.
+        reduction: "none" for the loss of each element, "mean" (with weights the weighted mean), or "sum".
+        label_smoothing: fraction of the target that is spread evenly over all classes, from 0 to 1.
 
     Returns:
-        A number, or with "none" an array of the shape of `input` without the axis of classes.  The mean of no element
-        at all is NaN.
+        A scalar, or with "none" an array of the shape of `input` without the axis of classes.  The mean of no elements
+        is NaN.
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` or `label_smoothing` is none of those above.
-        IndexError: a class is out of range.  Where that cannot be known in advance, in compiled code, its loss is NaN.
+        ValueError: the shapes do not match, `label_smoothing` is not from 0 to 1, or `reduction` is unknown.
+        IndexError: a class index is out of range.  Compiled code, which cannot check it, returns NaN for that element.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -91,18 +91,18 @@ def cross_entropy(
 
 @functional
 def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:
-    """Minus the logarithms of probabilities of the right classes.
+    """Negative log-likelihood of the true classes.
 
     Args:
-        input: logarithms of probabilities, of shape (N, C), (N, C, d1, ...) or (C,) for C classes.
-        target: the classes, integers of shape (N,), (N, d1, ...) or ().
-        weight: a factor for each class, of shape (C,).
-        ignore_index: elements with this class count for nothing.
-        reduction: "none", "mean" or "sum".  With weights, the mean is the one weighted by those of the classes.
+        input: log-probabilities of C classes, of shape (N, C), (N, C, d1, ...) or (C,).
+        target: class indices of shape (N,), (N, d1, ...) or ().
+        weight: weight of each class, of shape (C,).
+        ignore_index: class index of elements that are ignored.
+        reduction: "none" for the loss of each element, "mean" (with weights the weighted mean), or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
-        IndexError: a class is out of range.  Where that cannot be known in advance, in compiled code, its loss is NaN.
+        ValueError: the shapes do not match, or `reduction` is unknown.
+        IndexError: a class index is out of range.  Compiled code, which cannot check it, returns NaN for that element.
     """
     input = array(input)
     axis = _class_axis(input, "nll_loss")
@@ -120,7 +120,7 @@ def _class_axis(input: Any, what: str) -> int:
 
 
 def _along(axis: int, ndim: int, x: Any) -> Any:
-    """A vector as an array with `ndim` axes, of which it is the given one."""
+    """A vector as an array with `ndim` axes, along the given one."""
     return x.reshape((-1,) + (1,) * (ndim - axis - 1))
 
 
@@ -147,7 +147,7 @@ def _loss_of_classes(
     label_smoothing: float,
     what: str,
 ) -> Any:
-    """The loss of classes whose logarithms of probabilities are `scores`, minus `total` where that is given."""
+    """The loss of class indices; log-probabilities are `scores`, minus `total` if that is given."""
     shape, count = scores.shape, scores.shape[axis]
     expected = shape[:axis] + shape[axis + 1 :]
     if target.shape != expected:
@@ -192,17 +192,17 @@ def _loss_of_classes(
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
     """`-(t log(p) + (1 - t) log(1 - p))` for probabilities `p` of labels `t`.
 
-    Logarithms are at least -100, and the derivative with respect to `p` divides by no less than 1e-12, so that both
+    Logarithms are bounded below by -100, and the derivative with respect to `p` divides by at least 1e-12, so that both
     are finite at 0 and 1.  `binary_cross_entropy_with_logits` needs no such bounds.
 
     Args:
         input: probabilities, from 0 to 1.
-        target: labels, from 0 to 1, of the shape of `input`.
-        weight: a factor for each element, of a shape that broadcasts to that of `input`.
-        reduction: "none", "mean" or "sum".
+        target: labels, from 0 to 1, of the same shape.
+        weight: weight of each element, of a shape that broadcasts to that of `input`.
+        reduction: "none" for the loss of each element, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, a probability is not from 0 to 1, or `reduction` is none of those above.
+        ValueError: the shapes differ, a probability is not from 0 to 1, or `reduction` is unknown.
     """
     same_shapes("binary_cross_entropy", input=input, target=target)
     input, target = array(input), array(target)
@@ -242,17 +242,17 @@ def _bernoulli_jvp(primals: Any, tangents: Any) -> Any:
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
 ) -> Any:
-    """The binary cross entropy of `sigmoid(x)` and labels, finite for scores `x` of any size.
+    """Binary cross entropy of `sigmoid(x)` and labels, finite for scores `x` of any size.
 
     Args:
-        input: scores.
-        target: labels, from 0 to 1, of the shape of `input`.
-        weight: a factor for each element, of a shape that broadcasts to that of `input`.
-        reduction: "none", "mean" or "sum".
-        pos_weight: a factor for labels of 1, of a shape that broadcasts to that of `input`.
+        input: scores (logits).
+        target: labels, from 0 to 1, of the same shape.
+        weight: weight of each element, of a shape that broadcasts to that of `input`.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+        pos_weight: weight of positive labels, of a shape that broadcasts to that of `input`.
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
+        ValueError: the shapes do not match, or `reduction` is unknown.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -291,7 +291,16 @@ def _weighted(loss: Any, weight: Any, what: str) -> Any:
 
 @functional
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """`log(1 + exp(-t * x))` for labels `t` of 1 and -1."""
+    """`log(1 + exp(-t * x))`.
+
+    Args:
+        input: scores.
+        target: labels 1 and -1, of the same shape.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+
+    Raises:
+        ValueError: the shapes differ, or `reduction` is unknown.
+    """
     same_shapes("soft_margin_loss", input=input, target=target)
     input = array(input)
     product = numbers_like(array(target), input) * input
@@ -300,13 +309,16 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 
 @functional
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
-    """The mean over the last axis, of classes, of binary cross entropies with logits.
+    """Binary cross entropy with logits, averaged over the classes (the last axis).
 
     Args:
         input: scores of shape (N, C) or (C,).
-        target: labels of 0 and 1, of the shape of `input`.
-        weight: a factor for each class.
-        reduction: "none", "mean" or "sum".
+        target: labels 0 and 1, of the same shape.
+        weight: weight of each class, of shape (C,).
+        reduction: "none" for the loss of each sample, "mean", or "sum".
+
+    Raises:
+        ValueError: the shapes do not match, or `reduction` is unknown.
     """
     what = "multilabel_soft_margin_loss"
     same_shapes(what, input=input, target=target)
@@ -323,21 +335,19 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    """The mean over all classes `i` but the right one `t` of `max(0, margin - x[t] + x[i]) ** p`.
-
-    It divides by the number of all classes.
+    """Sum of `max(0, margin - x[t] + x[i]) ** p` over all classes `i` except the true one `t`, divided by C.
 
     Args:
-        input: scores of shape (N, C) or (C,).
-        target: the right classes, integers of shape (N,) or ().
-        p: 1 or 2.
-        margin: by how much the score of the right class shall exceed others.
-        weight: a factor for each class, of shape (C,).
-        reduction: "none", "mean" or "sum".
+        input: scores of C classes, of shape (N, C) or (C,).
+        target: class indices of shape (N,) or ().
+        p: exponent, 1 or 2.
+        margin: required difference between the score of the true class and the others.
+        weight: weight of each class, of shape (C,).
+        reduction: "none" for the loss of each sample, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `p` or `reduction` is none of those above.
-        IndexError: a class is out of range.
+        ValueError: the shapes do not match, `p` is neither 1 nor 2, or `reduction` is unknown.
+        IndexError: a class index is out of range.
     """
     if p not in (1, 2):
         raise ValueError(f"p of multi_margin_loss must be 1 or 2, not {p}{at_line(user_line())}")
@@ -360,17 +370,17 @@ def multi_margin_loss(
 
 @functional
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """The sum over right classes `j` and wrong ones `i` of `max(0, 1 - (x[j] - x[i]))`, divided by their number.
+    """Sum of `max(0, 1 - (x[j] - x[i]))` over true classes `j` and other classes `i`, divided by C.
 
     Args:
-        input: scores of shape (N, C) or (C,).
-        target: the numbers of the right classes, integers of the shape of `input`, filled up with -1: what follows the
-            first -1 counts for nothing.
-        reduction: "none", "mean" or "sum".
+        input: scores of C classes, of shape (N, C) or (C,).
+        target: indices of the true classes, of the shape of `input`, padded with -1; entries after the first -1 are
+            ignored.
+        reduction: "none" for the loss of each sample, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
-        IndexError: a class is out of range.
+        ValueError: the shapes differ, or `reduction` is unknown.
+        IndexError: a class index is out of range.
     """
     input, target = array(input), array(target)
     if target.shape != input.shape or not 1 <= len(input.shape) <= 2:
@@ -395,17 +405,17 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
 @functional
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
-    """`t * (log(t) - x)`, whose sum over a distribution is the Kullback-Leibler divergence of `exp(x)` from `t`.
+    """`t * (log(t) - x)`, whose sum is the Kullback-Leibler divergence of the target `t` from `exp(x)`.
 
     Args:
-        input: logarithms of probabilities.
-        target: probabilities, of the shape of `input`; those of 0 contribute 0.
-        reduction: "none", "mean" over all elements, "sum", or "batchmean": the sum divided by the size of axis 0, which
-            is what agrees with the mathematical definition.
-        log_target: whether `target` holds logarithms of probabilities, too.
+        input: log-probabilities.
+        target: probabilities, of the same shape; those of 0 contribute 0.
+        reduction: "none" for the terms themselves, "mean" over all elements, "sum", or "batchmean", which divides the
+            sum by the size of axis 0 and so agrees with the mathematical definition.
+        log_target: whether `target` holds log-probabilities.
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
+        ValueError: the shapes differ, or `reduction` is unknown.
     """
     same_shapes("kl_div", input=input, target=target)
     input = array(input)

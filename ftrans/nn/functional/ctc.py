@@ -27,25 +27,25 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """Minus the logarithm of the probability of labels, over all of their alignments to the inputs.
+    """Connectionist temporal classification: the negative log-likelihood of labels over all alignments with the inputs.
 
-    An alignment says one class for each step; without repetitions, and then without blanks, it is the labels.  The sum
-    over alignments is computed by the forward algorithm, with logarithms (Graves, Fernandez, Gomez and Schmidhuber,
-    2006).  It takes time and memory that grow with T * N * (S + C).
+    An alignment assigns a class to each step; merging repetitions and then removing blanks gives the labels.  The sum
+    is computed by the forward algorithm with logarithms (Graves, Fernandez, Gomez and Schmidhuber, 2006), in time and
+    memory proportional to T * N * (S + C).
 
     Args:
-        log_probs: logarithms of the probabilities of C classes, of shape (T, N, C), or (T, C) for one sequence.
-        targets: labels, integers of shape (N, S), of which `target_lengths` count; or those of all sequences in one
-            vector, for which the lengths must be known when the function is traced.
-        input_lengths: number of steps of each sequence, of shape (N,), up to T.
+        log_probs: log-probabilities of C classes, of shape (T, N, C), or (T, C) for one sequence.
+        targets: labels, integers of shape (N, S), padded to a common length; or the labels of all sequences
+            concatenated, whose lengths must then be known while tracing.
+        input_lengths: number of steps of each sequence, of shape (N,), at most T.
         target_lengths: number of labels of each sequence, of shape (N,).
-        blank: the class of the blank.
-        reduction: "none", "mean" or "sum".  With "mean", losses are divided by the numbers of labels first.
-        zero_infinity: whether the loss of labels that do not fit into their inputs is 0 instead of infinity.  Its
+        blank: class index of the blank.
+        reduction: "none" for the loss of each sequence, "mean" (of losses divided by numbers of labels), or "sum".
+        zero_infinity: whether the loss of labels that are too long for their inputs is 0 instead of infinity.  Its
             derivative is 0 in both cases.
 
     Raises:
-        ValueError: shapes or lengths do not fit, or `reduction` is none of those above.
+        ValueError: shapes or lengths do not match, or `reduction` is unknown.
         IndexError: a label is out of range.
 
     Example:

@@ -1,4 +1,4 @@
-"""Norms, distances and similarities of vectors, with derivatives that are finite where vectors are zero or equal."""
+"""Norms, distances and similarities of vectors, with finite derivatives also where vectors are zero or equal."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ def norm(x: Any, p: float, axis: int, keepdims: bool = False) -> Any:
 
 @functional
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norms of `x1 - x2 + eps` along the last axis.
+    """The p-norm of `x1 - x2 + eps` along the last axis.
 
     Args:
         x1: array of shape (..., D).
         x2: array of a shape that broadcasts with that of `x1`.
-        p: which norm.
-        eps: what is added to each difference, so that equal vectors have a distance above 0.
-        keepdim: whether the last axis stays, with size 1.
+        p: order of the norm.
+        eps: added to each difference, so that equal vectors have a nonzero distance.
+        keepdim: whether the last axis is kept, with size 1.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
     """
     _check_broadcast("pairwise_distance", x1, x2)
     return norm(array(x1) - array(x2) + eps, p, -1, keepdim)
@@ -48,17 +51,17 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 @functional
 def pdist(input: Any, p: float = 2.0) -> Any:
-    """The p-norms of the differences of all pairs of rows, as a vector, in the order (0, 1), (0, 2), ... (1, 2), ...
+    """The p-norms of the differences of all pairs of rows, in the order (0, 1), (0, 2), ... (1, 2), ...
 
     Args:
         input: matrix of shape (N, D).
-        p: which norm.
+        p: order of the norm.
 
     Returns:
         A vector of N (N - 1) / 2 distances.
 
     Raises:
-        ValueError: `input` is no matrix.
+        ValueError: `input` is not a matrix.
     """
     if len(shape_of(input)) != 2:
         raise ValueError(f"pdist takes a matrix, whose rows are points, not {described(input)}{at_line(user_line())}")
@@ -68,13 +71,16 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 
 @functional
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosines of the angles between vectors along an axis: `x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`.
+    """Cosine of the angle between vectors along an axis: `x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`.
 
     Args:
         x1: array.
         x2: array of a shape that broadcasts with that of `x1`.
-        dim: the axis of the vectors, in the broadcast shape.
-        eps: the least norm to divide by, so that a zero vector has similarity 0.
+        dim: axis of the vectors, in the broadcast shape.
+        eps: lower bound of the norms to divide by, so that a zero vector has similarity 0.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
 
     Example:
         >>> import ftrans.nn.functional as F

@@ -18,16 +18,16 @@ from .entry import functional
 
 @functional
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """`(x - t)**2`.
+    """Squared error `(x - t)**2`.
 
     Args:
         input: array.
-        target: array of its shape.
-        reduction: "none", "mean" or "sum".  With weights, the mean is weighted.
-        weight: a factor for each element.
+        target: array of the same shape.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+        weight: weight of each element; the mean is then the weighted mean.
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
+        ValueError: the shapes differ, or `reduction` is unknown.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -40,7 +40,17 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
 
 @functional
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """`|x - t|`; its derivative at 0 is 0.  Arguments are those of `mse_loss`."""
+    """Absolute error `|x - t|`, with derivative 0 where it is 0.
+
+    Args:
+        input: array.
+        target: array of the same shape.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+        weight: weight of each element; the mean is then the weighted mean.
+
+    Raises:
+        ValueError: the shapes differ, or `reduction` is unknown.
+    """
     return _weighted_mean(np.abs(_difference("l1_loss", input, target)), weight, reduction, "l1_loss")
 
 
@@ -61,16 +71,16 @@ def _weighted_mean(loss: Any, weight: Any, reduction: str, what: str) -> Any:
 
 @functional
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
-    """`d**2 / (2 beta)` for differences `d` below `beta`, else `|d| - beta / 2`.
+    """`d**2 / (2 beta)` where the absolute error `d` is less than `beta`, else `d - beta / 2`.
 
     Args:
         input: array.
-        target: array of its shape.
-        reduction: "none", "mean" or "sum".
-        beta: where the parabola ends.
+        target: array of the same shape.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+        beta: error at which the parabola meets the straight line.
 
     Raises:
-        ValueError: shapes do not fit, `beta` is negative, or `reduction` is none of those above.
+        ValueError: the shapes differ, `beta` is negative, or `reduction` is unknown.
     """
     if beta < 0:
         raise ValueError(f"beta of smooth_l1_loss cannot be negative, as {beta} is{at_line(user_line())}")
@@ -84,17 +94,17 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
 
 @functional
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """`d**2 / 2` for differences `d` up to `delta`, else `delta * (|d| - delta / 2)` (Huber, 1964).
+    """`d**2 / 2` where the absolute error `d` is at most `delta`, else `delta * (d - delta / 2)` (Huber, 1964).
 
     Args:
         input: array.
-        target: array of its shape.
-        reduction: "none", "mean" or "sum".
-        delta: where the parabola ends.
-        weight: a factor for each element.
+        target: array of the same shape.
+        reduction: "none" for the loss of each element, "mean", or "sum".
+        delta: error at which the parabola meets the straight line.
+        weight: weight of each element.
 
     Raises:
-        ValueError: shapes do not fit, `delta` is not positive, or `reduction` is none of those above.
+        ValueError: the shapes differ, `delta` is not positive, or `reduction` is unknown.
     """
     if delta <= 0:
         raise ValueError(f"delta of huber_loss must be positive, not {delta}{at_line(user_line())}")
@@ -109,7 +119,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 
 
 def _squared_where(condition: Any, x: Any) -> Any:
-    """`x ** 2` where the condition holds; elsewhere neither it nor its derivative is infinite."""
+    """`x ** 2` where the condition holds, else 0, without infinite derivatives in either case."""
     kept = np.where(condition, x, 0)
     return kept * kept
 
@@ -118,18 +128,18 @@ def _squared_where(condition: Any, x: Any) -> Any:
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Any:
-    """Minus the logarithm of the probability of counts `t` under Poisson distributions.
+    """Negative log-likelihood of counts under Poisson distributions.
 
     Args:
         input: logarithms of the expected counts, or with `log_input=False` the expected counts.
-        target: counts, of the shape of `input`.
-        log_input: what `input` is.
-        full: whether to add Stirling's formula for the logarithm of `t!`, where `t` is above 1.
-        eps: what is added to expected counts before their logarithm is taken.
-        reduction: "none", "mean" or "sum".
+        target: counts, of the same shape.
+        log_input: whether `input` holds logarithms.
+        full: whether to add Stirling's approximation of `log(t!)` where the count `t` is greater than 1.
+        eps: added to expected counts before their logarithm is taken.
+        reduction: "none" for the loss of each element, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
+        ValueError: the shapes differ, or `reduction` is unknown.
     """
     same_shapes("poisson_nll_loss", input=input, target=target)
     input = array(input)
@@ -146,18 +156,18 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Any:
-    """Minus the logarithm of the density of `t` under normal distributions: `(log(v) + (x - t)**2 / v) / 2`.
+    """Negative log-likelihood `(log(v) + (x - t)**2 / v) / 2` under normal distributions of mean `x` and variance `v`.
 
     Args:
-        input: expected values.
-        target: array of the shape of `input`.
-        var: variances: of the shape of `input`, or of that shape with 1 for the last axis or without it, or one number.
+        input: means.
+        target: array of the same shape.
+        var: variances: of the same shape, of that shape with 1 for the last axis or without it, or a number.
         full: whether to add the constant `log(2 pi) / 2`.
-        eps: the least variance.  Derivatives are as though smaller ones were as large.
-        reduction: "none", "mean" or "sum".
+        eps: lower bound of the variances; derivatives ignore the bound.
+        reduction: "none" for the loss of each element, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, a variance is negative, or `reduction` is none of those above.
+        ValueError: the shapes do not match, a variance is negative, or `reduction` is unknown.
     """
     what = "gaussian_nll_loss"
     same_shapes(what, input=input, target=target)
@@ -184,10 +194,17 @@ def gaussian_nll_loss(
 
 @functional
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
-    """`max(0, -t * (x1 - x2) + margin)`: with `t` of 1 the first shall be greater, with -1 the second.
+    """`max(0, margin - t * (x1 - x2))`: a label `t` of 1 says that `x1` ranks higher, -1 that `x2` does.
+
+    Args:
+        input1: scores.
+        input2: scores of the same shape.
+        target: labels 1 and -1, of the same shape.
+        margin: required difference of the scores.
+        reduction: "none" for the loss of each element, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of "none", "mean" and "sum".
+        ValueError: the shapes differ, or `reduction` is unknown.
     """
     same_shapes("margin_ranking_loss", input1=input1, input2=input2, target=target)
     difference = array(input1) - input2
@@ -197,10 +214,16 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
 
 @functional
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Any:
-    """`x` where the label is 1, and `max(0, margin - x)` where it is -1.
+    """`x` where the label is 1 (similar), and `max(0, margin - x)` where it is -1 (dissimilar).
+
+    Args:
+        input: distances.
+        target: labels 1 and -1, of the same shape.
+        margin: distance beyond which dissimilar pairs cost nothing.
+        reduction: "none" for the loss of each element, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of "none", "mean" and "sum".
+        ValueError: the shapes differ, or `reduction` is unknown.
     """
     same_shapes("hinge_embedding_loss", input=input, target=target)
     input, target = array(input), array(target)
@@ -210,17 +233,17 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
 
 @functional
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
-    """`1 - cos(x1, x2)` where the label is 1, and `max(0, cos(x1, x2) - margin)` where it is -1.
+    """`1 - cos(x1, x2)` where the label is 1 (similar), and `max(0, cos(x1, x2) - margin)` where it is -1 (dissimilar).
 
     Args:
         input1: vectors of shape (N, D) or (D,).
         input2: vectors of the same shape.
-        target: labels of shape (N,) or ().
-        margin: from -1 to 1.
-        reduction: "none", "mean" or "sum".
+        target: labels 1 and -1, of shape (N,) or ().
+        margin: cosine below which dissimilar pairs cost nothing, from -1 to 1.
+        reduction: "none" for the loss of each pair, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, or `reduction` is none of those above.
+        ValueError: the shapes do not match, or `reduction` is unknown.
     """
     what = "cosine_embedding_loss"
     input1, input2, target = array(input1), array(input2), array(target)
@@ -247,21 +270,21 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Any:
-    """`max(0, |a - p| - |a - n| + margin)`, of distances along the last axis (Schroff, Kalenichenko and Philbin, 2015).
+    """`max(0, |a - p| - |a - n| + margin)`, with distances along the last axis (Schroff et al., 2015).
 
     Args:
         anchor: vectors of shape (N, D) or (D,).
-        positive: vectors that shall be near the anchors.
-        negative: vectors that shall be far from them.
-        margin: by how much farther.
-        p: which norm.
-        eps: what is added to differences of vectors.
-        swap: whether the distance of `positive` and `negative` counts where it is less than that of `anchor` and
-            `negative`.
-        reduction: "none", "mean" or "sum".
+        positive: vectors that should be close to the anchors.
+        negative: vectors that should be far from the anchors.
+        margin: by how much farther the negatives should be.
+        p: order of the norm.
+        eps: added to differences of vectors.
+        swap: whether to use the distance of `positive` and `negative` where that is less than the distance of `anchor`
+            and `negative`.
+        reduction: "none" for the loss of each triplet, "mean", or "sum".
 
     Raises:
-        ValueError: shapes do not fit, `margin` is not positive, or `reduction` is none of those above.
+        ValueError: the shapes do not match, `margin` is not positive, or `reduction` is unknown.
     """
     what = "triplet_margin_loss"
     if margin <= 0:
