@@ -67,7 +67,7 @@ def _signature(cls: type[FunctionLayer]) -> Signature:
     """The signature of `__init__`: the annotated names of a class and of those above it."""
     found = {"self": _SELF}
     for owner in reversed(cls.__mro__[: cls.__mro__.index(FunctionLayer)]):
-        kind = Parameter.POSITIONAL_OR_KEYWORD
+        kind: Any = Parameter.POSITIONAL_OR_KEYWORD
         for name, annotation in inspect.get_annotations(owner).items():
             if annotation == "KW_ONLY":
                 kind = Parameter.KEYWORD_ONLY
