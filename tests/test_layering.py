@@ -170,7 +170,10 @@ def test_public_names() -> None:
 
 
 # Modules that users look into by `dir()`: it lists what is public, and nothing that these files import.
-PUBLIC_MODULES = ["ftrans", "ftrans.nn", "ftrans.nn.functional", "ftrans.nn.init", "ftrans.nn.random"]
+PUBLIC_MODULES = [
+    "ftrans", "ftrans.autograd", "ftrans.autograd.functional", "ftrans.debug", "ftrans.nn", "ftrans.nn.functional",
+    "ftrans.nn.init", "ftrans.nn.random", "ftrans.testing",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PUBLIC_MODULES)

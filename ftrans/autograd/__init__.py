@@ -91,3 +91,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

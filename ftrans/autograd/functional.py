@@ -20,6 +20,8 @@ from .recorded import (
 )
 from .tensor import Tensor
 
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
 
 def jacobian(
     func: Function,
@@ -246,3 +248,7 @@ def _product(
     if strict and create_graph:
         require_graph(product, recorded, recorded.what)
     return product
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,3 +19,7 @@ __all__ = [
     "scope",
     "set_detect_anomaly",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,3 +4,7 @@ from .checking import check_grads
 from .failures import GradientError
 
 __all__ = ["GradientError", "check_grads"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
