@@ -28,6 +28,7 @@ import ftrans as ft
 from ftrans import nn
 from ftrans.api.paths import without_collector
 from ftrans.api.progress import Bar, open_bars
+from ftrans.ops.host import as_host_call
 
 X = np.ones((2, 3), np.float32)
 OTHER = {"weight": np.zeros(3, np.float32)}
@@ -495,6 +496,24 @@ def test_bars_of_other_threads_stay_open(way: Callable[..., Any], fails: bool, m
         done.set()
         thread.join(SECONDS)
     assert (screens[0].n, screens[0].is_closed, open_bars) == (3, True, [])
+
+
+def test_a_run_closes_no_bars_but_those_of_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Bar("other", 3)
+
+    class Opens(Screen):
+        def update(self, steps: int) -> None:
+            super().update(steps)
+            if not any(shown.bar is other for shown in open_bars):
+                other.start()
+
+    monkeypatch.setattr(tqdm, "tqdm", Opens)
+    # Whatever compiled programs call on the host, in whichever thread, shares the bars of one thread.
+    run = as_host_call(lambda: ft.scan(lambda y, x: (y + x, None), 0.0, np.ones(4), progress=True)[0])
+    assert run() == 4.0
+    assert [(shown.bar, shown.screen.is_closed) for shown in open_bars] == [(other, False)]
+    as_host_call(other.close)()
+    assert open_bars == []
 
 
 # Processes

@@ -13,9 +13,7 @@ from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.cell import Cell
 from ..core.eager import Eager
-from ..core.interpret import inline
 from ..core.observe import current_observer, reported
 from ..core.printer import printable
 from ..core.program import Program
@@ -23,13 +21,11 @@ from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, buildi
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..numpy.views import as_array
-from ..run.evaluate import evaluate
-from ..transforms.simplify import condense, simplify
-from ..xla import is_jax, run_program
+from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
 from .misuse import explained
-from .progress import bars_here, close_bars, open_bars
+from .progress import close_bars_of, open_bars
 
 _INTEGERS = (int, bool)
 _PYTHON_NUMBERS = (float, int, bool, complex)
@@ -62,43 +58,20 @@ def run(
         wanted: how many results are for the user, to be checked if anomaly detection is on; all by default.
         residuals: what made its first arguments, if they are residuals.
     """
-    place: Callable[[Program, Sequence[Any]], list[Any]] = _run_on_numpy
-    for x in args:
-        cls = x.__class__
-        if cls is np.ndarray or cls is np.float64:
-            continue
-        if cls is Tracer:
-            return inline(condense(program), args)
-        if cls not in _PYTHON_NUMBERS and (isinstance(x, Eager | Cell) or is_jax(x)):
-            if any(y.__class__ is Tracer for y in args):
-                return inline(condense(program), args)
-            if any(isinstance(y, Cell) for y in args):
-                return run(program, _without_cells(args), wanted, residuals)
-            eager = next((y for y in args if isinstance(y, Eager)), None)
-            place = run_program if eager is None else eager.apply_program
-            break
-    if not anomaly.is_anomaly_enabled():
-        return place(program, args)
-    with anomaly.without_warnings():
-        results = place(program, args)
-    anomaly.check(program, args, results[:wanted], residuals)
-    return results
-
-
-def _without_cells(args: Sequence[Any]) -> list[Any]:
-    """Arguments with what captured cells hold: eager values where another one is among the arguments, else arrays."""
-    is_recorded = any([isinstance(x, Eager) for x in args])
-    return [(x.recorded() if is_recorded else x.concrete()) if isinstance(x, Cell) else x for x in args]
-
-
-def _run_on_numpy(program: Program, args: Sequence[Any]) -> list[Any]:
-    before = bars_here() if open_bars else []
+    place = place_of(args)
+    if place is TRACE:
+        return place.run(program, args)
     try:
-        return evaluate(simplify(program), args)
+        if not anomaly.is_anomaly_enabled():
+            return place.run(program, args)
+        with anomaly.without_warnings():
+            results = place.run(program, args)
     finally:
         # A loop that failed, or whose end nothing asked for, leaves its progress bar open.
         if open_bars:
-            close_bars([shown for shown in bars_here() if shown not in before])
+            close_bars_of(program)
+    anomaly.check(program, args, results[:wanted], residuals)
+    return results
 
 
 def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:

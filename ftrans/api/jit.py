@@ -100,10 +100,10 @@ def jit(
                 _check(path, leaves, outs, () if how[1] is not None else (args, kwargs))
         except BaseException:
             for known in paths.paths:
-                close_bars_of(known.compiled.program)
+                close_bars_of(known.compiled.program, is_compiled=True)
             raise
         if not path.on_device:
-            close_bars_of(path.compiled.program)
+            close_bars_of(path.compiled.program, is_compiled=True)
         return tree.unflatten(path.structure, outs)
 
     def lower(*args: Any, **kwargs: Any) -> Any:

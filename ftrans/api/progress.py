@@ -210,12 +210,6 @@ def _this_thread() -> int | None:
     return None if in_host_call() else threading.get_ident()
 
 
-def bars_here() -> list[Shown]:
-    """The bars on the screen that this thread moves."""
-    thread = _this_thread()
-    return [shown for shown in list(open_bars) if shown.thread == thread]
-
-
 def close_bars(bars: Iterable[Shown]) -> None:
     """Take bars off the screen: what moved them is over."""
     with _opening:
@@ -225,11 +219,12 @@ def close_bars(bars: Iterable[Shown]) -> None:
                 shown.screen.close()
 
 
-def close_bars_of(program: Program) -> None:
-    """Take the bars of a compiled program off the screen, which has run."""
+def close_bars_of(program: Program, is_compiled: bool = False) -> None:
+    """Take the bars of a program off the screen, which has run here."""
     if open_bars:
         bars = program.derive("progress bars", lambda: _bars_in(program))
-        close_bars([shown for shown in list(open_bars) if shown.thread is None and shown.bar in bars])
+        thread = None if is_compiled else _this_thread()
+        close_bars([shown for shown in list(open_bars) if shown.thread == thread and shown.bar in bars])
 
 
 def _bars_in(program: Program) -> set[Bar]:

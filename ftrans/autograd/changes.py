@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..base.source import Line, at_line, user_line
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.trace import Tracer
 from .graph import Node
 from .modes import current_mode
-from .operations import PLACE, Call, any_cells, filled, mapped, operation_for, stripped
+from .operations import PLACE, Call, filled, mapped, operation_for, stripped
 from .paths import Fixed, through_path
 from .recording import apply, connect, run_numpy
 from .tensor import Tensor, inference_error
@@ -80,8 +80,7 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
         kwargs: its keyword arguments, likewise.
         name: what nodes of it are called.
     """
-    if any_cells((args, kwargs)):
-        args, kwargs = mapped((args, kwargs), lambda x: x.read() if isinstance(x, Cell) else x)
+    args, kwargs = read(args), read(kwargs)
     if target.__class__ is Tracer:
         # The trace records it, captured tensors included.
         args, kwargs = filled((args, kwargs), target)

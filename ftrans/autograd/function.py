@@ -8,14 +8,13 @@ from typing import Any
 
 from ..api.custom_rules import CustomRule
 from ..core import tree
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.eager import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
 from .context import Context
 from .function_node import apply_to_constants, apply_to_tensors
 from .function_rule import rule_of
-from .operations import any_cells, mapped
 from .tracing import functions_are_programs
 
 
@@ -99,8 +98,7 @@ class Function:
             RuntimeError: `forward` changes in place what it is given; or later `backward` does, or returns gradients
                 that do not fit the arguments.
         """
-        if any_cells(args):
-            args = mapped(args, lambda x: x.read() if isinstance(x, Cell) else x)
+        args = read(args)
         if current_builder() is None and not functions_are_programs():
             return apply_to_tensors(cls, args)
         leaves = [tree.flatten(x)[0] for x in args]

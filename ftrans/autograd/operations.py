@@ -16,7 +16,6 @@ from ..api.call import trace_flat
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
 from ..core import tree
-from ..core.cell import Cell
 from ..core.eager import Eager
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
@@ -205,16 +204,6 @@ def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
     if cls is dict:
         return {name: mapped(y, f) for name, y in x.items()}
     return f(x)
-
-
-def any_cells(x: Any) -> bool:
-    """Whether there is a cell among arguments, or in tuples, lists and dicts among them."""
-    cls = x.__class__
-    if cls is tuple or cls is list:
-        return any([any_cells(y) for y in x])
-    if cls is dict:
-        return any([any_cells(y) for y in x.values()])
-    return isinstance(x, Cell)
 
 
 def stripped(x: Any, tensors: list[Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.source import user_line
 from ..core import tree
-from ..core.cell import Cell
+from ..core.cell import holds_cell, read
 from ..core.observe import current_observer
 from ..core.primitive import MissingRule
 from ..core.program import Program
@@ -26,7 +26,7 @@ from .graph import Edge
 from .memory import Memory, Watched, protected
 from .modes import current_mode
 from .operation_node import OperationNode
-from .operations import Call, Operation, any_cells, mapped, node_name, operation_for, operation_of, stripped
+from .operations import Call, Operation, node_name, operation_for, operation_of, stripped
 from .tensor import Tensor, inference_error
 from .tracing import Note, current_notes
 from .views import enter_view
@@ -52,9 +52,8 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
                 result = Tensor(array, derivative.out_types[0])
                 connect(name, derivative, [x for x in args if x.__class__ is Tensor], (result,))
                 return result
-    if any_cells((args, kwargs)):
-        args, kwargs = mapped((args, kwargs), lambda x: x.read() if isinstance(x, Cell) else x)
-        return apply(function, args, kwargs, name)
+    if holds_cell((args, kwargs)):
+        return apply(function, read(args), read(kwargs), name)
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
     result = run_numpy(function, args, kwargs, plain_args, plain_kwargs, name)

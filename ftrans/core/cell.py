@@ -30,3 +30,28 @@ class Cell:
     def value(self) -> Any:
         """The array, or the traced value, that it holds."""
         raise NotImplementedError
+
+
+_CONTAINERS = {tuple, list, dict, slice}
+
+
+def read(x: Any) -> Any:
+    """Arguments with what cells hold in their place, also in tuples, lists, slices and dicts."""
+    cls = x.__class__
+    if cls not in _CONTAINERS:
+        return x.read() if isinstance(x, Cell) else x
+    if cls is dict:
+        return {name: read(y) for name, y in x.items()}
+    if cls is slice:
+        return slice(read(x.start), read(x.stop), read(x.step))
+    return cls([read(y) for y in x])
+
+
+def holds_cell(x: Any) -> bool:
+    """Whether there is a cell among arguments, or in tuples, lists and dicts among them."""
+    cls = x.__class__
+    if cls is tuple or cls is list:
+        return any([holds_cell(y) for y in x])
+    if cls is dict:
+        return any([holds_cell(y) for y in x.values()])
+    return isinstance(x, Cell)

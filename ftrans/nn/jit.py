@@ -148,7 +148,7 @@ class _Jitted:
                     traced = self._trace(graph, call, paths, found)
             except BaseException as error:
                 for known in paths.paths:
-                    close_bars_of(known.compiled.program)
+                    close_bars_of(known.compiled.program, is_compiled=True)
                 explained = _explained(error, graph)
                 if explained is error:
                     raise
@@ -156,7 +156,7 @@ class _Jitted:
         outs, note = found.outs, found.path.note
         if not note.on_device and paths.eager is None:
             outs = [to_numpy(x) for x in outs]
-            close_bars_of(found.path.compiled.program)
+            close_bars_of(found.path.compiled.program, is_compiled=True)
         return note.put_together(outs, graph)
 
     def _paths(self, graph: Graph, call: _Call) -> Paths:

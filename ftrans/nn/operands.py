@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.tensor import Tensor, as_tensor
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
+from ..core.cell import Cell, read
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept
@@ -42,10 +42,10 @@ class Operand(ChangedInPlace):
                 f"np.{ufunc.__name__} cannot write into a cell by out=; assign to its value, cell.value = "
                 f"np.{ufunc.__name__}(...){at_line(user_line())}"
             )
-        return getattr(ufunc, method)(*(x.read() if isinstance(x, Cell) else x for x in inputs), **_resolved(kwargs))
+        return getattr(ufunc, method)(*read(inputs), **read(kwargs))
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-        return function(*_resolved(args), **_resolved(kwargs))
+        return function(*read(args), **read(kwargs))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in _SLOTS:
@@ -70,7 +70,7 @@ class Operand(ChangedInPlace):
         # What was read before stays as it was.
         builder = current_builder()
         require_numbers(value, self.path)
-        given = value.read() if isinstance(value, Cell) else value
+        given = read(value)
         require_kept(given, self.array.dtype)
         array: Any
         if builder is not None:
@@ -101,30 +101,16 @@ class Operand(ChangedInPlace):
         return operator.index(self.value)
 
 
-def _resolved(x: Any) -> Any:
-    """Arguments with what cells hold in their place."""
-    if isinstance(x, Cell):
-        return x.read()
-    if x.__class__ in (tuple, list):
-        return x.__class__([_resolved(y) for y in x])
-    if x.__class__ is dict:
-        return {name: _resolved(y) for name, y in x.items()}
-    return x
-
-
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 
 
 def _install_operators() -> None:
     """Python's operators, which are those of what the cells hold."""
 
-    def operand(x: Any) -> Any:
-        return x.read() if isinstance(x, Cell) else x
-
     def binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return (
-            lambda self, other: call(self.read(), operand(other)),
-            lambda self, other: call(operand(other), self.read()),
+            lambda self, other: call(self.read(), read(other)),
+            lambda self, other: call(read(other), self.read()),
         )
 
     def unary(call: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -139,7 +125,7 @@ def _install_operators() -> None:
         setattr(Operand, f"__{name}__", binary(getattr(operator, name))[0])
     for name in ("neg", "abs", "invert", "pos"):
         setattr(Operand, f"__{name}__", unary(getattr(operator, name)))
-    Operand.__getitem__ = lambda self, index: self.read()[operand(index)]  # type: ignore[misc]
+    Operand.__getitem__ = lambda self, index: self.read()[read(index)]  # type: ignore[misc]
 
 
 _install_operators()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -18,12 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops import literals
+from ..run.places import JAX, TRACE, place_of_argument
 from .array_api import check_device
-from .dispatch import holds_eager, implements
+from .dispatch import implements
 from .layouts import own
 from .promotion import asarray as as_tracer
 from .promotion import (
@@ -70,7 +70,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     """An array filled with a value; while a trace runs, one that traced values can be assigned into."""
     check_device(device)
     if current_builder() is None:
-        if holds_eager(fill_value):
+        if not place_of_argument(fill_value).holds_arrays:
             return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
         return np.full(shape, fill_value, dtype, order)
     return _filled(_shape(shape), fill_value, dtype, None, order)
@@ -78,7 +78,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
 
 def _filled(shape: Shape, value: Any, dtype: Any, like: Tracer | None, order: str) -> Tracer:
     """A new array that lies in memory in an order, or as a copy of another one in that order."""
-    if has_tracer(value) or holds_eager(value) or np.ndim(value):
+    if not place_of_argument(value).holds_arrays or np.ndim(value):
         x = as_tracer(value)
         found = same_value(broadcast_to(cast(x, x.dtype if dtype is None else np.dtype(dtype)), shape))
     else:
@@ -155,13 +155,14 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
     While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
     """
-    if not has_tracer(object):
-        if holds_eager(object):
-            x = _joined(object)
-            x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
-            return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
+    place = place_of_argument(object)
+    if place.holds_arrays:
         made = np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
         return assignable(made) if copy else made
+    if place is not TRACE:
+        x = _joined(read(object))
+        x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
+        return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
     is_array = object.__class__ is Tracer and not is_scalar(object)
     if copy is False and not is_array:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
@@ -197,16 +198,14 @@ def _assignable_in_trace(make: Function) -> Function:
 
 def _joined(x: Any) -> Any:
     """One array of nested lists with eager values in them."""
-    if isinstance(x, list | tuple):
-        return np.stack([_joined(y) for y in x])
-    return x.read() if isinstance(x, Cell) else x
+    return np.stack([_joined(y) for y in x]) if isinstance(x, list | tuple) else x
 
 
 def as_array(a: Any, dtype: Any = None, order: str = "K", copy: bool | None = None) -> Any:
     """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
-    if has_tracer(a) or holds_eager(a):
-        return array(a, dtype, copy=copy, order=order)
-    return np.array(a, dtype, order=order, copy=copy)
+    if place_of_argument(a).holds_arrays:
+        return np.array(a, dtype, order=order, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
 
 
 def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
@@ -216,13 +215,9 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
     into.
     """
     check_device(device)
-    if "jax" in sys.modules:
-        from ..xla import is_jax, run_function
-
-        if is_jax(a):
-            if copy or (dtype is not None and a.dtype != dtype):
-                return run_function(asarray, (a, dtype, order), {"copy": copy})
-            return a
+    if place_of_argument(a) is JAX:
+        is_enough = not copy and (dtype is None or a.dtype == dtype)
+        return a if is_enough else JAX.call(asarray, (a, dtype, order), {"copy": copy})
     given = getattr(a, "dtype", None)
     is_new = given is None or isinstance(a, np.generic) or (dtype is not None and given != dtype)
     if copy is False and is_new:
@@ -247,19 +242,19 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """`a` as an array of at least one axis, in row-major order: itself if it lies so, else a copy."""
-    is_plain = not has_tracer(a) and not holds_eager(a)
+    is_plain = place_of_argument(a).holds_arrays
     return np.ascontiguousarray(a, dtype) if is_plain else array(a, dtype, copy=None, order="C", ndmin=1)
 
 
 def asfortranarray(a: Any, dtype: Any = None) -> Any:
     """`a` as an array of at least one axis, in column-major order: itself if it lies so, else a copy."""
-    is_plain = not has_tracer(a) and not holds_eager(a)
+    is_plain = place_of_argument(a).holds_arrays
     return np.asfortranarray(a, dtype) if is_plain else array(a, dtype, copy=None, order="F", ndmin=1)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str = "K") -> Any:
     """`asarray`, with an error if an element is not finite, where values are known."""
-    if not has_tracer(a) and not holds_eager(a):
+    if place_of_argument(a).holds_arrays:
         return np.asarray_chkfinite(a, dtype, order)
     x = as_array(a, dtype, order)
     value = value_in_hand(x) if has_tracer(x) else x.numpy()
@@ -270,7 +265,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: str = "K") -> Any:
 
 def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
     """`a` as an array with properties of its memory, of which the order is one that traced values have."""
-    if not has_tracer(a) and not holds_eager(a):
+    if place_of_argument(a).holds_arrays:
         return np.require(a, dtype, requirements)
     wanted = {str(r).upper()[:1] for r in requirements or ()}
     if "O" in wanted:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..core.cell import read
 from ..core.trace import Tracer
 from .promotion import asarray, broadcast_to, cast, fits
-from .selection import Selection
 from .views import assign
 
 
@@ -17,8 +17,7 @@ def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any
     """`result`, or `out` after the result has been assigned to it."""
     if out is None:
         return result
-    if out.__class__ is Selection:
-        out = out.taken()
+    out = read(out)
     if out.__class__ is not Tracer:
         if not isinstance(out, np.ndarray) or out.dtype != object:
             raise not_assignable(out, name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -16,12 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
-from ..core.eager import Eager
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
+from ..run.places import JAX, NUMPY, TRACE, place_of_arguments
 from .layouts import forget_order
-from .promotion import has_tracer
 from .refused import REFUSED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -90,9 +87,7 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
-        call = _on_tracers(implementation, function, implementation)
-        if function.__module__.partition(".")[0] != "numpy":
-            call = _on_eager(call, implementation)
+        call = _wherever(implementation, function, implementation, function.__module__.partition(".")[0] == "numpy")
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
@@ -143,56 +138,27 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
             args, kwargs = args[: ufunc.nin], {"out": args[ufunc.nin :], **kwargs}
         return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)  # type: ignore[attr-defined]
 
-    return _on_tracers(traced, getattr(ufunc, method), implementation)
+    return _wherever(traced, getattr(ufunc, method), implementation)
 
 
-def _on_tracers(traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is `traced` where a tracer is among the arguments, and `plain` on arrays."""
+def _wherever(
+    traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any], has_protocols: bool = True
+) -> Callable[..., Any]:
+    """A function wherever its arguments live: `plain` on arrays, `traced` on what stands for arrays.
+
+    NumPy's protocols bring `plain` itself to tensors and cells, unless it has none.
+    """
 
     @functools.wraps(like)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if any(map(has_tracer, args)) or (kwargs and any(map(has_tracer, kwargs.values()))):
+        place = place_of_arguments(args, kwargs)
+        if place is TRACE:
             return traced(*args, **kwargs)
-        if "jax" in sys.modules:
-            from ..xla import is_jax, run_function
-
-            if any(map(is_jax, args)):
-                return run_function(traced, args, kwargs)
-        return plain(*args, **kwargs)
+        if place is NUMPY or (has_protocols and place is not JAX):
+            return plain(*args, **kwargs)
+        return place.call(call, args, kwargs)
 
     return call
-
-
-def _on_eager(on_arrays: Callable[..., Any], like: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that NumPy's protocols do not reach, on eager values and cells as well."""
-
-    @functools.wraps(like)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not any(map(holds_eager, (*args, *kwargs.values()))):
-            return on_arrays(*args, **kwargs)
-        args = tuple(map(_read, args))
-        kwargs = {key: _read(x) for key, x in kwargs.items()}
-        eager = next(filter(None, map(_eager_in, (*args, *kwargs.values()))), None)
-        return on_arrays(*args, **kwargs) if eager is None else eager.apply_function(call, args, kwargs)
-
-    return call
-
-
-def holds_eager(x: Any) -> bool:
-    """Whether `x` is an eager value or a cell, or a list or tuple that holds one."""
-    return isinstance(x, Eager | Cell) or (isinstance(x, list | tuple) and any(map(holds_eager, x)))
-
-
-def _read(x: Any) -> Any:
-    """What is in a cell, also where cells are in a list or tuple."""
-    return x.read() if isinstance(x, Cell) else type(x)(map(_read, x)) if type(x) in (list, tuple) else x
-
-
-def _eager_in(x: Any) -> type[Eager] | None:
-    """The class of an eager value, or of one in a list or tuple."""
-    if isinstance(x, Eager):
-        return type(x)
-    return next(filter(None, map(_eager_in, x)), None) if isinstance(x, list | tuple) else None
 
 
 def missing(name: str) -> MissingRule:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..core.cell import read
 from ..core.eager import Eager
 from ..core.trace import ConcretizationError, Tracer, refuse
 from ..core.types import Shape, is_complex
@@ -245,9 +246,8 @@ def _entry(item: Any) -> Any:
     """One item of an index as None, Ellipsis, a slice, an int, or an array (traced or not) of integers or booleans."""
     if item is None or item is Ellipsis or item.__class__ is int or isinstance(item, slice):
         return item
-    if item.__class__ is Selection:
-        item = item.taken()
-    elif isinstance(item, Eager):
+    item = read(item)
+    if isinstance(item, Eager):
         item = item.concrete()
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
@@ -453,7 +453,7 @@ def _set_advanced(x: Tracer, parsed: _Parsed, value: Any) -> None:
             assign(x, new)
             return
     if value.__class__ is Selection:
-        value = value.taken()
+        value = value.read()
     assign(x, _advanced(parsed).write(x, value))
 
 

@@ -76,7 +76,7 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def _of_taken(name: str) -> Callable[..., Any]:
     """A special method of a selection: that of the elements which are selected."""
-    return lambda self, *args, **kwargs: getattr(self.taken(), name)(*args, **kwargs)
+    return lambda self, *args, **kwargs: getattr(self.read(), name)(*args, **kwargs)
 
 
 def _in_place_on_selection(ufunc: np.ufunc) -> Callable[..., Any]:

@@ -26,8 +26,8 @@ from ..ops.elementwise import convert
 from ..ops.literals import full
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
+from ..run.places import TRACE, place_of_argument
 from .layouts import own
-from .selection import Selection
 
 _NUMBERS = (float, int, complex, np.number, np.bool_)
 _WEAK_TYPES = {"f": float, "i": int, "b": bool, "c": complex}
@@ -47,13 +47,7 @@ def builder(x: Any = None) -> Builder:
 
 def has_tracer(x: Any) -> bool:
     """Whether `x` is a tracer, or a list, tuple or object array that holds one."""
-    if x.__class__ is Tracer or x.__class__ is Selection:
-        return True
-    if isinstance(x, list | tuple):
-        return any(has_tracer(y) for y in x)
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return any(has_tracer(y) for y in x.flat)
-    return isinstance(x, Cell) and x.read().__class__ is Tracer
+    return place_of_argument(x) is TRACE
 
 
 def asarray(x: Any) -> Any:
@@ -64,8 +58,6 @@ def asarray(x: Any) -> Any:
         if x.memory is not None:
             x.memory.refresh(x)
         return x
-    if x.__class__ is Selection:
-        return x.taken()
     if isinstance(x, Cell):
         return asarray(x.read())
     if isinstance(x, list | tuple | range) or (isinstance(x, np.ndarray) and x.dtype == object):
@@ -121,7 +113,7 @@ def is_number(x: Any) -> bool:
 
 def is_operand(x: Any) -> bool:
     """Whether arithmetic takes `x`, or says why not: other objects may know themselves what to do with a tracer."""
-    if isinstance(x, (Tracer, np.ndarray, list, tuple, Selection, Cell, *_NUMBERS)):
+    if isinstance(x, (Tracer, np.ndarray, list, tuple, Cell, *_NUMBERS)):
         return True
     return hasattr(x, "__array__") or hasattr(x, "toarray")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..core.cell import read
 from ..core.trace import Tracer
 from ..ops.literals import iota
 from .delivery import assign_cast, deliver, not_assignable
@@ -15,7 +16,6 @@ from .dispatch import implements
 from .indexing import getitem, setitem
 from .manipulation import along_axis, normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
-from .selection import Selection
 from .views import Flat, ReadOnly, assignable, view_of
 
 
@@ -144,7 +144,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 def _target(x: Any, name: str) -> Tracer:
-    x = x.taken() if x.__class__ is Selection else x
+    x = read(x)
     if x.__class__ is not Tracer:
         raise not_assignable(x, name)
     return assignable(x)

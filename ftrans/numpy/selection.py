@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cell import Cell
 from ..core.trace import ConcretizationError, Tracer, refuse
 
 
-class Selection:
+class Selection(Cell):
     """The elements of an array where a traced mask of its leading axes holds.
 
     Attributes:
@@ -32,7 +33,7 @@ class Selection:
         self.take = take
         self._taken: Tracer | None = None
 
-    def taken(self) -> Tracer:
+    def read(self) -> Tracer:
         """The selected elements, which takes the value of the mask."""
         if self._taken is None:
             self._taken = self.take(self.full, known_mask(self.mask))
@@ -59,10 +60,10 @@ class Selection:
         if self._taken is None and spread is not None:
             assign(self.full, operation(self.full, spread))
         else:
-            assign(self.taken(), operation(self.taken(), other))
+            assign(self.read(), operation(self.read(), other))
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.taken(), name)
+        return getattr(self.read(), name)
 
 
 def known_mask(mask: Tracer) -> Any:

@@ -8,16 +8,14 @@ result is rounded.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...base.source import at_line, user_line
 from ...core import tree
-from ...core.cell import Cell
+from ...core.cell import read
 from ...core.types import is_inexact
-from ...numpy.promotion import has_tracer
-from ...xla import is_jax, run_function
+from ...run.places import JAX, place_of_arguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,16 +25,12 @@ def functional(f: Function) -> Function:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple([x.read() if isinstance(x, Cell) else x for x in args])
-        for name, x in kwargs.items():
-            if isinstance(x, Cell):
-                kwargs[name] = x.read()
-        given = [*args, *kwargs.values()]
+        args, kwargs = read(args), read(kwargs)
         if args and args[0] is None:
             raise _nothing_given(call.__name__)
-        if "jax" in sys.modules and any(map(is_jax, given)) and not any(map(has_tracer, given)):
-            return run_function(call, args, kwargs)
-        narrow = _narrow_dtype(given, call.__name__)
+        if place_of_arguments(args, kwargs) is JAX:
+            return JAX.call(call, args, kwargs)
+        narrow = _narrow_dtype([*args, *kwargs.values()], call.__name__)
         out = f(*args, **kwargs)
         return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
 

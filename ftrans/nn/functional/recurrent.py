@@ -14,7 +14,6 @@ import numpy as np
 
 from ...api.loops import scan
 from ...base.source import at_line, user_line
-from ...core.cell import Cell
 from ...numpy.promotion import result_dtype
 from .activations import relu, sigmoid
 from .arguments import array, described, shape_of
@@ -155,20 +154,15 @@ def _states(
     what: str, given: Sequence[Any], shape: tuple[int, ...], others: Sequence[Any], expected: str
 ) -> tuple[Any, ...]:
     """The states that were given, or zeros; in the dtype that they have behind a step with the other operands."""
-    states = [*map(_read, given)]
-    for x in states:
+    for x in given:
         if x is not None and shape_of(x) != shape:
             raise ValueError(
                 f"hx of {what} must hold states of shape {expected}, here {shape}, not {described(x)}"
                 + at_line(user_line())
             )
-    states = [None if x is None else array(x) for x in states]
+    states = [None if x is None else array(x) for x in given]
     dtype = result_dtype(*others, *(x for x in states if x is not None))
     return tuple(np.zeros(shape, dtype) if x is None else x if x.dtype == dtype else x.astype(dtype) for x in states)
-
-
-def _read(x: Any) -> Any:
-    return x.read() if isinstance(x, Cell) else x
 
 
 def _checked(what: str, gates: int, size: int, weights: Weights) -> list[Any]:
@@ -178,7 +172,7 @@ def _checked(what: str, gates: int, size: int, weights: Weights) -> list[Any]:
             f"{what} takes (weight_ih, weight_hh, bias_ih, bias_hh), or the first two, for each layer and direction, "
             f"not {len(weights)} arrays{at_line(user_line())}"
         )
-    weight_ih, weight_hh, bias_ih, bias_hh = found = [*map(_read, weights), None, None][:4]
+    weight_ih, weight_hh, bias_ih, bias_hh = found = [*weights, None, None][:4]
     hidden = shape_of(weight_hh)[-1] if shape_of(weight_hh) else 0
     rows = gates * hidden
     many = f"{gates} * " if gates > 1 else ""
