@@ -207,7 +207,7 @@ def test_the_cotangent_of_an_assignment_is_updated_in_place() -> None:
 
 
 def test_what_was_read_outlives_the_write() -> None:
-    """A view of an array that is overwritten is copied, and the array is not."""
+    """A view of an array that is overwritten is copied, and the array is not, which is the program's own."""
 
     def f(x: Any) -> Any:
         y = x * 2.0
@@ -222,7 +222,7 @@ def test_what_was_read_outlives_the_write() -> None:
     program = ft.trace(f)(x)
     assert_all_close(program(x), f(x))
     assert ".copy()" in source(program)
-    assert source(program).count("set_slice") == 1
+    assert "set_slice" not in source(program)
 
 
 def test_captured_and_given_arrays_are_never_written_to() -> None:

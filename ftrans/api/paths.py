@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
+from ..control.rules.host_call import calls_user_code
 from ..core import tree
 from ..core.eager import Eager
 from ..core.interpret import inline
@@ -167,7 +168,7 @@ def new_path(
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
     # the host raises, there are no results in their place.
-    given = () if donated is None or guards or program.calls_user_code() else donated()
+    given = () if donated is None or guards or calls_user_code(program) else donated()
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
     return Path(Compiled(program, given), constants, guards, traced.structure, traced.builder.assumed, on_device, note)

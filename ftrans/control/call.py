@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.primitive import MultipleResults, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import ProgramCall, Tangent
 from ..core.program import Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
@@ -20,12 +21,12 @@ from ..xla import Compiled, to_numpy
 from .subprograms import chosen, repeated, rewired, specialized, used_inputs, with_outputs
 
 
-class Call(MultipleResults):
+class Call(ProgramCall):
     """The results of `program` on the operands; XLA compiles it wherever it runs by itself."""
 
     name = "call"
+    memory = Memory.NEW
     takes_masks = True
-    calls = True
 
     def type_rule(self, *types: ArrayType, program: Program) -> list[ArrayType]:
         if types != program.in_types:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.interpret import inline
+from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
@@ -59,6 +60,7 @@ class Cond(MultipleResults):
     """
 
     name = "cond"
+    memory = Memory.NEW
 
     def type_rule(self, index: ArrayType, *types: ArrayType, branches: Branches) -> list[ArrayType]:
         if index is not _INDEX:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult, Tangent
+from ..core.primitive import Moving, Tangent
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.broadcast import with_batch_axis
@@ -17,7 +17,7 @@ class ConvergenceError(RuntimeError):
     """A solver did not find a solution, or found one that has no derivative."""
 
 
-class Required(SingleResult):
+class Required(Moving):
     """The vectors `x`, provided that `holds` is true for each of them.
 
     Where it is not, NumPy raises ConvergenceError and XLA gives NaN.  `message` is formatted with the number of
@@ -26,8 +26,6 @@ class Required(SingleResult):
     """
 
     name = "required"
-    only_moves = True
-    aliases = True
 
     def type_rule(
         self, x: ArrayType, holds: ArrayType, iterations: ArrayType, residual: ArrayType, *, message: str

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..base.source import at_line, user_line
-from .program import Atom, Eqn, Params, Program, programs_in
+from .on_numpy import OnNumpy
+from .program import Eqn, Params, Program, programs_in
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
 
@@ -27,40 +28,18 @@ class MissingRule(NotImplementedError):
     """A primitive lacks the rule that a transformation needs, or NumPy's function has no ftrans form."""
 
 
-class Primitive:
+class Primitive(OnNumpy):
     """What all primitives have in common: each one is a `SingleResult` or a `MultipleResults`.
 
     Attributes:
         name: what it is called in print.
         multiple_results: whether its rules take and return a list in place of one result.
-        aliases: whether its NumPy result may share memory with an operand.
-        only_views: whether the memory that its NumPy result may share is that of its first operand, to be written to.
-        is_new: whether its NumPy result is always an array of its own.
-        overwrites: whether it has the rule `overwrite`.
-        broadcasts: whether its NumPy form broadcasts operands by itself.
-        commutes: whether its two operands may change places.
-        calls: whether it is no more than the program that it holds.
-        only_runs: whether only `before_running` makes equations of it, which are evaluated and never transformed.
-        only_moves: whether it moves, copies or makes elements without computing with them.
-        choices: the operands of which it takes some elements and leaves out others.
         takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
-        calls_user_code: whether a compiled program calls Python code of the user for it, which may raise.
     """
 
     name: str = ""
     multiple_results = False
-    aliases = False
-    only_views = False
-    is_new = False
-    overwrites = False
-    broadcasts = False
-    commutes = False
-    calls = False
-    only_runs = False
-    only_moves = False
-    choices: tuple[int, ...] = ()
     takes_masks = False
-    calls_user_code = False
 
     def __repr__(self) -> str:
         return self.name
@@ -92,22 +71,6 @@ class Primitive:
     def numpy(self, *arrays: Any, **params: Any) -> Any:
         """The meaning of the primitive, on NumPy arrays."""
         self._missing("numpy")
-
-    def python(self, operands: Sequence[str], params: Params) -> str | None:
-        """A Python expression for the NumPy meaning, or None to call `numpy`."""
-        return None
-
-    def overwrite(self, *arrays: Any, **params: Any) -> None:
-        """Make the first of the NumPy arrays the result, by writing to it."""
-        self._missing("overwrite")
-
-    def python_overwriting(self, operands: Sequence[str], params: Params) -> str | None:
-        """A Python statement that does the same, or None to call `overwrite`."""
-        return None
-
-    def python_thin(self, operand: str, atoms: Sequence[Atom], params: Params) -> str | None:
-        """A Python expression that NumPy broadcasts to the result where it meets a full array, or None."""
-        return None
 
     def xla(self, *arrays: Any, **params: Any) -> Any:
         """The same in public calls of `jax.lax` and `jax.numpy`."""
@@ -147,7 +110,7 @@ class Primitive:
         """Estimated operations on numbers; by default one for each element of the result."""
         from ..run.costs import program_flops
 
-        if self.only_moves:
+        if isinstance(self, Moving):
             return 0.0
         programs = list(programs_in(params))
         return float(sum(map(program_flops, programs)) if programs else results[0].size if results else 0)
@@ -191,3 +154,15 @@ class MultipleResults(Primitive):
     def __call__(self, *operands: Any, **params: Any) -> list[Tracer]:
         """Record the equation, or evaluate it where no trace is running; return the results."""
         return self.bind_all(operands, params)
+
+
+class Moving(SingleResult):
+    """Base class of primitives that move, copy or make elements, and compute nothing."""
+
+
+class ProgramCall(MultipleResults):
+    """Base class of primitives that are no more than the program that they hold."""
+
+
+class RunOnly(Primitive):
+    """Base class of primitives of which only `before_running` makes equations: they run, and are never transformed."""

@@ -194,12 +194,6 @@ class Program:
         for eqn in self.eqns:
             yield from programs_in(eqn.params)
 
-    def calls_user_code(self) -> bool:
-        """Whether Python code of the user is called when this runs, compiled or not, which may raise."""
-        return any(eqn.primitive.calls_user_code for eqn in self.eqns) or any(
-            program.calls_user_code() for program in self.subprograms()
-        )
-
     def check(self) -> Program:
         """Check that the program is closed, typed and assigns each variable once; return it.
 

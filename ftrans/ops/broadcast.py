@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
-from ..core.program import Atom, Params
+from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .literals import full, full_like, splat
@@ -30,7 +31,6 @@ class Broadcast(StructuralPrimitive):
     """`x` repeated to `shape`: axis `i` of `x` becomes axis `dims[i]` of the result; `dims` is increasing."""
 
     name = "broadcast"
-    aliases = True
 
     def type_rule(self, x: ArrayType, *, shape: Shape, dims: Shape) -> ArrayType:
         if len(dims) != x.ndim or any(shape[d] != n for d, n in zip(dims, x.shape, strict=True)):
@@ -52,7 +52,7 @@ class Broadcast(StructuralPrimitive):
         aligned = self._aligned_shape(shape, dims)
         return np.broadcast_to(x if aligned is None else x.reshape(aligned), shape)
 
-    def python_thin(self, operand: str, atoms: Sequence[Atom], params: Params) -> str | None:
+    def python_thin(self, operand: str, params: Params) -> str | None:
         aligned = self._aligned_shape(params["shape"], params["dims"])
         return operand if aligned is None else f"{operand}.reshape({aligned})"
 
@@ -101,6 +101,8 @@ class Reduction(SingleResult):
         has_identity: whether a reduction of no elements is defined.
         accepts: dtypes that the operand may have.
     """
+
+    memory = Memory.NEW
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -36,6 +37,7 @@ class DotGeneral(SingleResult):
     """
 
     name = "dot_general"
+    memory = Memory.NEW
 
     def type_rule(self, x: ArrayType, y: ArrayType, *, contract: Dims, batch: Dims) -> ArrayType:
         if x.dtype != y.dtype:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -36,6 +37,7 @@ class Convolution(SingleResult):
     """
 
     name = "convolution"
+    memory = Memory.NEW
 
     def __call__(
         self,

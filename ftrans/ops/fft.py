@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -33,6 +34,8 @@ _MOST_AXES = 3
 
 class FourierTransform(SingleResult):
     """What the transforms share: each is its own derivative, and knows the axes that it works along."""
+
+    memory = Memory.NEW
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -78,7 +79,7 @@ def _slice_sizes(x: Any, count: int, axis: int) -> Shape:
     return _indexed_shape(x, (1,) * count, count, axis)
 
 
-class Gather(SingleResult):
+class Gather(Moving):
     """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
 
     The indices have one type, and their shape takes the place of the axes of `x` that they index: `axis` and as many
@@ -86,8 +87,6 @@ class Gather(SingleResult):
     """
 
     name = "gather"
-    only_moves = True
-    aliases = True
 
     def __call__(self, x: Any, *indices: Any, axis: int = 0) -> Any:
         return super().__call__(x, *indices, axis=axis)
@@ -154,8 +153,7 @@ class Gather(SingleResult):
 class Scatter(SingleResult):
     """What both kinds of scatter share: `x` with `updates` put at `indices`, which are those of `gather`."""
 
-    is_new = True
-    overwrites = True
+    memory = Memory.WRITES
 
     def type_rule(self, x: ArrayType, updates: ArrayType, *indices: ArrayType, axis: int, **params: Any) -> ArrayType:
         shape = _check_indices(self.name, x, indices, axis)
@@ -245,7 +243,7 @@ class ScatterAdd(Scatter):
         return x if updates.size == 0 or adds_nothing(updates, x) else None
 
 
-class ScatterSet(Scatter):
+class ScatterSet(Scatter, Moving):
     """`x` with the elements at `indices` replaced by `updates`.
 
     Where indices occur several times, the last update wins with NumPy; with XLA it is one of them, in practice the
@@ -257,7 +255,6 @@ class ScatterSet(Scatter):
     """
 
     name = "scatter_set"
-    only_moves = True
 
     def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0, unique: bool = False) -> Any:
         return super().__call__(x, updates, *indices, axis=axis, unique=unique)

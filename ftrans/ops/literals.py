@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving
 from ..core.program import Const, literal
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape
@@ -47,11 +48,11 @@ def adds_nothing(y: Tracer, x: Tracer) -> bool:
     return start is not None and (start + number).tobytes() == start.tobytes()
 
 
-class Iota(SingleResult):
+class Iota(Moving):
     """Numbers 0, 1, 2, ... along `axis` of an array of `shape`."""
 
     name = "iota"
-    only_moves = True
+    memory = Memory.NEW
 
     def type_rule(self, *, shape: Shape, axis: int, dtype: Any) -> ArrayType:
         return ArrayType(shape, dtype)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
@@ -21,8 +22,7 @@ class Slice(StructuralPrimitive):
     """The elements of `x` from `start` up to `limit` in steps of `strides`, all per axis; strides are positive."""
 
     name = "slice"
-    aliases = True
-    only_views = True
+    memory = Memory.VIEW
 
     def type_rule(self, x: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
         bounds = zip(start, limit, strides, x.shape, strict=True)
@@ -75,12 +75,11 @@ class Slice(StructuralPrimitive):
         return None if value is None else full_like(result, value)
 
 
-class Pad(SingleResult):
+class Pad(Moving):
     """`x` with the scalar `value` put before, after and (`interior` times) between its elements, per axis."""
 
     name = "pad"
-    only_moves = True
-    is_new = True
+    memory = Memory.NEW
 
     def type_rule(self, x: ArrayType, value: ArrayType, *, before: Shape, after: Shape, interior: Shape) -> ArrayType:
         if value.shape != () or value.dtype != x.dtype:
@@ -163,12 +162,11 @@ class Pad(SingleResult):
         return full_like(result, splat(value))
 
 
-class Concatenate(SingleResult):
+class Concatenate(Moving):
     """Arrays joined along `axis`."""
 
     name = "concatenate"
-    only_moves = True
-    is_new = True
+    memory = Memory.NEW
 
     def type_rule(self, *xs: ArrayType, axis: int) -> ArrayType:
         first = xs[0]

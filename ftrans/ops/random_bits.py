@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -40,6 +41,7 @@ class RandomBits(SingleResult):
     """
 
     name = "random_bits"
+    memory = Memory.NEW
 
     def type_rule(self, key: ArrayType, counter: ArrayType, *, shape: Shape) -> ArrayType:
         for what, x in (("key", key), ("counter", counter)):

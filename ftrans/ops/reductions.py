@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -83,6 +84,8 @@ reduce_or = Reduction("reduce_or", np.logical_or, accepts=_is_bool)
 class ArgExtremum(SingleResult):
     """Position along `axis` of the first largest (or smallest) element of `x`, as int64; a NaN wins over numbers."""
 
+    memory = Memory.NEW
+
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -136,6 +139,8 @@ class Cumulative(SingleResult):
         start: what combining with changes nothing, or None for a ufunc that makes nothing of `f(x, x)` but `x`.
         accepts: dtypes that the operand may have.
     """
+
+    memory = Memory.NEW
 
     def __init__(
         self,
@@ -250,6 +255,7 @@ class LinearRecurrence(SingleResult):
     """
 
     name = "linear_recurrence"
+    memory = Memory.NEW
 
     def type_rule(self, a: ArrayType, b: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
         if (a is not b and a is not b.with_dtype(np.bool_)) or axis >= b.ndim or not is_number(b.dtype):

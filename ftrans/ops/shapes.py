@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, SingleResult, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving, Primitive, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -23,10 +24,8 @@ def same_before(primitive: Primitive, x: Tracer) -> tuple[Tracer, Params] | None
     return Tracer(x.builder, inner.operands[0]), inner.params
 
 
-class StructuralPrimitive(SingleResult):
-    """A linear primitive of one operand that moves elements: its jvp is itself, on the tangent."""
-
-    only_moves = True
+class StructuralPrimitive(Moving):
+    """A linear primitive of one operand that moves its elements: its jvp is itself, on the tangent."""
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)
@@ -36,8 +35,7 @@ class Reshape(StructuralPrimitive):
     """`x` with the same elements, in row-major order, in another `shape`."""
 
     name = "reshape"
-    aliases = True
-    only_views = True
+    memory = Memory.VIEW
 
     def type_rule(self, x: ArrayType, *, shape: Shape) -> ArrayType:
         if math.prod(shape) != x.size:
@@ -77,8 +75,7 @@ class Transpose(StructuralPrimitive):
     """`x` with its axes permuted: axis `i` of the result is axis `axes[i]` of `x`."""
 
     name = "transpose"
-    aliases = True
-    only_views = True
+    memory = Memory.VIEW
 
     def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
         if sorted(axes) != list(range(x.ndim)):
@@ -119,8 +116,7 @@ class Reverse(StructuralPrimitive):
     """`x` with its elements in the opposite order along `axes`."""
 
     name = "reverse"
-    aliases = True
-    only_views = True
+    memory = Memory.VIEW
 
     def type_rule(self, x: ArrayType, *, axes: Shape) -> ArrayType:
         return x

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -41,8 +42,7 @@ def _xla_padding(x: Any, updates: Any, start: Shape, strides: Shape) -> list[tup
 class SliceUpdate(SingleResult):
     """What `set_slice` and `add_slice` share: `updates` for the slice that `slice_` takes of `x`."""
 
-    is_new = True
-    overwrites = True
+    memory = Memory.WRITES
 
     def type_rule(self, x: ArrayType, updates: ArrayType, *, start: Shape, limit: Shape, strides: Shape) -> ArrayType:
         expected = slice_.type_rule(x, start=start, limit=limit, strides=strides)
@@ -68,11 +68,10 @@ class SliceUpdate(SingleResult):
         return self(x, updates, start=(0, *start), limit=(size, *limit), strides=(1, *strides)), True
 
 
-class SetSlice(SliceUpdate):
+class SetSlice(SliceUpdate, Moving):
     """`x` with the slice that `slice_` takes (from `start` up to `limit` in steps of `strides`) set to `updates`."""
 
     name = "set_slice"
-    only_moves = True
 
     def numpy(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
         out = np.array(x)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -29,6 +30,7 @@ class Argsort(SingleResult):
     """
 
     name = "argsort"
+    memory = Memory.NEW
 
     def type_rule(self, x: ArrayType, *, axis: int, stable: bool) -> ArrayType:
         _check_axis(self.name, x, axis)
@@ -66,6 +68,7 @@ class Sort(SingleResult):
     """`x` in increasing order along `axis`.  The derivative of equal elements goes by their order in `x`."""
 
     name = "sort"
+    memory = Memory.NEW
 
     def type_rule(self, x: ArrayType, *, axis: int) -> ArrayType:
         _check_axis(self.name, x, axis)
@@ -107,6 +110,7 @@ class Searchsorted(SingleResult):
     """
 
     name = "searchsorted"
+    memory = Memory.NEW
 
     def type_rule(self, table: ArrayType, values: ArrayType, *, side: str) -> ArrayType:
         lead = table.shape[:-1]

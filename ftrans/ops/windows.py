@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import SingleResult, Tangent
+from ..core.on_numpy import Memory
+from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
@@ -85,6 +86,8 @@ class WindowPrimitive(SingleResult):
     Windows have `window` elements that are `dilation` apart, along the last axes, and begin `strides` apart, from
     `padding` before the first element on up to `padding` behind the last one. Any axes may lead.
     """
+
+    memory = Memory.NEW
 
     def _windows(self, x: ArrayType, window: Shape, strides: Shape, padding: Padding, dilation: Shape) -> ArrayType:
         count = len(window)
@@ -236,11 +239,10 @@ def _first_inside(found: Shape, window: Shape, strides: Shape, padding: Padding,
 # Reading and writing
 
 
-class WindowTake(WindowPrimitive):
+class WindowTake(WindowPrimitive, Moving):
     """The element of each window of `x` that `index` says, counted row by row; zero where that is padding."""
 
     name = "window_take"
-    only_moves = True
 
     def type_rule(self, x: ArrayType, index: ArrayType, **params: Any) -> ArrayType:
         result = self._windows(x, **params)

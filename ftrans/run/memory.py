@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from ..core.on_numpy import Memory
 from ..core.program import Atom, Eqn, Program, Var
 
 
@@ -32,7 +33,7 @@ _NOTHING = Overwriting(frozenset(), frozenset())
 
 def is_write(eqn: Eqn) -> bool:
     """Whether an equation could write to its first operand."""
-    return eqn.primitive.overwrites and isinstance(eqn.operands[0], Var) and eqn.outputs[0].type.ndim > 0
+    return eqn.primitive.memory is Memory.WRITES and isinstance(eqn.operands[0], Var) and eqn.outputs[0].type.ndim > 0
 
 
 def find_overwriting(program: Program, own: Collection[Var] = ()) -> Overwriting:
@@ -58,9 +59,9 @@ def find_overwriting(program: Program, own: Collection[Var] = ()) -> Overwriting
             if memory is not None and last_use[memory] <= index and not shares:
                 writes.add(index)
             owner[result] = result
-        elif eqn.primitive.is_new or index in copies:
+        elif eqn.primitive.memory in (Memory.NEW, Memory.WRITES) or index in copies:
             owner[result] = result
-        elif eqn.primitive.only_views and eqn.operands[0] in owner:
+        elif eqn.primitive.memory is Memory.VIEW and eqn.operands[0] in owner:
             owner[result] = owner[eqn.operands[0]]
     return Overwriting(frozenset(writes), frozenset(copies))
 

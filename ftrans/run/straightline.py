@@ -77,11 +77,7 @@ class StraightLine:
 
     def _find_thin(self) -> set[Var]:
         """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
-        thin = {
-            eqn.outputs[0]
-            for eqn in self.program.eqns
-            if eqn.primitive.python_thin("", eqn.operands[:1], eqn.params) is not None
-        }
+        thin = {eqn.outputs[0] for eqn in self.program.eqns if eqn.primitive.python_thin("", eqn.params) is not None}
         thin.difference_update(a for a in self.program.outputs if isinstance(a, Var))
         count = -1
         while count != len(thin):
@@ -134,7 +130,7 @@ class StraightLine:
         operands = [self._operand(a, scalar_will_do) for a in eqn.operands]
         results = ", ".join(self._names[v] for v in eqn.outputs)
         if eqn.outputs and eqn.outputs[0] in self._thin:
-            expression = eqn.primitive.python_thin(operands[0], eqn.operands[:1], eqn.params)
+            expression = eqn.primitive.python_thin(operands[0], eqn.params)
         else:
             expression = eqn.primitive.python(operands, eqn.params)
         if index in self._overwriting.writes and not self._observed:
@@ -284,13 +280,15 @@ def _may_be_left_out(frame: FrameType) -> bool:
 
 def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:
     """The equations whose results go only into choices, perhaps through others that act on each element by itself."""
+    from ..core.primitive import Moving
+
     counts = set(outputs)
     found: set[int] = set()
     for index in reversed(range(len(eqns))):
         eqn = eqns[index]
         if counts.isdisjoint(eqn.outputs):
             found.add(index)
-        passes_on = eqn.primitive.broadcasts or eqn.primitive.only_moves
+        passes_on = eqn.primitive.broadcasts or isinstance(eqn.primitive, Moving)
         if index not in found or not passes_on:
             counts.update(a for i, a in enumerate(eqn.operands) if i not in eqn.primitive.choices)
     return found

@@ -12,6 +12,7 @@ from ..control.rules import backends
 from ..control.rules.backends import Backend
 from ..control.subprograms import chosen, cut_behind_constants
 from ..core.interpret import inline
+from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -76,6 +77,7 @@ class LinearSolve(MultipleResults):
     """
 
     name = "linear_solve"
+    memory = Memory.NEW
 
     def type_rule(
         self, *types: ArrayType, matvec: Program, preconditioner: Program | None, method: LinearMethod

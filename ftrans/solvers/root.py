@@ -12,6 +12,7 @@ from ..control.rules import backends
 from ..control.rules.backends import NUMPY, Backend
 from ..control.subprograms import cut_behind_constants
 from ..core.interpret import inline
+from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -53,6 +54,7 @@ class Root(MultipleResults):
     """
 
     name = "root"
+    memory = Memory.NEW
 
     def type_rule(self, *types: ArrayType, residual: Program, guide: Program | None, search: Search) -> list[ArrayType]:
         of_residual, of_guide, (x,) = cut_behind_constants(types, residual, guide)

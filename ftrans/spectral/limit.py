@@ -103,7 +103,6 @@ class Limit(MultipleResults):
     """
 
     name = "limit"
-    aliases = True
 
     def type_rule(
         self, *types: ArrayType, series: Series, directions: tuple[Flags, ...], pulled: int | None

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..core.interpret import inline
+from ..core.primitive import ProgramCall
 from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
@@ -203,7 +204,8 @@ def _order(program: Program) -> int:
 
 def _has_plain_calls_only(program: Program) -> bool:
     """Whether all sub-programs, and theirs, are those of compiled functions."""
-    return all(eqn.primitive.calls or not any(programs_in(eqn.params)) for eqn in program.eqns) and all(
+    holding = [eqn for eqn in program.eqns if any(True for _ in programs_in(eqn.params))]
+    return all(isinstance(eqn.primitive, ProgramCall) for eqn in holding) and all(
         map(_has_plain_calls_only, program.subprograms())
     )
 

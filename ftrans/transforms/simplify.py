@@ -13,11 +13,11 @@ import numpy as np
 
 from ..base.source import Line, attributed_to
 from ..core.interpret import interpret
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, ProgramCall
 from ..core.program import Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
-from ..ops.elementwise import steep
+from ..ops.elementwise import Elementwise, steep
 
 # Results of constant expressions up to this many elements are computed once and for all.
 _FOLDED_SIZE = 256
@@ -85,7 +85,7 @@ class _Sharing(Builder):
     ) -> list[Tracer]:
         """What `make` gives, or gave for the same operation on the same operands."""
         atoms = [self.atom(x) for x in operands]
-        if primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
+        if isinstance(primitive, Elementwise) and primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
             atoms.sort(key=id)
         key = (primitive, *atoms, *params.items())
         results = self.known.get(key)
@@ -104,7 +104,7 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
         return builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
 
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        if not is_final and (eqn.primitive is steep or (eqn.primitive.multiple_results and not eqn.primitive.calls)):
+        if not is_final and _is_left_whole(eqn.primitive):
             return Builder.repeat(builder, eqn, operands)
         count = len(builder.eqns())
         with attributed_to(eqn.line):
@@ -125,6 +125,11 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     # Its tracers know the builder, so both would wait for the garbage collector.
     builder.known.clear()
     return rewritten, bool(changed)
+
+
+def _is_left_whole(primitive: Primitive) -> bool:
+    """Whether an equation that is about to be transformed further stays as it is."""
+    return primitive is steep or (primitive.multiple_results and not isinstance(primitive, ProgramCall))
 
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:

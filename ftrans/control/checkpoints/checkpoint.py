@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
 from ...core.trace import Tracer
@@ -34,6 +35,7 @@ class Checkpoint(MultipleResults):
     """
 
     name = "checkpoint"
+    memory = Memory.NEW
     takes_masks = True
 
     def apply(self, program: Program, operands: Sequence[Any], policy: Policy, again: bool = False) -> list[Any]:

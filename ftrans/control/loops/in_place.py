@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import MultipleResults, Primitive, SingleResult
+from ...core.primitive import MultipleResults, Primitive, RunOnly, SingleResult
 from ...core.program import Atom, Eqn, Program, Var
 from ...core.types import ArrayType
 from ...ops.indexing import gather
@@ -26,7 +26,7 @@ _FEWEST_BYTES = 1 << 10
 _TOKEN = ArrayType((), np.int64)
 
 
-class ReadFirst(MultipleResults):
+class ReadFirst(RunOnly, MultipleResults):
     """A read that is over before anything that waits for its second result, which is 0.
 
     Operands are a number, to choose a branch by, and those of the read.
@@ -37,7 +37,6 @@ class ReadFirst(MultipleResults):
     """
 
     name = "read_first"
-    only_runs = True
 
     def type_rule(self, number: ArrayType, *types: ArrayType, read: Primitive, params: tuple[Any, ...]) -> Any:
         return [*read.output_types(types, dict(params)), _TOKEN]
@@ -64,7 +63,7 @@ class ReadFirst(MultipleResults):
         return lax.platform_dependent(number, *arrays, cpu=in_branch, default=plain)
 
 
-class WriteAfter(SingleResult):
+class WriteAfter(RunOnly, SingleResult):
     """A write that waits for reads: operands are those of the write, then what `read_first` gives to wait for.
 
     Params:
@@ -74,7 +73,6 @@ class WriteAfter(SingleResult):
     """
 
     name = "write_after"
-    only_runs = True
 
     def type_rule(self, *types: ArrayType, write: Primitive, params: tuple[Any, ...], count: int) -> ArrayType:
         return write.output_types(types[:-count], dict(params))[0]

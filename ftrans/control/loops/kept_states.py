@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import MultipleResults
+from ...core.on_numpy import Memory
+from ...core.primitive import MultipleResults, RunOnly
 from ...core.program import Program
 from ...core.types import ArrayType
 from ...run.straightline import function_to_run
@@ -41,7 +42,7 @@ def saved_types(body: Program, carries: int, kept: Sequence[int]) -> tuple[Array
     return (*(body.out_types[i] for i in kept), *body.out_types[carries:])
 
 
-class Keep(MultipleResults):
+class Keep(RunOnly, MultipleResults):
     """A while loop that leaves something for sweeps back.
 
     Operands are those of `While`; results are the final carry, then what is saved: of each step, the members of the
@@ -49,7 +50,7 @@ class Keep(MultipleResults):
     """
 
     name = "keep"
-    only_runs = True
+    memory = Memory.NEW
 
     def type_rule(
         self, *types: ArrayType, cond: Program, body: Program, cond_consts: int, body_consts: int, **params: Any
@@ -117,7 +118,7 @@ class Keep(MultipleResults):
         return _run(loop, arrays, body, (cond, cond_consts, body_consts, kept, max_steps, checkpoints))
 
 
-class Sweep(MultipleResults):
+class Sweep(RunOnly, MultipleResults):
     """The sweep of a `Rewind` back over what a `Keep` has saved.
 
     Operands are what is saved, constants of `step`, of `undo`, and the initial carry; results are the final carry.
@@ -130,7 +131,7 @@ class Sweep(MultipleResults):
     """
 
     name = "sweep"
-    only_runs = True
+    memory = Memory.NEW
 
     def type_rule(self, *types: ArrayType, step_consts: int, undo_consts: int, **params: Any) -> list[ArrayType]:
         return list(types[1 + step_consts + undo_consts :])

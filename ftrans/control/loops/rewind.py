@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program, Var
 from ...core.trace import Tracer
@@ -49,6 +50,7 @@ class Rewind(MultipleResults):
     """
 
     name = "rewind"
+    memory = Memory.NEW
 
     def apply(
         self,

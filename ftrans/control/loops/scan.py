@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program
 from ...core.trace import Builder, Tracer, building
@@ -52,6 +53,7 @@ class Scan(MultipleResults):
     """
 
     name = "scan"
+    memory = Memory.NEW
 
     def apply(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Program
 from ...core.trace import Tracer
@@ -44,6 +45,7 @@ class While(MultipleResults):
     """
 
     name = "while"
+    memory = Memory.NEW
 
     def apply(
         self,

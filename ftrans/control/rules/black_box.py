@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.primitive import MissingRule, MultipleResults, SingleResult, Tangent
+from ...core.primitive import MissingRule, Moving, Tangent
 from ...core.program import Eqn
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_inexact, type_of
 from ...ops.host import on_host
+from .host_call import UserCode
 
 
 class Code:
@@ -68,14 +69,13 @@ class Batch(NamedTuple):
     flags: tuple[bool, ...]
 
 
-class BlackBox(MultipleResults):
+class BlackBox(UserCode):
     """The results `outs` of `code`, by their index, lane by lane in the `batches` that the call is mapped over.
 
     The outermost batch comes first.
     """
 
     name = "black_box"
-    calls_user_code = True
 
     def apply(self, code: Code, operands: Sequence[Any]) -> list[Any]:
         """Record that `code` runs on the operands; return its results."""
@@ -144,12 +144,10 @@ def no_derivative(name: str, why: str) -> MissingRule:
     )
 
 
-class Final(SingleResult):
+class Final(Moving):
     """The operand, unchanged.  Its derivative is an error: `name` says of what."""
 
     name = "final"
-    only_moves = True
-    aliases = True
 
     def type_rule(self, x: ArrayType, *, of: str) -> ArrayType:
         return x

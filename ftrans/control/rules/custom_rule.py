@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...base.source import at_line, user_line
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MissingRule, MultipleResults, Tangent
 from ...core.program import Atom, Const, Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
@@ -145,6 +146,7 @@ class Custom(MultipleResults):
     """
 
     name = "custom"
+    memory = Memory.NEW
 
     def type_rule(self, *types: ArrayType, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[ArrayType]:
         if types != program.in_types:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.primitive import MultipleResults, Tangent
-from ...core.program import Eqn, Params
+from ...core.program import Eqn, Params, Program
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...ops.host import as_host_call, from_words, to_words
@@ -18,7 +18,18 @@ from ...xla.execute import is_jax_tracer
 _REPORTED_DIGITS = 5
 
 
-class Watch(MultipleResults):
+class UserCode(MultipleResults):
+    """Base class of primitives for which also compiled programs call Python code of the user, which may raise."""
+
+
+def calls_user_code(program: Program) -> bool:
+    """Whether Python code of the user is called when a program runs."""
+    return any(isinstance(eqn.primitive, UserCode) for eqn in program.eqns) or any(
+        map(calls_user_code, program.subprograms())
+    )
+
+
+class Watch(UserCode):
     """The first `passed` operands, unchanged; `see` is called with the NumPy values of the others when this runs.
 
     Programs are pure, so the call stays only as long as something uses one of the results.  It may run more than once:
@@ -30,9 +41,6 @@ class Watch(MultipleResults):
     """
 
     name = "watch"
-    only_moves = True
-    aliases = True
-    calls_user_code = True
 
     def apply(
         self, see: Callable[..., Any], passed: Sequence[Any], seen: Sequence[Any], sparsely: bool = False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base.interrupts import uninterrupted
+from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_inexact
@@ -101,6 +102,7 @@ class CallJax(MultipleResults):
     """The results of `code` for the operands."""
 
     name = "call_jax"
+    memory = Memory.NEW
 
     def type_rule(self, *types: ArrayType, code: JaxCode) -> list[ArrayType]:
         return code.types(types)

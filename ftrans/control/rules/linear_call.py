@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...base.source import at_line
 from ...core.interpret import inline
+from ...core.on_numpy import Memory
 from ...core.primitive import MissingRule, MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
@@ -55,6 +56,7 @@ class LinearCall(MultipleResults):
     """
 
     name = "linear_call"
+    memory = Memory.NEW
     # Which parameter says how many operands stand before those in which it is linear.
     linear_behind = "residuals"
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...base.source import Line, at_line, attributed_to
 from ...core import tree
 from ...core.interpret import inline, interpret
-from ...core.primitive import SingleResult, Tangent
+from ...core.primitive import Moving, Tangent
 from ...core.program import Eqn, Params, Program, programs_in
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
@@ -22,12 +22,10 @@ from ..loops.while_loop import while_
 from ..subprograms import cut
 
 
-class Tap(SingleResult):
+class Tap(Moving):
     """`x`, under a name: the leaf number `leaf` of a container of a structure."""
 
     name = "tap"
-    only_moves = True
-    aliases = True
 
     def type_rule(self, x: ArrayType, *, name: str, leaf: int, structure: tree.Structure) -> ArrayType:
         return x

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.on_numpy import Memory
 from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -29,9 +30,6 @@ def _to_complex(dtype: np.dtype[Any]) -> Any:
 
 class Convert(Elementwise):
     """`x` in another dtype, as `numpy.ndarray.astype` does it."""
-
-    aliases = False
-    only_moves = True
 
     def __init__(self) -> None:
         super().__init__("convert", np.asarray, "convert_element_type")
@@ -103,7 +101,7 @@ imag = Elementwise(
     python="{}.imag",
     accepts=is_complex,
 )
-real.aliases = imag.aliases = conj.aliases = True
+real.memory = imag.memory = conj.memory = Memory.ANY
 
 
 def _complex(x: Any, y: Any) -> Any:
@@ -130,8 +128,7 @@ complex_ = Elementwise(
 class StopGradient(Elementwise):
     """`x` itself, as a constant to every derivative."""
 
-    aliases = True
-    only_moves = True
+    memory = Memory.ANY
 
     def __init__(self) -> None:
         super().__init__("stop_gradient", lambda x: x, lambda x: x, python="{}")
@@ -150,8 +147,7 @@ class StandIn(Elementwise):
     one reaches `x` on the way.
     """
 
-    aliases = True
-    only_moves = True
+    memory = Memory.ANY
 
     def __init__(self) -> None:
         super().__init__(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer, definition
@@ -37,8 +38,10 @@ class Elementwise(SingleResult):
         steep: whether a partial derivative may be infinite, where the result is not or nothing depends on it.
         square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
             the length do not.
-        commutes: see `Primitive.commutes`.
+        commutes: whether its two operands may change places.
     """
+
+    memory = Memory.NEW
 
     broadcasts = True
 
@@ -159,7 +162,7 @@ steep = Elementwise(
     python="{}",
     simplify=lambda x: x,
 )
-steep.aliases = True
+steep.memory = Memory.ANY
 
 
 def of_jnp(name: str) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -25,6 +26,8 @@ _SMALL_TRIANGLE = 64
 
 class MatrixEquation(SingleResult):
     """A solution `x` of equations with the matrices `a` and the columns of `b` as right-hand sides; linear in `b`."""
+
+    memory = Memory.NEW
 
     def type_rule(self, a: ArrayType, b: ArrayType, **params: Any) -> ArrayType:
         check_square(self.name, a)
@@ -193,6 +196,7 @@ class Sylvester(SingleResult):
     """
 
     name = "sylvester"
+    memory = Memory.NEW
 
     def type_rule(self, a: ArrayType, b: ArrayType, c: ArrayType, *, symmetric: bool) -> ArrayType:
         for x in (a, b):
@@ -263,6 +267,7 @@ class Pinv(SingleResult):
     """
 
     name = "pinv"
+    memory = Memory.NEW
 
     def type_rule(self, a: ArrayType, cutoff: ArrayType, *, symmetric: bool) -> ArrayType:
         (check_square if symmetric else check_matrices)(self.name, a)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.on_numpy import Memory
 from ...core.primitive import Primitive, SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -138,6 +139,8 @@ class MatrixFunction(Primitive):
         cubic: its number of floating-point operations, over the cube of the size of the matrices (for all but
             `cofactors`, see Golub and Van Loan, "Matrix Computations").
     """
+
+    memory = Memory.NEW
 
     cubic = 2 / 3
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -37,6 +38,8 @@ class MatrixFunctionOf(SingleResult):
         function: f on a NumPy array of matrices.
         xla: f on a JAX array of matrices; by default the host computes.
     """
+
+    memory = Memory.NEW
 
     def __init__(self, name: str, function: Callable[[Any], Any], xla: Callable[[Any], Any] | None = None) -> None:
         self.name = name

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...core.on_numpy import Memory
 from ...core.primitive import MissingRule, MultipleResults, Primitive, SingleResult, Tangent
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
@@ -36,6 +37,8 @@ class SpecialFunction(Primitive):
             one floating-point dtype.
         result: the dtype of the results, from the dtype of the operands; the same by default.
     """
+
+    memory = Memory.NEW
 
     def __init__(
         self,
