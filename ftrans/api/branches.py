@@ -1,7 +1,7 @@
 """Branches inside programs: cond and switch.
 
-The functions given to them are traced to sub-programs.  What those close over becomes an operand, so derivatives
-reach it.  Outside of a trace the chosen sub-program runs at once.
+The functions given to them are traced to sub-programs.  Arrays and traced values that these close over become operands,
+so derivatives with respect to them exist.  Outside of a trace the chosen sub-program runs at once.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from .call import check_function, record_or_run, trace_flat, type_name
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
-    """The result of one of two functions, chosen by a condition that may be traced.
+    """Call one of two functions, chosen by a condition that may be traced.
 
-    Only the chosen function runs.  Where `vmap` gives every lane its own condition, a function that some lane wants
-    runs on all lanes at once: the others get the operands of a lane that wants it, so that it meets no operands that
-    nobody meant for it.  A function that no lane wants does not run.  A condition that is a plain bool calls its
-    function directly.
+    Only the chosen function runs.  Under `vmap` with a condition for each element of the batch, a function that some
+    element chooses runs on the whole batch at once; the elements that do not choose it are given the operands of one
+    that does, so it never sees operands that were not meant for it.  A function that no element chooses does not run.
+    With a Python bool as condition, the function is called directly.
 
     Args:
-        pred: a bool, or a bool array of shape ().  A number counts as true unless it is zero.
-        true_fn: called with the operands where `pred` holds.
-        false_fn: called with the operands where it does not.  Its result must have the structure, shapes and dtypes
-            of that of `true_fn`; Python numbers take the dtype of their counterpart.
+        pred: a bool, or a bool array of shape ().  A number is true unless it is zero.
+        true_fn: called with the operands if `pred` is true.
+        false_fn: called with the operands if `pred` is false.  Its result must have the structure, shapes and dtypes of
+            that of `true_fn`; Python numbers take the dtype of their counterpart.
         operands: arrays, numbers and containers of them.
 
     Returns:
@@ -70,11 +70,12 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
 
 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
-    """The result of one of several functions, chosen by an index that may be traced.
+    """Call one of several functions, chosen by an index that may be traced.
 
     Args:
-        index: an integer, or an integer array of shape ().  One that is out of range is clamped to it.
-        branches: the functions, each called with the operands.  Their results must agree as those of `cond`.
+        index: an integer, or an integer array of shape ().  It is clamped to the range of valid indices.
+        branches: the functions, each called with the operands.  Their results must agree in structure,
+            shapes and dtypes, as for `cond`.
         operands: arrays, numbers and containers of them.
 
     Returns:

@@ -1,4 +1,4 @@
-"""checkpoint and residuals: choosing, and looking at, what reverse mode keeps between its two passes."""
+"""checkpoint and residuals: choose, and list, what reverse mode keeps between its forward and its backward pass."""
 
 from __future__ import annotations
 
@@ -30,38 +30,39 @@ GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[s
 def checkpoint(
     f: Function | None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None
 ) -> Function:
-    """Make reverse mode keep less of a function, and compute the rest again.
+    """Make reverse mode keep fewer values of a function, and recompute the others in the backward pass.
 
-    Values and derivatives stay the same, of all orders and in all modes.  Outside of derivatives it changes nothing.
+    Values and derivatives stay the same, of all orders and in all modes; outside of derivatives nothing changes.
     With the policy "nothing" the function runs once more in the backward pass, so a gradient takes about 4/3 of the
-    time; what runs again needs its memory then, so checkpoint the parts of a function (the layers of a network)
-    rather than all of it.  With a budget, values are computed again one after the other as the backward pass gets to
-    them, so it can be given for a whole function.
+    time.  Recomputing a function needs the memory of all its values, so checkpoint parts of a function (the layers
+    of a network) rather than the whole.  With a budget, values are recomputed one by one as the backward pass needs
+    them, so a whole function can be given one.
 
-    A budget counts everything that `residuals` lists for the checkpointed function: values that it computes, and also
-    those of its arguments, and of the arrays that it closes over, that the backward pass needs.  Besides, the backward
-    pass takes memory for what it computes again at a time, and for cotangents.  The budget is met for the first
-    derivative; for higher ones, the two passes of that one keep their inputs.  Under `vmap(grad(f))` it counts for each
-    element, in `grad` of a vmapped function for all of them.
+    The budget covers everything that `residuals` lists for the checkpointed function: intermediate values, and those
+    arguments and closed-over arrays that the backward pass needs.  The backward pass takes further memory for the
+    values that it is recomputing, and for cotangents.  The budget holds for the first derivative; for higher ones, the
+    two passes of the first keep their inputs.  Under `vmap(grad(f))` it holds for each example, in `grad` of a vmapped
+    function for the whole batch.
 
     Args:
-        f: the function.  Without it, a decorator is returned.  Arguments that are not traced are passed on as they are.
-        policy: what is kept.  "nothing": arguments only.  "everything": all that the backward pass needs, as without
-            `checkpoint`.  "dots": arguments and results of matrix products.  A sequence of names: arguments and what
-            `tap(name, x)` has given one of them.  Or a function of the name of a primitive, the types of its results
-            and its parameters, that returns whether these results are kept if they are needed.
-        memory_budget: a number of bytes, in place of a policy: what is kept fits in them, and is chosen so that the
-            estimated cost of computing the rest again is least.  It takes a minimum cut for each of some thirty prices
-            of a byte, once for each program.
+        f: the function.  Without it, a decorator is returned.  Arguments that are not traced are passed on unchanged.
+        policy: what is kept.  "nothing": the arguments only.  "everything": all that the backward pass needs, as
+            without `checkpoint`.  "dots": the arguments and the results of matrix products.  A sequence of names: the
+            arguments, and values that `tap(name, x)` has given one of these names.  Or a function of the name of a
+            primitive, the types of its results and its parameters, that returns whether to keep these results if the
+            backward pass needs them.
+        memory_budget: instead of a policy, the largest number of bytes to keep; the values are chosen such that the
+            estimated cost of recomputing the others is minimal.  Finding them takes some thirty minimum cuts, once
+            for each program.
 
     Returns:
         A function of the same arguments with the same results.
 
     Raises:
-        TypeError: the policy is none of these, both are given, the budget is no number of bytes, or `f` assigns to an
-            argument in place.
-        ValueError: a policy of that name does not exist; or, when the function is differentiated, the budget cannot be
-            met: the message names the least that can.
+        TypeError: the policy is none of these, both a policy and a budget are given, the budget is not an integer, or
+            `f` assigns to an argument in place.
+        ValueError: there is no policy of that name; or, when the function is differentiated, the budget cannot be met:
+            the message gives the smallest one that can.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -144,13 +145,13 @@ class Residual(NamedTuple):
     """One array that reverse mode keeps between its forward and its backward pass.
 
     Attributes:
-        name: the argument that it is, by path; the name that `tap` gave it; "closed over" for an array that the
-            function closes over; else empty.
+        name: the path of the argument that it is; the name that `tap` gave it; "closed over" for an array that the
+            function closes over; otherwise empty.
         shape: its shape.
         dtype: its dtype.
-        nbytes: how many bytes it takes.
-        primitive: what made it; empty for arguments.  Inside a loop it is kept for all steps at once.
-        line: the user's line that made it, or None for arguments.
+        nbytes: its size in bytes.
+        primitive: the primitive that computed it; empty for arguments.  Inside a loop it is kept for all steps.
+        line: the user's line that computed it, or None for arguments.
     """
 
     name: str
@@ -186,7 +187,7 @@ class Residuals(list[Residual]):
 
 
 def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callable[..., Residuals]:
-    """What reverse mode keeps of a function between its forward and its backward pass.
+    """List what reverse mode keeps of a function between its forward and its backward pass.
 
     Args:
         f: the function.

@@ -1,4 +1,4 @@
-"""Gradients, and derivatives along a tangent or a cotangent: grad, jvp, vjp, linearize and their kin."""
+"""First derivatives: grad, value_and_grad, jvp, vjp, linearize, linear_transpose and stop_gradient."""
 
 from __future__ import annotations
 
@@ -57,11 +57,12 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
     """The gradient of a function whose result is one real number.
 
     Args:
-        f: the function, written against NumPy.  Its first result, or all of it, is a floating-point scalar.
+        f: the function, written with NumPy.  Its result (with `has_aux`, the first of the two) is a floating-point
+            scalar.
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-        holomorphic: whether `f` takes and returns complex numbers and has a complex derivative, which is then what
-            the gradient is made of.  That `f` is holomorphic is not checked.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
+        holomorphic: whether `f` is a holomorphic function of complex arguments; the gradient then holds its complex
+            derivatives.  That `f` is holomorphic is not checked.
 
     Returns:
         A function of the same arguments.  It returns an array of the shape and dtype of the argument (or a container
@@ -131,17 +132,17 @@ def value_and_grad(
         f: as for `grad`.
         argnums: as for `grad`.
         has_aux: as for `grad`.
-        taps: whether to collect what `f` has named by `tap`: a dictionary from the name to `(value, gradient)`, the
-            gradient being that of the function's result with respect to the intermediate value.
+        taps: whether to collect the intermediate values that `f` names by `tap`, in a dictionary from the name to
+            `(value, gradient)`: the gradient of the result with respect to that value.
         holomorphic: as for `grad`.
 
     Returns:
-        A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.  With `taps`
-        their dictionary comes last beside the value: `((value, taps), gradient)` or `((value, aux, taps), gradient)`.
+        A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.  With `taps`,
+        the dictionary comes last beside the value: `((value, taps), gradient)` or `((value, aux, taps), gradient)`.
 
     Raises:
         TypeError: as `grad`.
-        ValueError: two taps have one name.
+        ValueError: two taps have the same name.
         NotImplementedError: a tap is inside a `while_loop` or a function with a derivative rule of its own.
 
     Example:
@@ -221,8 +222,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     Args:
         f: the function.
         primals: tuple of its arguments.
-        tangents: tuple of the same structure, shapes and dtypes: the direction.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
+        tangents: the direction: a tuple of the same structure, shapes and dtypes.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
 
     Returns:
         `(out, tangent)`, both like the result of `f`; `(out, tangent, aux)` if `has_aux`.
@@ -274,11 +275,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     Args:
         f: the function.
         primals: its arguments.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
 
     Returns:
         `(out, vjp_fn)`, or `(out, vjp_fn, aux)`.  `vjp_fn(cotangent)`, with a cotangent like `out`, returns a tuple
-        with a cotangent for each argument.  It may be called any number of times, and holds what `residuals` lists.
+        with a cotangent for each argument.  It may be called any number of times, and holds the arrays that `residuals`
+        lists.
 
     Raises:
         TypeError: a primal is not floating-point, or later the cotangent does not match the result.
@@ -291,7 +293,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """
     check_function(f, "vjp")
     chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
-    parts = _kept_short(d.pullback(traced.program, active_inputs(chosen, traced)))
+    parts = _without_unused_residuals(d.pullback(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
     count, total = traced.structure.num_leaves, len(traced.program.outputs)
     outs = run(parts.values, inputs, wanted=total)
@@ -316,8 +318,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     return (out, vjp_fn, rebuild_aux(outs[count:total])) if has_aux else (out, vjp_fn)
 
 
-def _kept_short(parts: d.Linear) -> d.Linear:
-    """Two programs between which nothing is kept that the second does not need; what is recorded is pruned later."""
+def _without_unused_residuals(parts: d.Linear) -> d.Linear:
+    """The two halves of a derivative, without residuals that the second does not use; a trace is pruned later."""
     return d.slim(parts) if current_builder() is None else parts
 
 
@@ -343,7 +345,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """
     check_function(f, "linearize")
     chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linearize", False)
-    parts = _kept_short(d.linearize(traced.program, active_inputs(chosen, traced)))
+    parts = _without_unused_residuals(d.linearize(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
     count = len(traced.program.outputs)
     outs = run(parts.values, inputs, wanted=count)

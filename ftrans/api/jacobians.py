@@ -1,4 +1,4 @@
-"""All first or second derivatives at once: jacobian, hessian and their kin, and products with the Hessian."""
+"""Matrices of first and second derivatives: jacobian, jacfwd, jacrev, hessian; and hvp, products with the Hessian."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def jacobian(
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
         mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
             result; "auto" takes the smaller number.
-        chunk_size: how many tangents or cotangents go through at once, which bounds the memory; all by default.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-        holomorphic: whether `f` takes and returns complex numbers and has complex derivatives.  That it is holomorphic
-            is not checked.  Without it complex numbers may be on one side only: as results of real arguments (in
-            forward mode), or as arguments of real results (in reverse mode, where it is df/dx - i df/dy).
+        chunk_size: number of tangents or cotangents that are computed at once, which bounds the memory; all by default.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
+        holomorphic: whether `f` is a holomorphic function of complex arguments, which is not checked.  Without it,
+            either the arguments or the results may be complex, but not both: complex results of real arguments (in
+            forward mode), or real results of complex arguments (in reverse mode, which gives df/dx - i df/dy).
 
     Returns:
         A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
@@ -193,8 +193,8 @@ def hessian(
     Args:
         f: the function.
         argnums: the position of the argument, or a sequence of positions.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-        chunk_size: how many tangents go through at once, which bounds the memory.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
+        chunk_size: number of tangents that are computed at once, which bounds the memory; all by default.
         holomorphic: as for `grad`: the matrix of second complex derivatives.
 
     Returns:
@@ -222,10 +222,10 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     Args:
         f: the function, whose result is one real number.
         primals: tuple of its arguments.
-        tangents: tuple of the same structure: the vector.
+        tangents: the vector: a tuple of the same structure.
 
     Returns:
-        A tuple like the primals; without the tuple where there is one argument.
+        A tuple like the primals; for a single primal, the product itself.
 
     Raises:
         TypeError: as `grad` and `jvp`.

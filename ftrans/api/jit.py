@@ -1,4 +1,4 @@
-"""jit: a function -> compiled programs, one for each signature and each path that Python control flow takes."""
+"""jit: a function -> programs compiled by XLA, one for each signature and each path through Python control flow."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """Compile a function by XLA.
+    """Compile a function with XLA.
 
     The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each
-    way that Python control flow on its values takes.  Arrays that it closes over are constants from then on.
+    path that Python control flow on values takes.  Arrays that it closes over become constants.
 
     Args:
         f: the function.  Without it, a decorator is returned.
-        static_argnums: positions of arguments that are no arrays (flags, sizes, functions); they must be hashable.  1,
-            1.0 and True are told apart, and 0.0 and -0.0, also within tuples, frozen sets and dataclasses.  Objects of
-            other classes are the same if their own `==` says so, and functions are if they are one object.
-        static_argnames: the same by name.
-        donate_argnums: positions of JAX array arguments whose memory the results may take.
+        static_argnums: positions of arguments that are not arrays (flags, sizes, functions); they must be hashable.  1,
+            1.0 and True count as different values, and so do 0.0 and -0.0, also within tuples, frozen sets and
+            dataclasses.  Objects of other classes are compared by `==`, functions by identity.
+        static_argnames: names of such arguments.
+        donate_argnums: positions of JAX array arguments whose memory may be reused for the results.
 
     Returns:
         A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.  Its
-        attribute `lower(*args)` gives JAX's `Lowered` object.
+        method `lower(*args)` returns JAX's `Lowered` object.
 
     Raises:
         TypeError: an argument is neither an array nor static.
@@ -160,14 +160,14 @@ def _call_inside(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[
 
 
 def trace(f: Callable[..., Any]) -> Callable[..., Program]:
-    """The simplified program that a function is, for given arguments.
+    """Trace a function to its program, simplified.
 
     Args:
         f: the function.
 
     Returns:
-        A function of the same arguments that returns the `Program`: print it, `.check()` it, call it on arrays.  Python
-        control flow takes the path of these arguments.
+        A function of the same arguments that returns a `Program`, which can be printed, checked by `.check()`, and
+        called on arrays.  Python control flow takes the path of these arguments.
 
     Raises:
         TypeError: an argument is not an array.

@@ -1,7 +1,7 @@
 """Loops inside programs: scan, map, while_loop, fori_loop.
 
-The functions given to them are traced to sub-programs.  What those close over becomes an operand, so derivatives
-reach it.  Outside of a trace the loops run at once.
+The functions given to them are traced to sub-programs.  Arrays and traced values that these close over become operands,
+so derivatives with respect to them exist.  Outside of a trace the loops run at once.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def scan(
     checkpoint: Checkpoint = None,
     progress: bool | str = False,
 ) -> tuple[Any, Any]:
-    """A loop over the leading axis of arrays that carries values from step to step.
+    """Loop over the leading axis of arrays, carrying values from step to step.
 
-    It is what this does, at the cost of tracing `f` once::
+    Equivalent to this, but `f` is traced only once::
 
         carry, ys = init, []
         for x in xs:
@@ -54,33 +54,34 @@ def scan(
             ys.append(y)
         return carry, np.stack(ys)
 
-    Reverse mode keeps what it needs of each step, so its memory grows with the length n.  With `checkpoint`, it keeps
-    less of a step, and computes the rest again when it comes back to it:
+    Reverse mode keeps the residuals of every step, so its memory grows with the length n.  With `checkpoint`, it keeps
+    less, and recomputes the rest on the way back:
 
-    - True: the carry (and `xs`).  `f` runs once more.
-    - a policy, as for `ft.checkpoint`: what that one says.
-    - an integer k: the carry of every k-th step.  `f` runs once more, for one segment of k steps at a time, so memory
-      is that of n / k carries and of k steps without checkpoints.
+    - True: the carry of every step (and `xs`).  `f` runs once more.
+    - a policy, as for `ft.checkpoint`: what the policy says.
+    - an integer k: the carry of every k-th step.  `f` runs once more, for one segment of k steps at a time, so the
+      memory is that of n / k carries and of the residuals of k steps.
     - "sqrt": the same with k = sqrt(n), which takes memory that grows with the square root of n.
 
     Args:
         f: `(carry, x) -> (carry, y)`.  Carry and `y` may be containers, and `y` may be None.
         init: the first carry.  Each later one has its structure, shapes and dtypes; Python numbers in `init` take the
             types that `f` returns in their place.
-        xs: array, or container of arrays, of shapes (length, ...): `x` is what stands at one index.  None if `f` needs
-            no `x`, which is then None; `length` must be given.
-        length: the number of steps; needed only without `xs`.
+        xs: array, or container of arrays, of shapes (length, ...): `x` is one element along the leading axis.  With
+            None, `x` is None too, and `length` must be given.
+        length: number of steps; needed only without `xs`.
         reverse: whether to run from the last index to the first.  Results keep the order of `xs`.
-        unroll: how many steps XLA compiles into one iteration.
-        checkpoint: what reverse mode keeps; None or False: all that it needs.
-        progress: whether to show a progress bar on stderr, or its description.  Needs tqdm.
+        unroll: number of steps that XLA compiles into one iteration.
+        checkpoint: what reverse mode keeps; None or False for everything that it needs.
+        progress: whether to show a progress bar on stderr, or the description to show beside it.  Needs tqdm.
 
     Returns:
         `(carry, ys)`: the last carry, and for each array of shape s in `y` an array of shape (length, *s).
 
     Raises:
-        TypeError: `f` returns no pair, or a carry of another structure or type (both are shown, by path).
-        ValueError: leading axes of `xs` and `length` disagree, or `checkpoint` is less than 1 or names no policy.
+        TypeError: `f` does not return a pair, or the carry that it returns differs from `init` in structure or type
+            (both are shown, by path).
+        ValueError: the leading axes of `xs` and `length` disagree, or `checkpoint` is less than 1 or an unknown policy.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -111,21 +112,21 @@ def scan(
 
 
 def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False) -> Any:
-    """`f` applied to what stands at each index of the leading axis, one after the other.
+    """Apply `f` to each element along the leading axis, one after the other.
 
     It takes less memory than `vmap(f)(xs)`, and more time.
 
     Args:
-        f: function of one argument.
+        f: a function of one argument.
         xs: array, or container of arrays, of shapes (length, ...).
-        checkpoint: what reverse mode keeps of each call, as in `scan`; with True nothing but `xs`.
+        checkpoint: what reverse mode keeps of each call, as in `scan`; with True, only `xs`.
         progress: whether to show a progress bar, as in `scan`.
 
     Returns:
         For each array of shape s in the result of `f`, an array of shape (length, *s).
 
     Raises:
-        ValueError: leading axes of `xs` disagree.
+        ValueError: the leading axes of `xs` disagree.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -144,45 +145,44 @@ def while_loop(
     checkpoints: int | None = None,
     progress: bool | str = False,
 ) -> Any:
-    """A loop that goes on as long as a condition holds.
+    """Repeat a function as long as a condition holds.
 
-    It is what this does, at the cost of tracing each function once::
+    Equivalent to this, but each function is traced only once::
 
         carry = init
         while cond_fun(carry):
             carry = body_fun(carry)
         return carry
 
-    Under `vmap` it runs until every lane is done, and lanes that are done keep their values.
+    Under `vmap` it runs until the condition is false for the whole batch; elements that are done keep their values.
 
-    Reverse mode goes back through the carries of all steps.  How many it has room for is up to the caller:
+    Reverse mode needs the carry of every step, in reverse order.  How many are kept is up to the caller:
 
-    - With `max_steps`, the carries of all steps are kept, or what else the way back needs of a step where that takes at
-      most 32 MB in all; in compiled code, in buffers of that length.  Memory grows with `max_steps`, and so does the
-      time to fill it; otherwise time grows with the steps that are run.
-    - Without, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of steps, and
-      what the way back needs of as many steps.  It computes the others again (Stumm and Walther, 2010; Griewank and
-      Walther, 2000).  Up to n = `checkpoints` there is nothing to compute again; with 64 checkpoints, each step runs at
-      most once more up to n = 1,000, twice up to 20,000, three times up to 200,000 and four times up to 2,000,000, on
-      average.
-    - Un-jitted without `max_steps`, the carries of all steps are kept, up to 256 MB of them; beyond, or with
-      `checkpoints`, it works as in compiled code without a bound.
+    - With `max_steps`, the carries of all steps are kept, or their residuals where these take at most 32 MB in all; in
+      compiled code, in buffers of length `max_steps`.  Memory, and the time to fill the buffers, grow with
+      `max_steps`; all other time grows with the number of steps that run.
+    - Without it, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of steps,
+      and the residuals of as many steps.  It recomputes the others (Stumm and Walther, 2010; Griewank and Walther,
+      2000). Up to n = `checkpoints` nothing is recomputed; with 64 checkpoints, each step runs on average at most once
+      more up to n = 1,000, twice up to 20,000, three times up to 200,000 and four times up to 2,000,000.
+    - Un-jitted without `max_steps`, the carries of all steps are kept, up to 256 MB; beyond that, or with
+      `checkpoints`, it works as compiled code without `max_steps` does.
 
     Args:
         cond_fun: `carry -> bool`, a scalar.
         body_fun: `carry -> carry`.
         init: the first carry: an array, a number or a container.  Each later one has its structure, shapes and dtypes;
             Python numbers in `init` take the types that `body_fun` returns in their place.
-        max_steps: the loop stops after that many steps, even where the condition still holds.
-        checkpoints: how many carries reverse mode keeps at a time.  Together with `max_steps`, it is this that counts.
-        progress: whether to count the steps on stderr, or a description to show with the count.  Needs tqdm.
+        max_steps: maximum number of steps; the loop stops there even if the condition still holds.
+        checkpoints: number of carries that reverse mode keeps at a time.  It takes precedence over `max_steps`.
+        progress: whether to count the steps on stderr, or the description to show beside the count.  Needs tqdm.
 
     Returns:
-        The first carry for which `cond_fun` does not hold, or that of step `max_steps`.
+        The first carry for which `cond_fun` is false, or that of step `max_steps`.
 
     Raises:
-        TypeError: `body_fun` returns a carry of another structure or type (both are shown, by path), or `cond_fun`
-            no bool; or a number of steps or checkpoints is no integer.
+        TypeError: the carry that `body_fun` returns differs from `init` in structure or type (both are shown, by path);
+            `cond_fun` does not return a bool; or `max_steps` or `checkpoints` is not an integer.
         ValueError: `max_steps` is negative, or `checkpoints` is not positive.
 
     Example:
@@ -241,26 +241,26 @@ def fori_loop(
     checkpoints: int | None = None,
     progress: bool | str = False,
 ) -> Any:
-    """A loop over the integers from `lower` up to, and not including, `upper`.
+    """Loop over the integers from `lower` up to, but not including, `upper`.
 
-    With plain integers for bounds it is a `scan`, and reverse mode keeps values of every step.  With traced bounds, or
-    where `checkpoints` is given, it is a `while_loop`: see there for what reverse mode costs.
+    With Python integers as bounds it is a `scan`, and reverse mode keeps the residuals of every step.  With traced
+    bounds, or where `checkpoints` is given, it is a `while_loop`: see there for what reverse mode costs.
 
     Args:
         lower: first index, an integer.
-        upper: the index to stop before, an integer.
+        upper: the integer after the last index.
         body: `(index, carry) -> carry`.
         init: the first carry, as in `while_loop`.
-        max_steps: the loop stops after that many steps.
-        checkpoints: how many carries reverse mode keeps at a time, as in `while_loop`.
-        progress: whether to show a progress bar on stderr, or its description.  Needs tqdm.
+        max_steps: maximum number of steps.
+        checkpoints: number of carries that reverse mode keeps at a time, as in `while_loop`.
+        progress: whether to show a progress bar on stderr, or the description to show beside it.  Needs tqdm.
 
     Returns:
         The last carry; `init` if `upper <= lower`.
 
     Raises:
-        TypeError: a bound is not an integer, or `body` returns a carry of another structure or type (both are shown,
-            by path); or a number of steps or checkpoints is no integer.
+        TypeError: a bound, `max_steps` or `checkpoints` is not an integer; or the carry that `body` returns differs
+            from `init` in structure or type (both are shown, by path).
         ValueError: `max_steps` is negative, or `checkpoints` is not positive.
 
     Example:

@@ -1,4 +1,4 @@
-"""vmap: a function of one element -> the function of a batch of them."""
+"""vmap: a function of one example -> a function of a batch of examples."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def vmap(
     """Map a function over an axis of its arguments, as one vectorised program.
 
     Args:
-        f: the function of one element.
-        in_axes: which axis of each argument to map over: one number for all, or a tuple with an entry per positional
-            argument; an entry is a number, None for an argument that is the same for all elements, or a container of
-            these like the argument.
-        out_axes: where the mapped axis goes in the results: a number, or a container of numbers like the result.
-        axis_size: size of the mapped axis, needed only if no argument is mapped.
+        f: the function of one example.
+        in_axes: the axis of each argument to map over: one integer for all, or a tuple with an entry per positional
+            argument.  An entry is an integer, None for an argument that is not mapped, or a container of these like
+            the argument.
+        out_axes: the position of the mapped axis in the results: an integer, or a container of integers like the
+            result.
+        axis_size: size of the mapped axis; needed only if no argument is mapped.
 
     Returns:
         A function of the same arguments, with the mapped axis in arguments and results.  Keyword arguments are mapped
         over axis 0.
 
     Raises:
-        ValueError: sizes of mapped axes differ, or an axis does not exist; the message lists the arguments.
+        ValueError: the sizes of mapped axes differ, or an axis does not exist; the message lists the arguments.
 
     Example:
         >>> import numpy as np, ftrans as ft
