@@ -182,8 +182,8 @@ sample(e.sign, apart(normal((4,), c128), 0.1))
 sample(e.stop_gradient, normal(), smooth=False)
 sample(e.stop_gradient, normal((3,), i32), smooth=False)
 sample(e.steep, normal())
-sample(e.stand_in, normal(), reversible=False)
-sample(e.stand_in, normal((3,), i32), smooth=False)
+sample(e.placeholder, normal(), reversible=False)
+sample(e.placeholder, normal((3,), i32), smooth=False)
 
 for primitive in (e.exp, e.sin, e.log, e.sqrt, e.tanh):
     misfit(primitive, ArrayType((2,), i64), error=TypeError)

@@ -18,7 +18,7 @@ from ..core.program import Atom, Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from ..transforms.differentiate import pullback, slim
+from ..transforms.differentiate import pruned, pullback
 from ..xla import is_jax
 from . import lending
 from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
@@ -260,7 +260,7 @@ def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[s
 
 
 def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str]) -> Residuals:
-    parts = slim(pullback(program, active))
+    parts = pruned(pullback(program, active))
     values, kept = parts.values, parts.values.outputs[len(program.outputs) :]
     arguments = dict(zip(values.inputs, names, strict=True))
     found = Residuals()

@@ -224,8 +224,8 @@ class CustomRule:
         primal, frame.result = trace_function(self._f, call)
         # Until it is known what all of the rules capture, one that calls the function meets a stand-in for it.
         frame.captured = Captured(primal)
-        stand_in = primal.program.derive(("stand-in", count, name), lambda: Rule(name, primal.program, count))
-        frame.rule = stand_in
+        provisional = primal.program.derive(("provisional", count, name), lambda: Rule(name, primal.program, count))
+        frame.rule = provisional
         parts = self._trace_rules(frame)
         frame.captured = captured = Captured(primal, *parts)
         program = captured.closed(primal, count)

@@ -320,7 +320,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 def _without_unused_residuals(parts: d.Linear) -> d.Linear:
     """The two halves of a derivative, without residuals that the second does not use; a trace is pruned later."""
-    return d.slim(parts) if current_builder() is None else parts
+    return d.pruned(parts) if current_builder() is None else parts
 
 
 def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:

@@ -306,7 +306,7 @@ def _has_no_derivative(x: Any) -> bool:
 
 
 def _is_cut_off(gradient: Any) -> bool:
-    """Whether a gradient, which is linear in what came from above, is not recorded though that is."""
+    """Whether the gradient lost its graph although the incoming one has one."""
     if gradient is None or (isinstance(gradient, Tensor) and gradient.requires_grad):
         return False
     return bool(np.any(gradient.array if isinstance(gradient, Tensor) else gradient))

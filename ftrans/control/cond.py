@@ -42,7 +42,7 @@ from .subprograms import (
     specialized,
     spread,
     used_inputs,
-    with_stand_ins,
+    with_placeholders,
 )
 
 Branches = tuple[Program, ...]
@@ -224,7 +224,7 @@ def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
     builder = Builder([ArrayType((size,), np.bool_), *derived.program.in_types])
     with building(builder):
         mine, *xs = builder.inputs()
-        outs = inline(derived.program, with_stand_ins(mine, xs, flags))
+        outs = inline(derived.program, with_placeholders(mine, xs, flags))
         return simplify_program(builder.finish(outs, branch.name))
 
 

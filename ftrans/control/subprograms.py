@@ -14,7 +14,7 @@ from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast, with_batch_axis
-from ..ops.elementwise import select, stand_in
+from ..ops.elementwise import placeholder, select
 from ..ops.indexing import gather
 from ..ops.literals import full_like
 from ..ops.reductions import argmax
@@ -72,7 +72,7 @@ def lanewise_select(lanes: Tracer, x: Tracer, y: Tracer) -> Tracer:
     return select(condition, x, y)
 
 
-def with_stand_ins(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+def with_placeholders(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
     """The operands, where lanes that are not flagged in `mine` get the batched ones of the first lane that is.
 
     What then runs on all lanes meets no operands that nobody meant for it: none of its values or derivatives is NaN for
@@ -83,7 +83,7 @@ def with_stand_ins(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[b
     first = argmax(mine, axis=0)
 
     def of_first(x: Tracer) -> Tracer:
-        return with_batch_axis(mine.size, gather(stand_in(x), first), False)
+        return with_batch_axis(mine.size, gather(placeholder(x), first), False)
 
     return [lanewise_select(mine, x, of_first(x)) if b else x for x, b in zip(operands, batched, strict=True)]
 

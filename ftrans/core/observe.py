@@ -62,7 +62,7 @@ class Observer:
         return run()
 
     def activity(self, kind: str, name: str, subject: Any = None) -> contextlib.AbstractContextManager[Any]:
-        """A context in which a piece of work is done that is no equation.
+        """Context around work other than an equation: tracing, transforming, compiling.
 
         Args:
             kind: "tracing", "transforming", "compiling" or "compiled call".

@@ -13,7 +13,7 @@ from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, type_of
 from ..debug import report
 from ..run.costs import flops, program_flops
-from ..transforms.differentiate import pullback, slim
+from ..transforms.differentiate import pruned, pullback
 from .bare import capturing
 from .calls import call_filled
 from .cells import Parameter
@@ -73,7 +73,7 @@ class Summary:
     @property
     def kept_bytes(self) -> int:
         """Bytes of what a gradient with respect to the parameters keeps for its way back, besides the model's own."""
-        parts = slim(pullback(self._program, self._trained))
+        parts = pruned(pullback(self._program, self._trained))
         kept = parts.values.outputs[len(self._program.outputs) :]
         return sum(x.type.nbytes for x in dict.fromkeys(kept) if x not in parts.values.inputs)
 

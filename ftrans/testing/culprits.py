@@ -22,7 +22,7 @@ from ..control.subprograms import cut
 from ..core.primitive import MissingRule
 from ..core.program import Eqn, Program, Var, needed_eqns
 from ..core.types import is_inexact
-from ..ops.elementwise import stand_in, stop_gradient
+from ..ops.elementwise import placeholder, stop_gradient
 from ..solvers.linear_primitive import linear_solve
 from ..solvers.root import root
 from .derivatives import Arrays, Flags, Mode, differentiable, run
@@ -82,7 +82,7 @@ def _wrong_equations(program: Program, args: Arrays, active: Flags, settings: Se
         outputs = [v for v in eqn.outputs if v in used and is_inexact(v.type.dtype)]
         if eqn.primitive in _WITH_INFORMATION:
             outputs = [v for v in outputs if v is eqn.outputs[0]]
-        if outputs and eqn.primitive is not stand_in:
+        if outputs and eqn.primitive is not placeholder:
             single = Program(eqn.primitive.name, inputs, [eqn], outputs)
             all_operands = [values[a] if isinstance(a, Var) else a.array() for a in eqn.operands]
             yield from _examined(eqn, single, operands, flags, all_operands, results, settings)

@@ -2,7 +2,7 @@
 
 `linearize` divides a jvp program into its values and a linear program; `pullback` transposes the linear part.
 `gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.  None of them
-simplifies: that is done once, when the whole program is known and about to run.  Only `slim` does, for the two parts
+simplifies: that is done once, when the whole program is known and about to run.  Only `pruned` does, for the two parts
 that run one by one.
 """
 
@@ -89,15 +89,15 @@ def _pullback(program: Program, active: Flags) -> Linear:
     return parts._replace(linear=turned.program, in_active=turned.in_active)
 
 
-def slim(parts: Linear) -> Linear:
+def pruned(parts: Linear) -> Linear:
     """`parts`, simplified, with the residuals that the simplified linear program needs, each of them once.
 
     A simplified part needs less: of a checkpoint that something known is left out of, say.
     """
-    return parts.linear.derive(("slim", parts.values), lambda: _slim(parts))
+    return parts.linear.derive(("pruned", parts.values), lambda: _pruned(parts))
 
 
-def _slim(parts: Linear) -> Linear:
+def _pruned(parts: Linear) -> Linear:
     values, linear = simplify(parts.values), simplify(parts.linear)
     total = parts.residual_count
     outputs, found = values.outputs[: -total or None], values.outputs[len(values.outputs) - total :]
@@ -115,7 +115,7 @@ def _slim(parts: Linear) -> Linear:
         for eqn in linear.eqns
     ]
     inputs = [*kept.values(), *linear.inputs[total:]]
-    return slim(
+    return pruned(
         parts._replace(
             values=Program(values.name, values.inputs, values.eqns, [*outputs, *kept]),
             linear=Program(linear.name, inputs, eqns, [known.get(a, a) for a in linear.outputs]),

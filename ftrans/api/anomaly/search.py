@@ -263,7 +263,7 @@ class _Search:
         self._eqn = eqn
         self._run = run
         self._replay = replay
-        # Arrays are handed on from call to call as they are, so an array says which of them made it.
+        # Arrays are passed on from call to call as they are, so the array itself tells which call made it.
         self._makers: dict[int, list[tuple[int, int]]] = {}
         for place, made in enumerate(run.calls):
             for number, y in enumerate(made.results):
@@ -275,7 +275,7 @@ class _Search:
         if index and isinstance(index[0], _Inside):
             target, index = index[0].array, index[1:]
         place: _Place | Cause | None = self._maker(target, index, len(self._run.calls))
-        place = place or self._operand(target, index) or self._not_handed_on(position, index)
+        place = place or self._operand(target, index) or self._not_passed_on(position, index)
         asked = 0
         while isinstance(place, _Place):
             made = self._run.calls[place.call]
@@ -298,8 +298,8 @@ class _Search:
                 return _Place(call_number, number, index)
         return None
 
-    def _not_handed_on(self, position: int, index: Index) -> _Place | None:
-        """The call that made an element of a result of the equation which is none of the arrays that calls made."""
+    def _not_passed_on(self, position: int, index: Index) -> _Place | None:
+        """The inner call that produced this element, when the equation did not merely pass an array of it on."""
         calls, params = self._run.calls, self._eqn.params
         if self._eqn.primitive is scan and position >= params["carries"]:
             number = _other_way(params, index[0])
@@ -331,7 +331,7 @@ class _Search:
         return None
 
     def _first_bad(self, place: _Place, argument: int) -> _Place:
-        """The first of the calls that have handed on an element up to there that was bad all the time."""
+        """The first of the calls that passed this element on and in which it was bad already."""
         while True:
             array = self._run.calls[place.call].args[argument]
             before = self._maker(array, place.where, place.call)
@@ -354,7 +354,7 @@ class _Search:
 
 
 class _Place(NamedTuple):
-    """An element of a result of a call."""
+    """An element of a result of an inner call."""
 
     call: int
     result: int

@@ -169,7 +169,7 @@ _TRANSCENDENTAL = frozenset(
         e.arccos, e.arctan, e.arctan2, e.arcsinh, e.arccosh, e.arctanh, e.power, e.logaddexp, e.logaddexp2, e.cbrt,
     )
 )  # fmt: skip
-_FREE = frozenset((shapes.reshape, broadcast, literals.iota, e.stop_gradient, e.stand_in))
+_FREE = frozenset((shapes.reshape, broadcast, literals.iota, e.stop_gradient, e.placeholder))
 _MOVES = frozenset((shapes.transpose, parts.slice_, parts.concatenate, parts.pad, shapes.reverse))
 _FACTORISATIONS = frozenset(
     (

@@ -1,4 +1,4 @@
-"""Keep and Sweep: what runs of a `rewind`, so that a loop which is run anyway leaves its states for the way back."""
+"""Keep and Sweep, the two halves in which a `rewind` runs: a loop that saves its states, and the sweep back."""
 
 from __future__ import annotations
 

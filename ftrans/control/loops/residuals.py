@@ -16,7 +16,7 @@ CHEAP: frozenset[Primitive] = frozenset(
     (
         e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
         e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
-        e.stand_in, broadcast, s.reshape,
+        e.placeholder, broadcast, s.reshape,
     )
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ from ..subprograms import (
     rewired,
     specialized,
     used_inputs,
-    with_stand_ins,
+    with_placeholders,
     with_tangents,
 )
 
@@ -227,7 +227,7 @@ def frozen(program: Program, size: int, fixed_batched: Flags) -> Program:
         with building(builder):
             going, *inputs = builder.inputs()
             carry = inputs[len(fixed_batched) :]
-            stepped = inline(program, with_stand_ins(going, inputs, (*fixed_batched, *(True,) * len(carry))))
+            stepped = inline(program, with_placeholders(going, inputs, (*fixed_batched, *(True,) * len(carry))))
             outs = [lanewise_select(going, x, y) for x, y in zip(stepped, carry, strict=True)]
             return builder.finish(outs, program.name)
 

@@ -5,7 +5,7 @@ and absent tangents belong to the family.  Linear ones state their transpose as 
 """
 
 from .activations import relu, softplus, softsign
-from .conversions import complex_, conj, convert, imag, real, stand_in, stop_gradient
+from .conversions import complex_, conj, convert, imag, placeholder, real, stop_gradient
 from .family import Elementwise, add, div, mul, neg, steep, sub
 from .functions import (
     abs_,
@@ -129,6 +129,7 @@ __all__ = [
     "neg",
     "nextafter",
     "one_minus_square",
+    "placeholder",
     "power",
     "real",
     "reciprocal",
@@ -147,7 +148,6 @@ __all__ = [
     "softsign",
     "sqrt",
     "square",
-    "stand_in",
     "steep",
     "stop_gradient",
     "sub",

@@ -140,24 +140,24 @@ class StopGradient(Elementwise):
 stop_gradient = StopGradient()
 
 
-class StandIn(Elementwise):
-    """`x` in the place of a value that nothing reads in the end, so that its derivative does not matter either.
+class Placeholder(Elementwise):
+    """`x` as a placeholder: a value that no result reads, so that its derivative does not matter either.
 
-    It is linear, so that it may be a part of linear programs.  Reverse mode takes its derivative for zero: no infinite
-    one reaches `x` on the way.
+    It is linear, so it may be part of linear programs.  Reverse mode takes its derivative to be zero, so that no
+    infinite one reaches `x`.
     """
 
     memory = Memory.ANY
 
     def __init__(self) -> None:
         super().__init__(
-            "stand_in",
+            "placeholder",
             lambda x: x,
             lambda x: x,
-            lambda out, x: [lambda t: stand_in(t)],
+            lambda out, x: [lambda t: placeholder(t)],
             transposed=lambda ct, x: [None],
             python="{}",
         )
 
 
-stand_in = StandIn()
+placeholder = Placeholder()
