@@ -1,6 +1,6 @@
-"""Pooling to a given size: window `i` of `m` over `n` elements is those from `i * n / m` to `(i + 1) * n / m`.
+"""Adaptive pooling: window `i` of `m` over `n` elements extends from `i * n / m` to `(i + 1) * n / m`.
 
-The bounds of a window are rounded outwards, so windows overlap where `m` does not divide `n`.
+Both bounds are rounded outwards, so windows overlap where `m` does not divide `n`.
 """
 
 from __future__ import annotations
@@ -89,17 +89,17 @@ def _adaptive_max_pool(count: int, input: Any, output_size: Any, return_indices:
 
 @functional
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """The means of `output_size` windows that cover signals.
+    """Mean of each window of signals, with windows chosen to give a result of a certain size.
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        output_size: the length of the result; None for that of the input.
+        input: array of shape (N, C, L) or (C, L).
+        output_size: length of the result; None for that of the input.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -112,17 +112,17 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
 
 @functional
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The means of windows that cover images.
+    """Mean of each window of images, with windows chosen to give a result of a certain size.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        output_size: height and width of the result, or one number for both; None for the size of the input.
+        input: array of shape (N, C, H, W) or (C, H, W).
+        output_size: height and width of the result, or an integer for both; None for the size of the input.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -135,17 +135,17 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
 
 @functional
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """The means of windows that cover volumes.
+    """Mean of each window of volumes, with windows chosen to give a result of a certain size.
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        output_size: depth, height and width of the result, or one number for all; None for the size of the input.
+        input: array of shape (N, C, D, H, W) or (C, D, H, W).
+        output_size: depth, height and width of the result, or an integer for all; None for the size of the input.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -158,18 +158,20 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
 
 @functional
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of `output_size` windows that cover signals; derivatives as for `max_pool1d`.
+    """Maximum of each window of signals, with windows chosen to give a result of a certain size.
+
+    The gradient goes to the first element that attains the maximum.
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        output_size: the length of the result; None for that of the input.
-        return_indices: whether to return also where each maximum is, counted along the length.
+        input: array of shape (N, C, L) or (C, L).
+        output_size: length of the result; None for that of the input.
+        return_indices: whether to return the index of each maximum in its signal, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -182,18 +184,20 @@ def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fal
 
 @functional
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows that cover images; derivatives as for `max_pool2d`.
+    """Maximum of each window of images, with windows chosen to give a result of a certain size.
+
+    The gradient goes to the first element that attains the maximum.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        output_size: height and width of the result, or one number for both; None for the size of the input.
-        return_indices: whether to return also where each maximum is, counted row by row in its image.
+        input: array of shape (N, C, H, W) or (C, H, W).
+        output_size: height and width of the result, or an integer for both; None for the size of the input.
+        return_indices: whether to return the index of each maximum in its flattened image, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -207,18 +211,20 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
 
 @functional
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows that cover volumes; derivatives as for `max_pool3d`.
+    """Maximum of each window of volumes, with windows chosen to give a result of a certain size.
+
+    The gradient goes to the first element that attains the maximum.
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        output_size: depth, height and width of the result, or one number for all; None for the size of the input.
-        return_indices: whether to return also where each maximum is, counted in the flattened volume.
+        input: array of shape (N, C, D, H, W) or (C, D, H, W).
+        output_size: depth, height and width of the result, or an integer for all; None for the size of the input.
+        return_indices: whether to return the index of each maximum in its flattened volume, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np

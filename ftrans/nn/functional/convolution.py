@@ -36,7 +36,7 @@ def _check_bias(bias: Any, channels: int, what: str) -> None:
 
 
 def _padding(padding: Any, window: Shape, strides: Shape, what: str) -> tuple[tuple[int, int], ...]:
-    """The zeros before and behind each axis."""
+    """Number of zeros before and after each axis."""
     if padding == "same":
         if any(s != 1 for s in strides):
             raise ValueError(
@@ -54,7 +54,7 @@ def _padding(padding: Any, window: Shape, strides: Shape, what: str) -> tuple[tu
 
 
 def _apply(what: str, count: int, x: Any, weight: Any, bias: Any, make: Any) -> Any:
-    """`make(x, weight)` plus the bias, in the common dtype, where `x` may lack the axis of samples."""
+    """`make(x, weight)` plus the bias, in the common dtype; `x` may lack the batch axis."""
     is_single = len(x.shape) == count + 1
 
     def record(operands: list[Tracer]) -> list[Any]:
@@ -112,24 +112,24 @@ def conv1d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """Sums of products of a kernel with the windows of signals (the kernel is not reversed).
+    """Convolution of signals with a kernel, which is not reversed (cross-correlation).
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        weight: kernels, with the axes (out channel, in channel of the group, length).
-        bias: is added to each out channel; or None.
-        stride: how far apart windows begin.
-        padding: how many zeros are put before and behind; `"same"` for a result of the size of the input, `"valid"`
-            for none.
-        dilation: how far apart the elements of a kernel act.
-        groups: how many parts the channels fall into; each out channel sees the in channels of its own part.
+        input: array of shape (N, in_channels, L) or (in_channels, L).
+        weight: kernel with the axes (out_channels, in_channels / groups, length).
+        bias: vector that is added, of shape (out_channels,); or None.
+        stride: step between windows.
+        padding: number of zeros added at both ends; "same" for a result of the size of the input, "valid" for none.
+        dilation: spacing between kernel elements.
+        groups: number of channel groups; groups are convolved independently.
 
     Returns:
-        The result, with the axes of `input`. Its length is `(length + 2 * padding - dilation * (size - 1) - 1) //
-        stride + 1`. Without `jit` the windows are copied, some megabytes at a time, and multiplied by BLAS.
+        An array of shape (N, out_channels, L) or (out_channels, L), of length
+        `(length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`.  Without `jit` the windows are copied, a
+        few megabytes at a time, and multiplied by BLAS.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -150,23 +150,23 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """Sums of products of a kernel with the windows of images (the kernel is not reversed).
+    """Convolution of images with a kernel, which is not reversed (cross-correlation).
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        weight: kernels, with the axes (out channel, in channel of the group, height, width).
-        bias: is added to each out channel; or None.
-        stride: how far apart windows begin; a number, or one for each of height and width, as are the next two.
-        padding: how many zeros are put on each side; `"same"` for a result of the size of the input, `"valid"` for
-            none.
-        dilation: how far apart the elements of a kernel act.
-        groups: how many parts the channels fall into; each out channel sees the in channels of its own part.
+        input: array of shape (N, in_channels, H, W) or (in_channels, H, W).
+        weight: kernel with the axes (out_channels, in_channels / groups, height, width).
+        bias: vector that is added, of shape (out_channels,); or None.
+        stride: step between windows; an integer, or one for height and width each, as are `padding` and `dilation`.
+        padding: number of zeros added at both ends of each axis; "same" for a result of the size of the input, "valid"
+            for none.
+        dilation: spacing between kernel elements.
+        groups: number of channel groups; groups are convolved independently.
 
     Returns:
-        The result, with the axes of `input`, as for `conv1d`.
+        An array of shape (N, out_channels, H, W) or (out_channels, H, W); sizes are computed as for `conv1d`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -190,18 +190,18 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Any:
-    """Sums of products of a kernel with the windows of volumes (the kernel is not reversed).
+    """Convolution of volumes with a kernel, which is not reversed (cross-correlation).
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        weight: kernels, with the axes (out channel, in channel of the group, depth, height, width).
-        bias, stride, padding, dilation, groups: as for `conv2d`.
+        input: array of shape (N, in_channels, D, H, W) or (in_channels, D, H, W).
+        weight: kernel with the axes (out_channels, in_channels / groups, depth, height, width).
+        bias, stride, padding, dilation, groups: as for `conv2d`, with depth, height and width.
 
     Returns:
-        The result, with the axes of `input`, as for `conv1d`.
+        An array of shape (N, out_channels, D, H, W) or (out_channels, D, H, W); sizes are computed as for `conv1d`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -282,23 +282,24 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Any:
-    """The transpose of `conv1d` as a linear map of its input: each element of a signal adds a copy of the kernel.
+    """The transpose of `conv1d` as a linear map: each element of a signal adds a scaled copy of the kernel.
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        weight: kernels, with the axes (in channel, out channel of the group, length).
-        bias: is added to each out channel; or None.
-        stride: how far apart the copies of the kernel begin.
-        padding: how many elements of the result are left out at both ends.
-        output_padding: how many more there are at the far end.
-        groups: how many parts the channels fall into.
-        dilation: how far apart the elements of a kernel act.
+        input: array of shape (N, in_channels, L) or (in_channels, L).
+        weight: kernel with the axes (in_channels, out_channels / groups, length).
+        bias: vector that is added, of shape (out_channels,); or None.
+        stride: step between the copies of the kernel.
+        padding: number of elements that are cut off at both ends of the result.
+        output_padding: number of elements that are added at the far end of the result.
+        groups: number of channel groups; groups are convolved independently.
+        dilation: spacing between kernel elements.
 
     Returns:
-        The result, of length `(length - 1) * stride - 2 * padding + dilation * (size - 1) + output_padding + 1`.
+        An array of shape (N, out_channels, L) or (out_channels, L), of length
+        `(length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -320,19 +321,19 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Any:
-    """The transpose of `conv2d` as a linear map of its input: each element of an image adds a copy of the kernel.
+    """The transpose of `conv2d` as a linear map: each element of an image adds a scaled copy of the kernel.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        weight: kernels, with the axes (in channel, out channel of the group, height, width).
-        bias, stride, padding, output_padding, groups, dilation: as for `conv_transpose1d`; of those about space, a
-            number, or one for each of height and width.
+        input: array of shape (N, in_channels, H, W) or (in_channels, H, W).
+        weight: kernel with the axes (in_channels, out_channels / groups, height, width).
+        bias, stride, padding, output_padding, groups, dilation: as for `conv_transpose1d`; all but `groups` may be one
+            integer, or one for height and width each.
 
     Returns:
-        The result, with the axes of `input`.
+        An array of shape (N, out_channels, H, W) or (out_channels, H, W).
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -355,18 +356,18 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Any:
-    """The transpose of `conv3d` as a linear map of its input: each element of a volume adds a copy of the kernel.
+    """The transpose of `conv3d` as a linear map: each element of a volume adds a scaled copy of the kernel.
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        weight: kernels, with the axes (in channel, out channel of the group, depth, height, width).
+        input: array of shape (N, in_channels, D, H, W) or (in_channels, D, H, W).
+        weight: kernel with the axes (in_channels, out_channels / groups, depth, height, width).
         bias, stride, padding, output_padding, groups, dilation: as for `conv_transpose2d`.
 
     Returns:
-        The result, with the axes of `input`.
+        An array of shape (N, out_channels, D, H, W) or (out_channels, D, H, W).
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np

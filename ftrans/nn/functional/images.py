@@ -1,4 +1,4 @@
-"""Images in other sizes: elements added around them, interpolation, and channels exchanged for resolution."""
+"""Padding and resizing of images: elements added around them, interpolation, and channels exchanged for resolution."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ MODES = ("nearest", "nearest-exact", "area", *_AXES_OF_MODE)
 
 @functional
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    """Elements added before and behind the last axes.
+    """Pad the last axes.
 
     Args:
         input: array.
-        pad: how many elements, before and behind, for the last axis first: `(left, right)`, `(left, right, top,
-            bottom)`, and so on. With mode `"constant"` negative numbers take elements away.
-        mode: `"constant"`, `"reflect"` (mirrored at the first and last element), `"replicate"` (these repeated) or
-            `"circular"` (from the other end).
-        value: the number for mode `"constant"`; 0 by default.
+        pad: number of elements before and after each axis, the last axis first: `(left, right)`, `(left, right, top,
+            bottom)`, and so on.  With mode `"constant"`, negative numbers remove elements.
+        mode: `"constant"`, `"reflect"` (mirrored at the edge element), `"replicate"` (the edge element repeated) or
+            `"circular"` (continued from the other end).
+        value: fill value for mode `"constant"`; 0 by default.
 
     Returns:
-        The larger array.
+        The padded array.
 
     Raises:
-        ValueError: `pad` or `mode` does not fit.
+        ValueError: `pad` does not match the shape, or `mode` is unknown.
 
     Example:
         >>> import numpy as np
@@ -80,23 +80,23 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Any:
-    """Signals, images or volumes in another size.
+    """Resize signals, images or volumes.
 
     Args:
         input: array with the axes (sample, channel, *space).
-        size: sizes of the result; this or `scale_factor` is given.
-        scale_factor: how many times larger the result is.
-        mode: `"nearest"`, `"nearest-exact"`, `"area"` (means of windows), and between neighbours `"linear"` for
-            signals, `"bilinear"` and `"bicubic"` (Keys, 1981) for images, `"trilinear"` for volumes.
-        align_corners: for the last four, whether the centres of the first and last elements stay where they are,
-            and not the outer edges.
-        recompute_scale_factor: whether distances follow from the sizes, and not from `scale_factor`.
+        size: sizes of the axes of space in the result; either this or `scale_factor` is given.
+        scale_factor: ratio of the new sizes to the old ones.
+        mode: `"nearest"`, `"nearest-exact"`, `"area"` (means of windows), `"linear"` for signals, `"bilinear"` and
+            `"bicubic"` (Keys, 1981) for images, `"trilinear"` for volumes.
+        align_corners: for the last four modes, whether the centers of the corner elements keep their positions, instead
+            of their outer edges.
+        recompute_scale_factor: whether distances are computed from the sizes instead of `scale_factor`.
 
     Returns:
-        The array in its new size.
+        The resized array.
 
     Raises:
-        ValueError: the arguments do not fit.
+        ValueError: the arguments do not match.
 
     Example:
         >>> import numpy as np
@@ -164,14 +164,14 @@ def interpolate(
 
 
 def _places(n: int, m: int, step: float, align_corners: bool | None) -> Any:
-    """Where the elements of the new axis, of size `m`, are on the old one, of size `n`."""
+    """Positions on the old axis, of size `n`, of the elements of the new one, of size `m`."""
     if align_corners:
         return np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
     return (np.arange(m) + 0.5) * step - 0.5
 
 
 def _cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
-    """The four neighbours of each place, and their weights, by the kernel of Keys (1981) with the slope that is usual.
+    """The four neighbors of each position and their weights, by the kernel of Keys (1981) with the usual slope.
 
     The source is R. G. Keys: Cubic convolution interpolation for digital image processing.
     """
@@ -189,7 +189,7 @@ def _cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
 
 
 def _mixed(x: Any, axis: int, parts: list[tuple[Any, Any]]) -> Any:
-    """Elements along an axis, added up with weights; those beyond the ends are the outermost ones."""
+    """Weighted sums of elements along an axis; positions beyond the ends stand for the edge elements."""
     total: Any = None
     for places, weights in parts:
         chosen = np.take(x, np.clip(places, 0, x.shape[axis] - 1).astype(np.int64), axis)
@@ -200,17 +200,24 @@ def _mixed(x: Any, axis: int, parts: list[tuple[Any, Any]]) -> Any:
 
 @functional
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """Images of `upscale_factor` times the height and width, from that factor squared as many channels.
+    """Rearrange channels to pixels: (..., C * r**2, H, W) becomes (..., C, H * r, W * r).
 
     Args:
-        input: array of shape (..., channel * factor ** 2, height, width).
-        upscale_factor: the factor.
+        input: array of shape (..., C * r**2, H, W).
+        upscale_factor: the factor r.
 
     Returns:
-        An array of shape (..., channel, height * factor, width * factor).
+        An array of shape (..., C, H * r, W * r).
 
     Raises:
-        ValueError: the channels cannot be divided so.
+        ValueError: the number of channels is not a multiple of r**2.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.pixel_shuffle(np.arange(4.0).reshape(4, 1, 1), 2)
+        array([[[0., 1.],
+                [2., 3.]]])
     """
     x, r = array(input), upscale_factor
     if len(x.shape) < 3 or x.shape[-3] % (r * r):
@@ -225,17 +232,23 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
 
 @functional
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """The inverse of `pixel_shuffle`.
+    """The inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r**2, H, W).
 
     Args:
-        input: array of shape (..., channel, height * factor, width * factor).
-        downscale_factor: the factor.
+        input: array of shape (..., C, H * r, W * r).
+        downscale_factor: the factor r.
 
     Returns:
-        An array of shape (..., channel * factor ** 2, height, width).
+        An array of shape (..., C * r**2, H, W).
 
     Raises:
-        ValueError: height or width cannot be divided so.
+        ValueError: height or width is not a multiple of r.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.pixel_unshuffle(np.arange(4.0).reshape(1, 2, 2), 2).ravel()
+        array([0., 1., 2., 3.])
     """
     x, r = array(input), downscale_factor
     if len(x.shape) < 3 or x.shape[-1] % r or x.shape[-2] % r:

@@ -1,4 +1,4 @@
-"""The patches of images, as columns, and images as sums of patches."""
+"""Patches of images as columns, and images as sums of patches."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def _settings(what: str, kernel_size: Any, dilation: Any, padding: Any, stride: 
 
 @functional
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """The patches that a kernel of this size sees of images, one in each column.
+    """Extract the patches of images, one in each column.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        kernel_size: how many elements a patch has; a number, or one for each of height and width, as are the next ones.
-        dilation: how far apart the elements of a patch are.
-        padding: how many zeros are put on each side.
-        stride: how far apart patches begin.
+        input: array of shape (N, C, H, W) or (C, H, W).
+        kernel_size: size of the patches; an integer, or one for height and width each, as are the next arguments.
+        dilation: spacing between the elements of a patch.
+        padding: number of zeros added on each side.
+        stride: step between patches.
 
     Returns:
-        An array of shape (sample, channel * elements of a patch, patches), or without the first axis.  It takes as many
-        times the memory of `input` as patches overlap.
+        An array of shape (N, C * elements of a patch, patches), or without N.  Overlapping patches take as many times
+        the memory of the input as they overlap.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -71,22 +71,21 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 @functional
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """Images as sums of patches: the transpose of `unfold` as a linear map.
+    """Add up patches to images: the transpose of `unfold` as a linear map.
 
     Args:
-        input: patches, of shape (sample, channel * elements of a patch, patches), or without the first axis.
-        output_size: height and width of the images; a number, or one for each, as are the next ones.
-        kernel_size: how many elements a patch has.
-        dilation: how far apart the elements of a patch are.
-        padding: how far patches may begin before the image; what is outside of it is left out.
-        stride: how far apart patches begin.
+        input: patches, of shape (N, C * elements of a patch, patches), or without N.
+        output_size: height and width of the images; an integer, or one for each, as are the next arguments.
+        kernel_size: size of the patches.
+        dilation: spacing between the elements of a patch.
+        padding: number of elements on each side that patches may extend beyond the image; what lies there is dropped.
+        stride: step between patches.
 
     Returns:
-        An array of shape (sample, channel, height, width), or without the first axis.  Where patches overlap, it holds
-        their sum.
+        An array of shape (N, C, H, W), or without N, with the sum of patches where they overlap.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Pooling: one number for each window of a signal, an image or a volume."""
+"""Pooling: one number for each window of signals, images or volumes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .spatial import check_fits, check_image, per_axis
 def _windows(
     x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int, what: str
 ) -> dict[str, Any]:
-    """Parameters of the windows of an image; their padding behind the last element is just what they reach."""
+    """Parameters of the windows; the padding at the far end is exactly what the windows reach."""
     check_image(x, count, what)
     sizes = per_axis(size, count, what, "kernel_size")
     strides = sizes if stride is None or stride == () or stride == [] else per_axis(stride, count, what, "stride")
@@ -75,7 +75,7 @@ def check_ordered(x: Any, what: str) -> None:
     """Raise for complex numbers.
 
     Raises:
-        TypeError: they are.
+        TypeError: `x` is complex.
     """
     if is_complex(x.dtype):
         raise TypeError(
@@ -87,14 +87,15 @@ def check_ordered(x: Any, what: str) -> None:
 def maxima_of_windows(
     what: str, x: Any, windows: dict[str, Any], return_indices: bool, tables: list[Any] | None = None
 ) -> Any:
-    """The maxima of windows of `x`, and where they are if that is asked for.
+    """The maxima of windows of `x`, and their indices on request.
 
     Args:
-        what: the function's name.
-        x: array whose last axes are space.
+        what: name of the function, for messages.
+        x: array whose last axes are those of space.
         windows: parameters of the windows.
         return_indices: whether to return a pair.
-        tables: for each axis, which places of the user's image those of `x` are copies of; by default, they are it.
+        tables: for each axis, the indices in the user's array that those of `x` are copies of; by default, they are
+            equal.
     """
 
     def record(operands: list[Tracer]) -> list[Any]:
@@ -128,24 +129,24 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of signals.
+    """Maximum of each window of signals.
 
-    The derivative goes to the first element of a window that has the maximum. NaN counts as largest.
+    The gradient goes to the first element that attains the maximum.  NaN counts as the maximum.
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        kernel_size: how many elements a window has.
-        stride: how far apart windows begin; `kernel_size` by default.
-        padding: how far windows may begin before the signal; at most half of the size.
-        dilation: how far apart the elements of a window are.
-        ceil_mode: whether a last window may reach over the end.
-        return_indices: whether to return also where each maximum is, counted along the length.
+        input: array of shape (N, C, L) or (C, L).
+        kernel_size: size of the windows.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of -inf elements added at both ends of each axis, at most half of `kernel_size`.
+        dilation: spacing between the elements of a window.
+        ceil_mode: whether a last window may extend beyond the end.
+        return_indices: whether to return the index of each maximum in its signal, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -169,21 +170,24 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of images.
+    """Maximum of each window of images.
 
-    The derivative goes to the first element, row by row, that has the maximum. NaN counts as largest.
+    The gradient goes to the first element that attains the maximum.  NaN counts as the maximum.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        kernel_size, stride, padding, dilation: as for `max_pool1d`; a number, or one for each of height and width.
-        ceil_mode: whether last windows may reach over the ends.
-        return_indices: whether to return also where each maximum is, counted row by row in its image.
+        input: array of shape (N, C, H, W) or (C, H, W).
+        kernel_size: size of the windows; an integer, or one for height and width each.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of -inf elements added at both ends of each axis, at most half of `kernel_size`.
+        dilation: spacing between the elements of a window.
+        ceil_mode: whether a last window may extend beyond the end.
+        return_indices: whether to return the index of each maximum in its flattened image, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -205,17 +209,24 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of volumes.
+    """Maximum of each window of volumes.
+
+    The gradient goes to the first element that attains the maximum.  NaN counts as the maximum.
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        kernel_size, stride, padding, dilation, ceil_mode, return_indices: as for `max_pool2d`.
+        input: array of shape (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: size of the windows; an integer, or one for each axis of space.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of -inf elements added at both ends of each axis, at most half of `kernel_size`.
+        dilation: spacing between the elements of a window.
+        ceil_mode: whether a last window may extend beyond the end.
+        return_indices: whether to return the index of each maximum in its flattened volume, too.
 
     Returns:
-        The maxima; with `return_indices` a pair of them and of integers.
+        The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -301,21 +312,21 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:
-    """The mean of each window of signals.
+    """Mean of each window of signals.
 
     Args:
-        input: signals, with the axes (sample, channel, length) or (channel, length).
-        kernel_size: how many elements a window has.
-        stride: how far apart windows begin; `kernel_size` by default.
-        padding: how many zeros are put before and behind; at most half of the size.
-        ceil_mode: whether a last window may reach over the end.
-        count_include_pad: whether these zeros count in a mean.
+        input: array of shape (N, C, L) or (C, L).
+        kernel_size: size of the windows.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of zeros added at both ends of each axis, at most half of `kernel_size`.
+        ceil_mode: whether a last window may extend beyond the end.
+        count_include_pad: whether the zeros of the padding count in the mean.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -336,20 +347,22 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Any:
-    """The mean of each window of images.
+    """Mean of each window of images.
 
     Args:
-        input: images, with the axes (sample, channel, height, width) or (channel, height, width).
-        kernel_size, stride, padding: as for `avg_pool1d`; a number, or one for each of height and width.
-        ceil_mode: whether last windows may reach over the ends.
-        count_include_pad: whether the zeros of the padding count in a mean.
-        divisor_override: what to divide each sum by, in place of the number of elements.
+        input: array of shape (N, C, H, W) or (C, H, W).
+        kernel_size: size of the windows; an integer, or one for height and width each.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of zeros added at both ends of each axis, at most half of `kernel_size`.
+        ceil_mode: whether a last window may extend beyond the end.
+        count_include_pad: whether the zeros of the padding count in the mean.
+        divisor_override: divisor of the sums, in place of the number of elements.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np
@@ -371,17 +384,22 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: Any = None,
 ) -> Any:
-    """The mean of each window of volumes.
+    """Mean of each window of volumes.
 
     Args:
-        input: volumes, with the axes (sample, channel, depth, height, width) or (channel, depth, height, width).
-        kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: as for `avg_pool2d`.
+        input: array of shape (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: size of the windows; an integer, or one for each axis of space.
+        stride: step between windows; `kernel_size` by default.
+        padding: number of zeros added at both ends of each axis, at most half of `kernel_size`.
+        ceil_mode: whether a last window may extend beyond the end.
+        count_include_pad: whether the zeros of the padding count in the mean.
+        divisor_override: divisor of the sums, in place of the number of elements.
 
     Returns:
         The means.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import numpy as np

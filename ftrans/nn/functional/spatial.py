@@ -1,4 +1,4 @@
-"""What functions of images share: sizes for each axis of space, and images without an axis of samples."""
+"""Shared by functions of images: a size for each axis of space, and images without a batch axis."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SPACE = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def per_axis(value: Any, count: int, what: str, name: str, least: int = 1) -> Shape:
-    """One integer for each axis of space, of an integer that is meant for all or of a sequence.
+    """A tuple with one integer for each axis of space, from an integer for all or a sequence.
 
     Raises:
-        TypeError: there are others than integers.
+        TypeError: an entry is not an integer.
         ValueError: there are not as many as axes, or one is too small.
     """
     values = tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -39,10 +39,10 @@ def per_axis(value: Any, count: int, what: str, name: str, least: int = 1) -> Sh
 
 
 def check_image(x: Any, count: int, what: str, name: str = "input") -> None:
-    """Raise unless `x` has the axes (sample, channel, *space), or (channel, *space).
+    """Raise unless `x` has the axes (sample, channel, *space) or (channel, *space).
 
     Raises:
-        ValueError: it has others.
+        ValueError: it has not.
     """
     if len(x.shape) not in (count + 1, count + 2):
         axes = f"channel, {SPACE[count]}"
@@ -53,7 +53,7 @@ def check_image(x: Any, count: int, what: str, name: str = "input") -> None:
 
 
 def check_fits(x: Any, space: Shape, window: Shape, what: str, name: str) -> None:
-    """Raise unless a window lies within the padded image.
+    """Raise unless a window fits into the padded image.
 
     Raises:
         ValueError: it does not.

@@ -1,4 +1,4 @@
-"""Convolutions, and the transposed ones that go back from their results to arrays of the size of their inputs."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAYOUTS = {1: ("(N, C, L)", "(C, L)"), 2: ("(N, C, H, W)", "(C, H, W)"), 3: ("(
 
 
 class _AnyConvolution(Module):
-    """What convolutions and transposed ones share."""
+    """Shared by convolutions and transposed convolutions."""
 
     _axes: ClassVar[int]
 
@@ -51,7 +51,7 @@ class _AnyConvolution(Module):
         fill_uniformly(self.weight, self.bias)
 
     def _shown(self, *settings: tuple[str, Any, Any]) -> str:
-        """For `extra_repr`: sizes, and what is not as usual."""
+        """For `extra_repr`: sizes, and arguments that differ from their defaults."""
         unusual = [f"{name}={value}" for name, value, usual in settings if value != usual]
         return ", ".join(
             [
@@ -107,7 +107,7 @@ class _Convolution(_AnyConvolution):
         return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _widths(self) -> tuple[int, ...]:
-        """How much `functional.pad` is to add before and after each axis, the last axis first."""
+        """The padding before and after each axis, the last axis first, as `functional.pad` takes it."""
         if not isinstance(self.padding, str):
             return tuple(n for n in reversed(self.padding) for _ in range(2))
         totals = [step * (size - 1) for size, step in zip(self.kernel_size, self.dilation, strict=True)]
@@ -125,30 +125,31 @@ class _Convolution(_AnyConvolution):
 
 
 class Conv1d(_Convolution):
-    """Convolution of arrays of shape (N, C, L) or (C, L), see `functional.conv1d`.
+    """Convolution of arrays of shape (N, C, L) or (C, L); see `functional.conv1d`.
 
     Args:
-        in_channels: the number of channels of inputs.
-        out_channels: the number of channels of results.
-        kernel_size: size of the kernel along each axis of space; one number for all, or one for each.
-        stride: how far windows begin apart.
-        padding: what is added at both ends of each axis; or "valid" for nothing, or "same" for results of the size of
-            inputs.
-        dilation: how far elements of the kernel act apart.
-        groups: into how many groups channels are divided, which do not see each other.
-        bias: whether there is a bias.
-        padding_mode: what padding consists of: "zeros", "reflect", "replicate" or "circular".
+        in_channels: number of input channels.
+        out_channels: number of output channels.
+        kernel_size: size of the kernel; an integer, or one for each axis of space.
+        stride: step between windows.
+        padding: number of elements added at both ends of each axis; "valid" for none, "same" for results of the size of
+            the input.
+        dilation: spacing between kernel elements.
+        groups: number of channel groups; groups are convolved independently.
+        bias: whether to add a trained bias.
+        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
         dtype: dtype of the parameters.
 
     Attributes:
-        weight: array of shape (out_channels, in_channels / groups, *kernel_size), at first uniform up to
-            1 / sqrt(inputs of each output).
-        bias: vector of shape (out_channels,), likewise; or None.
+        weight: array of shape (out_channels, in_channels / groups, *kernel_size), initialized uniformly between
+            ±1 / sqrt(fan_in).
+        bias: vector of shape (out_channels,), initialized in the same way; or None.
 
     Raises:
-        ValueError: the settings do not fit together.
+        ValueError: the arguments do not fit together.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.Conv1d(3, 8, kernel_size=5, padding=2)(np.ones((4, 3, 20), np.float32)).shape
         (4, 8, 20)
@@ -159,9 +160,14 @@ class Conv1d(_Convolution):
 
 
 class Conv2d(_Convolution):
-    """Convolution of arrays of shape (N, C, H, W) or (C, H, W); the arguments are those of `Conv1d`.
+    """Convolution of arrays of shape (N, C, H, W) or (C, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype: as for
+            `Conv1d`; sizes may be one integer, or one for height and width each.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.Conv2d(1, 8, 3, stride=2, padding=1)(np.ones((4, 1, 28, 28), np.float32)).shape
         (4, 8, 14, 14)
@@ -172,7 +178,18 @@ class Conv2d(_Convolution):
 
 
 class Conv3d(_Convolution):
-    """Convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W); the arguments are those of `Conv1d`."""
+    """Convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype: as for
+            `Conv1d`; sizes may be one integer, or one for depth, height and width each.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.Conv3d(1, 2, 3)(np.ones((4, 1, 5, 5, 5), np.float32)).shape
+        (4, 2, 3, 3, 3)
+    """
 
     _axes = 3
     _function = staticmethod(conv3d)
@@ -206,7 +223,8 @@ class _Transposed(_AnyConvolution):
 
         Args:
             input: array.
-            output_size: the sizes of space in the result, which strides leave open; `output_padding` by default.
+            output_size: sizes of space in the result, which a stride leaves open; by default they follow from
+                `output_padding`.
         """
         expect_channels(self, input, self.in_channels, _LAYOUTS[self._axes])
         more = self.output_padding if output_size is None else self._output_padding(shape_of(input), output_size)
@@ -214,7 +232,7 @@ class _Transposed(_AnyConvolution):
         return function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
     def _output_padding(self, shape: tuple[int, ...], output_size: Sequence[int]) -> tuple[int, ...]:
-        """What is to be added to the result so that it has a size."""
+        """The output padding that gives the result a certain size."""
         wanted = tuple(map(operator.index, output_size))[-self._axes :]
         least = tuple(
             (n - 1) * stride - 2 * padding + dilation * (size - 1) + 1
@@ -244,18 +262,18 @@ class _Transposed(_AnyConvolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """The transpose of the linear map that is a convolution, for arrays (N, C, L) or (C, L).
+    """Transposed convolution of arrays of shape (N, C, L) or (C, L): the transpose of `Conv1d` as a linear map.
 
     Args:
-        in_channels: the number of channels of inputs.
-        out_channels: the number of channels of results.
-        kernel_size: size of the kernel along each axis of space; one number for all, or one for each.
-        stride: stride of the convolution: how far apart inputs act on the result.
-        padding: padding of the convolution: what is cut off at both ends of the result.
-        output_padding: what is added at one end of the result.
-        groups: into how many groups channels are divided, which do not see each other.
-        bias: whether there is a bias.
-        dilation: how far elements of the kernel act apart.
+        in_channels: number of input channels.
+        out_channels: number of output channels.
+        kernel_size: size of the kernel; an integer, or one for each axis of space.
+        stride: stride of the convolution that is transposed: the step between copies of the kernel in the result.
+        padding: padding of that convolution: the number of elements that are cut off at both ends of the result.
+        output_padding: number of elements that are added at the far end of the result.
+        groups: number of channel groups; groups are convolved independently.
+        bias: whether to add a trained bias.
+        dilation: spacing between kernel elements.
         dtype: dtype of the parameters.
 
     Attributes:
@@ -263,9 +281,10 @@ class ConvTranspose1d(_Transposed):
         bias: vector of shape (out_channels,), or None.
 
     Raises:
-        ValueError: the settings do not fit together.
+        ValueError: the arguments do not fit together.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.ConvTranspose1d(3, 8, kernel_size=4, stride=2, padding=1)(np.ones((4, 3, 10), np.float32)).shape
         (4, 8, 20)
@@ -276,14 +295,36 @@ class ConvTranspose1d(_Transposed):
 
 
 class ConvTranspose2d(_Transposed):
-    """`ConvTranspose1d` for arrays (N, C, H, W) or (C, H, W); the arguments are those of `ConvTranspose1d`."""
+    """Transposed convolution of arrays of shape (N, C, H, W) or (C, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, dtype: as for
+            `ConvTranspose1d`; sizes may be one integer, or one for height and width each.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ConvTranspose2d(3, 8, 2, stride=2)(np.ones((4, 3, 5, 5), np.float32)).shape
+        (4, 8, 10, 10)
+    """
 
     _axes = 2
     _function = staticmethod(conv_transpose2d)
 
 
 class ConvTranspose3d(_Transposed):
-    """`ConvTranspose1d` for arrays (N, C, D, H, W) or (C, D, H, W); the arguments are those of `ConvTranspose1d`."""
+    """Transposed convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, dtype: as for
+            `ConvTranspose1d`; sizes may be one integer, or one for depth, height and width each.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ConvTranspose3d(1, 2, 2)(np.ones((4, 1, 2, 2, 2), np.float32)).shape
+        (4, 2, 3, 3, 3)
+    """
 
     _axes = 3
     _function = staticmethod(conv_transpose3d)

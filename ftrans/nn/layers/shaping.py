@@ -1,4 +1,4 @@
-"""Layers that change shapes: flattening, padding, and images of other sizes."""
+"""Layers that change shapes: flattening, padding, and resizing of images."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from ..functional.arguments import array, axis_of, described
 from ..functional.images import MODES
 from ..module import Module
 from .arguments import sizes
+from .function_layer import FunctionLayer
 
 Sizes = int | Sequence[int]
 
 
 class Flatten(Module):
-    """Makes one axis of several ones that are next to each other.
+    """Merge adjacent axes into one.
 
     Args:
-        start_dim: the first of them.
-        end_dim: the last of them.
+        start_dim: first axis to merge.
+        end_dim: last axis to merge.
 
     Example:
         >>> import numpy as np
@@ -36,7 +37,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Any) -> Any:
-        """An array of the same elements, of fewer axes."""
+        """An array of the same elements with fewer axes."""
         x = array(input)
         shape = tuple(x.shape)
         start, end = (axis_of(dim, len(shape), "Flatten") for dim in (self.start_dim, self.end_dim))
@@ -52,11 +53,11 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes several axes of one, the opposite of `Flatten`.
+    """Split an axis into several, the inverse of `Flatten`.
 
     Args:
-        dim: the axis.
-        unflattened_size: sizes of the new axes; one of them may be -1, which stands for what is left.
+        dim: axis to split.
+        unflattened_size: sizes of the new axes; one of them may be -1 and is inferred.
 
     Example:
         >>> import numpy as np
@@ -70,7 +71,7 @@ class Unflatten(Module):
         self.unflattened_size = tuple(map(operator.index, unflattened_size))
 
     def forward(self, input: Any) -> Any:
-        """An array of the same elements, of more axes."""
+        """An array of the same elements with more axes."""
         x = array(input)
         shape = tuple(x.shape)
         axis = axis_of(self.dim, len(shape), "Unflatten")
@@ -87,53 +88,42 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class PixelShuffle(Module):
-    """Makes pixels of channels: (N, C r r, H, W) becomes (N, C, H r, W r), see `functional.pixel_shuffle`.
-
-    Args:
-        upscale_factor: the factor r.
+class PixelShuffle(FunctionLayer, of=F.pixel_shuffle):
+    """
+    >>> nn.PixelShuffle(2)(np.arange(4.0).reshape(4, 1, 1))
+    array([[[0., 1.],
+            [2., 3.]]])
     """
 
-    def __init__(self, upscale_factor: int) -> None:
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Any) -> Any:
-        """A larger image of fewer channels."""
-        return F.pixel_shuffle(input, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
+    upscale_factor: int
 
 
-class PixelUnshuffle(Module):
-    """Makes channels of pixels: (N, C, H r, W r) becomes (N, C r r, H, W), see `functional.pixel_unshuffle`.
-
-    Args:
-        downscale_factor: the factor r.
+class PixelUnshuffle(FunctionLayer, of=F.pixel_unshuffle):
+    """
+    >>> nn.PixelUnshuffle(2)(np.arange(4.0).reshape(1, 2, 2)).ravel()
+    array([0., 1., 2., 3.])
     """
 
-    def __init__(self, downscale_factor: int) -> None:
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Any) -> Any:
-        """A smaller image of more channels."""
-        return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
+    downscale_factor: int
 
 
 class Upsample(Module):
-    """Images of another size, see `functional.interpolate`.
+    """Resize signals, images or volumes; see `functional.interpolate`.
 
     Args:
-        size: the sizes of the axes of space; one number for all, or one for each.
-        scale_factor: in its place, by how much they are larger.
-        mode: "nearest", "linear", "bilinear", "bicubic", "trilinear" and others that `interpolate` knows.
-        align_corners: whether the outermost elements keep their places.
+        size: sizes of the axes of space in the result; an integer, or one for each axis.
+        scale_factor: ratio of the new sizes to the old ones, in place of `size`.
+        mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic" or "trilinear".
+        align_corners: whether the centers of the corner elements keep their positions, instead of their outer edges.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: the mode is unknown.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.Upsample(scale_factor=2)(np.array([[[1.0, 2.0]]]))
+        array([[[1., 1., 2., 2.]]])
     """
 
     def __init__(
@@ -156,7 +146,7 @@ class Upsample(Module):
         self.align_corners = align_corners
 
     def forward(self, input: Any) -> Any:
-        """An array (N, C, *space) of other sizes of space."""
+        """An array of shape (N, C, *space) with the new sizes."""
         return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners)
 
     def extra_repr(self) -> str:
@@ -164,63 +154,37 @@ class Upsample(Module):
         return f"{what}, mode={self.mode!r}"
 
 
-class Unfold(Module):
-    """The patches of images as columns: (N, C, H, W) becomes (N, C elements, patches), see `functional.unfold`.
-
-    Args:
-        kernel_size: how many elements a patch has; a number, or one for each of height and width, as are the next ones.
-        dilation: how far apart the elements of a patch are.
-        padding: how many zeros are put on each side.
-        stride: how far apart patches begin.
+class Unfold(FunctionLayer, of=F.unfold):
+    """
+    >>> nn.Unfold(2)(np.arange(6.0).reshape(1, 2, 3))
+    array([[0., 1.],
+           [1., 2.],
+           [3., 4.],
+           [4., 5.]])
     """
 
-    def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Any:
-        """The patches, one in each column."""
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+    kernel_size: Sizes
+    dilation: Sizes = 1
+    padding: Sizes = 0
+    stride: Sizes = 1
 
 
-class Fold(Module):
-    """Images as sums of patches: (N, C elements, patches) becomes (N, C, H, W), see `functional.fold`.
-
-    Args:
-        output_size: height and width of the images; a number, or one for each, as are the next ones.
-        kernel_size: how many elements a patch has.
-        dilation: how far apart the elements of a patch are.
-        padding: how far patches may begin before the image.
-        stride: how far apart patches begin.
+class Fold(FunctionLayer, of=F.fold):
+    """
+    >>> nn.Fold((2, 3), 2)(np.ones((4, 2)))
+    array([[[1., 2., 1.],
+            [1., 2., 1.]]])
     """
 
-    def __init__(
-        self, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
-    ) -> None:
-        self.output_size = output_size
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Any:
-        """The images."""
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )
+    output_size: Sizes
+    kernel_size: Sizes
+    dilation: Sizes = 1
+    padding: Sizes = 0
+    stride: Sizes = 1
 
 
 class _Pad(Module):
-    """Adds elements before and after the last axes."""
+    """Pad the last axes."""
 
     _axes: ClassVar[int]
     _mode: ClassVar[str] = "constant"
@@ -229,7 +193,7 @@ class _Pad(Module):
         self.padding = sizes(padding, 2 * self._axes, "padding")
 
     def forward(self, input: Any) -> Any:
-        """A larger array."""
+        """The padded array."""
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
@@ -237,10 +201,10 @@ class _Pad(Module):
 
 
 class ZeroPad1d(_Pad):
-    """Adds zeros at both ends of the last axis.
+    """Add zeros at both ends of the last axis.
 
     Args:
-        padding: how many before and after it: one number for both, or two.
+        padding: number of elements before and after: an integer for both, or two.
 
     Example:
         >>> import numpy as np
@@ -253,20 +217,32 @@ class ZeroPad1d(_Pad):
 
 
 class ZeroPad2d(_Pad):
-    """Adds zeros around images.
+    """Add zeros at all sides of images.
 
     Args:
-        padding: how many on the left, on the right, above, below; or one number for all.
+        padding: number of elements on the left, on the right, above and below: an integer for all, or four.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ZeroPad2d(1)(np.ones((1, 2, 2))).shape
+        (1, 4, 4)
     """
 
     _axes = 2
 
 
 class ZeroPad3d(_Pad):
-    """Adds zeros around the last three axes.
+    """Add zeros at both ends of the last three axes.
 
     Args:
-        padding: how many before and after each axis, the last axis first; or one number for all.
+        padding: number of elements before and after each axis, the last axis first: an integer for all, or six.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ZeroPad3d(1)(np.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
     """
 
     _axes = 3
@@ -278,7 +254,7 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def forward(self, input: Any) -> Any:
-        """A larger array."""
+        """The padded array."""
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
@@ -286,77 +262,195 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Adds a number at both ends of the last axis.
+    """Add a constant at both ends of the last axis.
 
     Args:
-        padding: as for `ZeroPad1d`.
-        value: the number.
+        padding: number of elements before and after: an integer for both, or two.
+        value: the constant.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ConstantPad1d(1, 9.0)(np.ones((1, 1, 2)))
+        array([[[9., 1., 1., 9.]]])
     """
 
     _axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Adds a number around images; `padding` is as for `ZeroPad2d`."""
+    """Add a constant at all sides of images.
+
+    Args:
+        padding: number of elements on the left, on the right, above and below: an integer for all, or four.
+        value: the constant.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ConstantPad2d(1, 9.0)(np.ones((1, 2, 2))).shape
+        (1, 4, 4)
+    """
 
     _axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Adds a number around the last three axes; `padding` is as for `ZeroPad3d`."""
+    """Add a constant at both ends of the last three axes.
+
+    Args:
+        padding: number of elements before and after each axis, the last axis first: an integer for all, or six.
+        value: the constant.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ConstantPad3d(1, 9.0)(np.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
+    """
 
     _axes = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Adds the mirror image, without the outermost element, at both ends of the last axis; see `ZeroPad1d`."""
+    """Add the mirror image, without the edge elements, at both ends of the last axis.
+
+    Args:
+        padding: number of elements before and after: an integer for both, or two.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReflectionPad1d(2)(np.arange(3.0)[None, None])
+        array([[[2., 1., 0., 1., 2., 1., 0.]]])
+    """
 
     _axes, _mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Adds mirror images, without the outermost elements, around images; see `ZeroPad2d`."""
+    """Add the mirror image, without the edge elements, at all sides of images.
+
+    Args:
+        padding: number of elements on the left, on the right, above and below: an integer for all, or four.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReflectionPad2d(1)(np.ones((1, 2, 2))).shape
+        (1, 4, 4)
+    """
 
     _axes, _mode = 2, "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Adds mirror images, without the outermost elements, around the last three axes; see `ZeroPad3d`."""
+    """Add the mirror image, without the edge elements, at both ends of the last three axes.
+
+    Args:
+        padding: number of elements before and after each axis, the last axis first: an integer for all, or six.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReflectionPad3d(1)(np.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
+    """
 
     _axes, _mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Repeats the outermost elements at both ends of the last axis; see `ZeroPad1d`."""
+    """Repeat the edge elements at both ends of the last axis.
+
+    Args:
+        padding: number of elements before and after: an integer for both, or two.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReplicationPad1d(2)(np.arange(3.0)[None, None])
+        array([[[0., 0., 0., 1., 2., 2., 2.]]])
+    """
 
     _axes, _mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Repeats the outermost elements around images; see `ZeroPad2d`."""
+    """Repeat the edge elements at all sides of images.
+
+    Args:
+        padding: number of elements on the left, on the right, above and below: an integer for all, or four.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReplicationPad2d(1)(np.ones((1, 2, 2))).shape
+        (1, 4, 4)
+    """
 
     _axes, _mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Repeats the outermost elements around the last three axes; see `ZeroPad3d`."""
+    """Repeat the edge elements at both ends of the last three axes.
+
+    Args:
+        padding: number of elements before and after each axis, the last axis first: an integer for all, or six.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.ReplicationPad3d(1)(np.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
+    """
 
     _axes, _mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """Continues the last axis periodically at both ends; see `ZeroPad1d`."""
+    """Continue periodically at both ends of the last axis.
+
+    Args:
+        padding: number of elements before and after: an integer for both, or two.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.CircularPad1d(2)(np.arange(3.0)[None, None])
+        array([[[1., 2., 0., 1., 2., 0., 1.]]])
+    """
 
     _axes, _mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """Continues images periodically; see `ZeroPad2d`."""
+    """Continue periodically at all sides of images.
+
+    Args:
+        padding: number of elements on the left, on the right, above and below: an integer for all, or four.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.CircularPad2d(1)(np.ones((1, 2, 2))).shape
+        (1, 4, 4)
+    """
 
     _axes, _mode = 2, "circular"
 
 
 class CircularPad3d(_Pad):
-    """Continues the last three axes periodically; see `ZeroPad3d`."""
+    """Continue periodically at both ends of the last three axes.
+
+    Args:
+        padding: number of elements before and after each axis, the last axis first: an integer for all, or six.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.CircularPad3d(1)(np.ones((1, 2, 2, 2))).shape
+        (1, 4, 4, 4)
+    """
 
     _axes, _mode = 3, "circular"
