@@ -19,8 +19,9 @@ from ftrans.control.loops import motion
 from ftrans.control.loops.scan import scan as scan_primitive
 from ftrans.core import tree
 from ftrans.core.program import Program
-from ftrans.core.trace import ConcretizationError, NoWitness, TracerLeak
+from ftrans.core.trace import NoWitness, TracerLeak
 from ftrans.core.types import type_of
+from ftrans.core.witness import ConcretizationError
 from ftrans.transforms.differentiate import pullback
 from ftrans.transforms.simplify import simplify
 

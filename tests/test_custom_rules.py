@@ -466,7 +466,7 @@ def test_tracing_again_finds_the_same_program() -> None:
         def inner(x: Any) -> Any:
             nonlocal program
             y = f(x)
-            program = y.builder.eqns()[-1]
+            program = y.builder.tape.eqns()[-1]
             return y
 
         ft.grad(inner)(1.0)

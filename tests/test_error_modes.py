@@ -11,7 +11,7 @@ import pytest
 
 import ftrans as ft
 from ftrans.base import error_modes
-from ftrans.core.trace import ConcretizationError
+from ftrans.core.witness import ConcretizationError
 
 
 def in_errstate(x: Any) -> Any:

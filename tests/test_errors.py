@@ -30,7 +30,8 @@ from matplotlib.figure import Figure
 
 import ftrans as ft
 from ftrans.core.primitive import MissingRule
-from ftrans.core.trace import ConcretizationError, TracerLeak
+from ftrans.core.trace import TracerLeak
+from ftrans.core.witness import ConcretizationError
 
 X = np.array([1.0, 2.0, 3.0])
 N = np.array([1, 2, 3])

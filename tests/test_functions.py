@@ -13,8 +13,8 @@ from function_rows import DOUBLE, Row, rows
 from sampling import directions
 
 import ftrans as ft
-from ftrans.core.trace import ConcretizationError
 from ftrans.core.types import is_complex, is_inexact, type_of
+from ftrans.core.witness import ConcretizationError
 
 LANES = 2
 # How far derivatives of functions of 32-bit numbers may be off: those of most lose a few digits.

@@ -13,8 +13,9 @@ from checks import assert_all_close
 
 import ftrans as ft
 import ftrans.numpy as fnp
-from ftrans.core.trace import Builder, ConcretizationError, building
+from ftrans.core.trace import building
 from ftrans.core.types import type_of
+from ftrans.core.witness import CodeBuilder, ConcretizationError
 from ftrans.numpy.promotion import asarray
 
 random = np.random.default_rng(0)
@@ -28,12 +29,12 @@ MASK = MATRIX > 0
 
 def by_trace(function: Callable[..., Any], *arguments: Any) -> list[Any]:
     """The results of a function by way of a program."""
-    builder = Builder([type_of(x) for x in arguments], arguments, shared=True)
+    builder = CodeBuilder([type_of(x) for x in arguments], arguments, shared=True)
     with building(builder):
         result = function(*builder.inputs())
         outputs = [asarray(x) for x in (result if isinstance(result, tuple | list) else [result])]
         program = builder.finish(outputs, "f").check()
-    return program(*arguments, *builder.captured)
+    return program(*arguments, *builder.captures.values)
 
 
 def assert_same_as_numpy(function: Callable[..., Any], *arguments: Any) -> None:

@@ -18,8 +18,9 @@ from checks import assert_all_close
 import ftrans
 import ftrans.numpy
 from ftrans.core.primitive import MissingRule
-from ftrans.core.trace import Builder, building
+from ftrans.core.trace import building
 from ftrans.core.types import type_of
+from ftrans.core.witness import CodeBuilder
 from ftrans.numpy.dispatch import TABLE
 from ftrans.numpy.promotion import asarray, has_tracer
 from ftrans.numpy.vectorizing import vectorize
@@ -363,14 +364,14 @@ def traced(expression: str, namespace: Any) -> list[Any]:
     """The results of an expression by way of a program."""
     names = sorted(set(re.findall(r"\b[A-Z]\b", expression)) & SAMPLES.keys())
     arguments = [SAMPLES[name] for name in names]
-    builder = Builder([type_of(x) for x in arguments], arguments, shared=True)
+    builder = CodeBuilder([type_of(x) for x in arguments], arguments, shared=True)
     with building(builder):
         results = evaluated(expression, namespace, dict(zip(names, builder.inputs(), strict=True)))
         is_traced = [has_tracer(x) for x in results]
         outputs = [asarray(x) for x, t in zip(results, is_traced, strict=True) if t]
         program = builder.finish(outputs, "f").check()
     with np.errstate(all="ignore"):
-        values = iter(program(*arguments, *builder.captured))
+        values = iter(program(*arguments, *builder.captures.values))
     return [next(values) if t else x for t, x in zip(is_traced, results, strict=True)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from checks import assert_close
 
 import ftrans as ft
-from ftrans.core.trace import ConcretizationError
+from ftrans.core.witness import ConcretizationError
 
 X = np.array([1.0, -2.0, 3.0])
 

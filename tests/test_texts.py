@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core.trace import ConcretizationError, TracerLeak
+from ftrans.core.trace import TracerLeak
+from ftrans.core.witness import ConcretizationError
 
 X = np.array([1.0, 2.0])
 NAMES = {"2": 20.0, "2.0": 20.0, "2.00": 20.0, "n=2": 20.0}

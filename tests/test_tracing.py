@@ -19,7 +19,7 @@ from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
 from ftrans.ops.elementwise import add, sin
-from ftrans.run import straightline
+from ftrans.run import evaluate
 from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.simplify import simplify
 
@@ -221,13 +221,13 @@ def test_scalars_that_change_between_calls_are_seen() -> None:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The programs that are translated to Python from now on."""
     seen: list[Program] = []
-    translate = straightline.compiled
+    translate = evaluate.compiled
 
     def counted(program: Program) -> Any:
         seen.append(program)
         return translate(program)
 
-    monkeypatch.setattr(straightline, "compiled", counted)
+    monkeypatch.setattr(evaluate, "compiled", counted)
     return seen
 
 

@@ -373,7 +373,7 @@ def test_jacobian_of_a_program_with_unrelated_outputs() -> None:
     with building(builder):
         (x,) = builder.inputs()
         program = builder.finish([np.sin(x), np.ones(2)], "f")
-    args = [X, *builder.captured]
+    args = [X, *builder.captures.values]
     for mode in ("forward", "reverse"):
         derived = jacobian(program, (True, False), 2, mode, None).check()
         _, _, first, second = evaluate(derived, args)

@@ -16,7 +16,6 @@ import ftrans as ft
 from ftrans.control.checkpoints.schedule import backwards, forwards, hop
 from ftrans.control.loops import kept_states
 from ftrans.control.rules.host_call import watch
-from ftrans.core.interpret import executable
 from ftrans.core.primitive import MissingRule
 from ftrans.core.program import Program
 
@@ -180,7 +179,7 @@ def test_memory_does_not_grow_with_the_number_of_steps(
 
 def count_of(program: Program, *names: str) -> tuple[int, ...]:
     """How many equations of some primitives there are where a program runs."""
-    found = [eqn.primitive.name for eqn in executable(program).eqns]
+    found = [eqn.primitive.name for eqn in program.executable().eqns]
     return tuple(found.count(name) for name in names)
 
 
@@ -259,7 +258,7 @@ def test_what_a_step_computes_is_kept_unless_it_is_large() -> None:
     x = np.linspace(0.1, 0.5, 40)
     for max_steps, shapes in ((10, {(40,), (40, 40)}), (10_000, {(40,)})):
         gradient = ft.grad(lambda x, most=max_steps: f(ft.while_loop, x, max_steps=most))
-        (sweep,) = [eqn for eqn in executable(ft.trace(gradient)(x)).eqns if eqn.primitive.name == "sweep"]
+        (sweep,) = [eqn for eqn in ft.trace(gradient)(x).executable().eqns if eqn.primitive.name == "sweep"]
         assert {t.shape for t in sweep.params["types"]} == shapes
         assert_close(gradient(x), ft.grad(lambda x: f(python_while, x))(x), 1e-12)
 

@@ -11,8 +11,9 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.program import Program
-from ..core.trace import Builder, NoWitness, Tracer, example_of
+from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of
+from ..core.witness import example_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype
 from ..xla import is_jax_tracer
 from .call import name_of, trace_flat, type_name

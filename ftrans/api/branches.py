@@ -17,8 +17,9 @@ from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
 from ..core import tree
 from ..core.program import Program
-from ..core.trace import Builder, NoWitness, Tracer, example_of
+from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of
+from ..core.witness import example_of
 from ..numpy.promotion import cast, is_weak, result_dtype
 from ..ops.elementwise import convert, maximum, minimum, ne
 from ..ops.literals import full_like
@@ -179,7 +180,7 @@ def _choose(
             traces[number] = _trace_branch(what, branches[number], given, dtypes)
     for trace in traces:
         # The functions traced after it may have overwritten what it captured.
-        trace.builder.check_captures()
+        trace.builder.captures.check()
     programs = tuple(_with_all_captures(traces, number, len(given.leaves)) for number in range(len(traces)))
 
     def record(tracers: list[Tracer]) -> list[Tracer]:

@@ -14,11 +14,12 @@ from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.eager import Eager
+from ..core.names import printable
 from ..core.observe import current_observer, reported
-from ..core.printer import printable
 from ..core.program import Program
-from ..core.trace import Builder, ConcretizationError, NoWitness, Tracer, building, current_builder
+from ..core.trace import NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
+from ..core.witness import CodeBuilder, ConcretizationError
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
@@ -44,7 +45,7 @@ class Traced(NamedTuple):
     program: Program
     captured: list[Any]
     structure: tree.Structure
-    builder: Builder
+    builder: CodeBuilder
 
 
 def run(
@@ -84,7 +85,7 @@ def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], ope
 
 @in_own_context
 def _recorded(what: str, record: Callable[[list[Tracer]], list[Tracer]], types: Sequence[ArrayType]) -> Program:
-    builder = Builder(types, NoWitness(f"the operands of {what} are given later"), shared=True)
+    builder = CodeBuilder(types, NoWitness(f"the operands of {what} are given later"), shared=True)
     with building(builder):
         return builder.finish(record(builder.inputs()), what)
 
@@ -124,8 +125,8 @@ def trace_flat(
     """Trace `rebuild(tracers)`, which calls `f`; return what was traced and the auxiliary result."""
     outer = current_builder()
     # Inside a trace that is made only once, nobody will come this way again.
-    builder = Builder(types, witnesses, shared and (outer is None or outer.shared))
-    builder.has_one_shape = with_guards and not shared
+    shared_here = shared and (outer is None or outer.tape.is_shared)
+    builder = CodeBuilder(types, witnesses, shared_here, has_one_shape=with_guards and not shared)
     run = _traced if outer is not None else _traced_alone
     try:
         return run(builder, f, rebuild, weak, has_aux, with_guards)
@@ -135,7 +136,7 @@ def trace_flat(
 
 
 def _traced(
-    builder: Builder,
+    builder: CodeBuilder,
     f: Callable[..., Any],
     rebuild: Callable[[list[Tracer]], Any],
     weak: Sequence[bool],
@@ -177,7 +178,7 @@ def _traced(
         aux_leaves, rebuild_aux = _auxiliary(aux) if has_aux else ([], None)
         guards = [Tracer(builder, guard.atom) for guard in builder.guards] if with_guards else []
         program = builder.finish([*leaves, *aux_leaves, *guards], name_of(f))
-    return Traced(program, builder.captured, structure, builder), rebuild_aux
+    return Traced(program, builder.captures.values, structure, builder), rebuild_aux
 
 
 _traced_alone = in_own_context(_traced)

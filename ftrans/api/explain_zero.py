@@ -12,9 +12,9 @@ import numpy as np
 
 from ..base.source import Line, at_line, user_line
 from ..core import tree
-from ..core.interpret import interpret
+from ..core.interpret import interpret, repeat
 from ..core.program import Eqn, Program, programs_in
-from ..core.trace import Builder, Tracer, building, repeat
+from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import stop_gradient
 from ..transforms.differentiate import pullback

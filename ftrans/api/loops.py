@@ -210,7 +210,7 @@ def while_loop(
     reason = NoWitness("the condition of while_loop runs before every step, so a branch inside it has no single value")
     condition, _ = trace_flat(cond_fun, body.types, test, reason, body.weak)
     # The condition may have overwritten what the body captured.
-    body.builder.check_captures()
+    body.builder.captures.check()
     carries, cond_consts, body_consts = len(body.types), len(condition.captured), len(body.captured)
 
     def record(tracers: list[Tracer]) -> list[Tracer]:

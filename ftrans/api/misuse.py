@@ -12,7 +12,8 @@ import numpy as np
 
 from .. import numpy as namespace
 from ..base.source import at_line, line_of_error, of_package, user_line
-from ..core.trace import Builder, ConcretizationError, Tracer
+from ..core.trace import Builder, Tracer
+from ..core.witness import ConcretizationError
 from ..numpy.promotion import has_tracer
 from ..numpy.torch_names import add_hint
 

@@ -23,8 +23,9 @@ from ..core import tree
 from ..core.eager import Eager
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
-from ..core.trace import Builder, Guard, NoWitness, Tracer, building
+from ..core.trace import Guard, NoWitness, Tracer, building
 from ..core.types import type_of
+from ..core.witness import CodeBuilder
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer
 from .call import Traced, name_of, trace_flat
@@ -279,7 +280,7 @@ def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: floa
         return program, list(captured)
     rest = [x for x, b in zip(captured, is_bound, strict=True) if not b]
     types = [*program.in_types[:count], *map(type_of, rest)]
-    builder = Builder(types, NoWitness("the program is bound to constants"))
+    builder = CodeBuilder(types, NoWitness("the program is bound to constants"))
     with building(builder):
         inputs = builder.inputs()
         others = iter(inputs[count:])

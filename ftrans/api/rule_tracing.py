@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.program import Const, Program, literal
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
+from ..core.witness import example_of
 from ..numpy.promotion import asarray, has_tracer
 from ..transforms.split import split
 from ..xla import is_jax
@@ -132,7 +133,7 @@ class Captured:
         for part in parts:
             if part is not None:
                 # The rules traced after it may have overwritten what it captured.
-                part.builder.check_captures()
+                part.builder.captures.check()
             for x in part.captured if part is not None else ():
                 if not _is_small_zero(x) and _identity(x) not in self._places:
                     self._places[_identity(x)] = len(self.values)
@@ -247,7 +248,7 @@ def trace_bwd(f: Function, bwd: Function, call: Call, result: Result, residuals:
     types = [*(x.type for x in residuals.tracers), *_chosen(result.types, is_active)]
     weak = [*(x.weak for x in residuals.tracers), *_chosen(result.weak, is_active)]
     reason = f"the backward rule of {name_of(f)} is traced before its residuals and cotangents are known"
-    examples = [functools.partial(x.builder.example, x) for x in residuals.tracers]
+    examples = [functools.partial(example_of, x) for x in residuals.tracers]
     examples += [functools.partial(np.ones, t.shape, t.dtype) for t in types[count:]]
     traced, _ = trace_flat(bwd, types, rebuild, [NoWitness(reason, x) for x in examples], weak)
     return Part(traced.program, traced.captured, traced.builder)

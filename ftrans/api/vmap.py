@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.trace import NoWitness, Tracer, example_of
+from ..core.trace import NoWitness, Tracer
 from ..core.types import type_of
+from ..core.witness import example_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..transforms.batch import batch
 from ..xla import is_jax

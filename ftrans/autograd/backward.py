@@ -15,9 +15,9 @@ import numpy as np
 
 from ..api import anomaly
 from ..base.contexts import in_own_context
+from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
 from ..core.types import is_complex
-from ..run.straightline import warnings_at_user_line
 from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
 from .hooks import Hooks

@@ -19,6 +19,7 @@ from ..control.rules.host_call import watch
 from ..core import tree
 from ..core.trace import Tracer, recording_in
 from ..core.types import is_inexact, type_of
+from ..core.witness import example_of
 from ..numpy.promotion import has_tracer
 from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, place_of
 from .modes import in_forward, no_grad
@@ -363,7 +364,7 @@ def _array(x: Any, name: str) -> Any:
 
 def _example(function: FunctionClass, tracer: Tracer, reason: str, failure: Exception) -> Any:
     """A value to try `forward` on."""
-    found = tracer.builder.example(tracer)
+    found = example_of(tracer)
     if found is not None:
         return found
     if function.trial_value is not None:

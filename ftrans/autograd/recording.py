@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.floating_point import warnings_at_user_line
 from ..base.source import user_line
 from ..core import tree
 from ..core.cell import holds_cell, read
@@ -19,7 +20,6 @@ from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.types import ArrayType
 from ..run.evaluate import evaluate
-from ..run.straightline import warnings_at_user_line
 from ..transforms.simplify import simplify
 from .derivation import Derivative, OfProgram
 from .graph import Edge

@@ -17,6 +17,7 @@ from ..base.source import attributed_to
 from ..core.program import Program, Var
 from ..core.trace import Builder, NoWitness, building
 from ..core.types import ArrayType
+from ..core.witness import CodeBuilder
 from .graph import Edge, Node, next_order
 from .memory import Memory, Watched, protected
 from .operation_node import OperationNode
@@ -137,7 +138,7 @@ def program_of(
         inputs = _leaves(nodes, outputs)
     # Programs that are to run are found again when the same graph is recorded anew.
     reason = NoWitness("a graph is turned into a program without its values")
-    builder = Builder([x.array_type for x in inputs], reason, shared=notes is not None)
+    builder = CodeBuilder([x.array_type for x in inputs], reason, shared=notes is not None)
     with building(builder):
         places: dict[tuple[int, int], Any] = {}
         for x, tracer in zip(inputs, builder.inputs(), strict=True):
@@ -149,7 +150,7 @@ def program_of(
                 places.setdefault((id(node), index), result)
         name = outputs[0].node.name if len(outputs) == 1 and outputs[0].node is not None else "graph"
         program = builder.finish([places.get(_key(_place(x)), x) for x in outputs], name)
-    return program, [*inputs, *builder.captured]
+    return program, [*inputs, *builder.captures.values]
 
 
 def _place(x: Tensor) -> Edge:

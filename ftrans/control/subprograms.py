@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..core.interpret import executable
 from ..core.program import Atom, Const, Eqn, Program, Var, literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType
@@ -181,7 +180,7 @@ def own_carries(program: Program, consts: int, carries: int) -> tuple[int, ...]:
     """
 
     def find() -> tuple[int, ...]:
-        written = {eqn.outputs[0] for eqn in executable(program).eqns if is_write(eqn)}
+        written = {eqn.outputs[0] for eqn in program.executable().eqns if is_write(eqn)}
         return tuple(consts + i for i, a in enumerate(program.outputs[:carries]) if a in written)
 
     return program.derive(("own carries", consts, carries), find)

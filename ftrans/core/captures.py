@@ -7,13 +7,21 @@ array.  What is too large, and what is more than an array, is looked at again at
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.checksum import checksum, is_frozen
 from ..base.source import Line, at_line, user_line
+from .cell import Cell
+from .eager import Eager
+from .program import Atom, Const, Var, literal
+from .tape import Tape
+from .types import ArrayType, type_of
+
+# Captured arrays up to this size are one if they hold the same, such as those made in each step of a loop.
+_SMALL_BYTES = 1 << 16
 
 # How much of what one program closes over, with the programs inside of it, is copied.
 _COPIED_BYTES = 1 << 26
@@ -50,29 +58,70 @@ class _Copies:
 
 
 class Captures:
-    """The arrays, tensors and cells that one program closes over.
+    """What one program closes over, each an input of it.
+
+    Attributes:
+        values: arrays, tensors, cells, and tracers of programs around it.
+        vars: the inputs that stand for them.
 
     Args:
-        outer: those of the program around it, so that both have one copy.
+        tape: where the program is written.
+        outer: what the program around it closes over, so that both have one copy.
     """
 
-    __slots__ = ("_copies", "_watched")
+    __slots__ = ("_by_identity", "_copies", "_outer", "_tape", "_watched", "values", "vars")
 
-    def __init__(self, outer: Captures | None) -> None:
-        self._copies: _Copies = _Copies() if outer is None else outer._copies
-        self._watched: dict[int, _Watched] = {}
+    def __init__(self, tape: Tape, outer: Captures | None) -> None:
+        self.values: list[Any] = []
+        self.vars: list[Var] = []
+        self._tape = tape
+        self._outer = outer
+        self._by_identity: dict[Any, Var] = {}
+        self._copies: _Copies | None = None
+        self._watched: dict[int, _Watched] | None = None
 
-    def taken(self, x: Any) -> Any:
+    def add(self, identity: Any, value: Any, type: ArrayType) -> Var:
+        """The input for a value, which is the one that an equal identity has got already."""
+        var = self._by_identity.get(identity)
+        if var is None:
+            var = self._by_identity[identity] = self._tape.capture(type)
+            self.values.append(value)
+            self.vars.append(var)
+        return var
+
+    def add_number(self, number: Const) -> Var:
+        """The input for a number, which may be another one in the next call."""
+        return self.add(("scalar", number), number.value, number.type)
+
+    def add_array(self, x: Any) -> Atom:
+        """What an array, a number, a tensor or a cell is in the program."""
+        type = type_of(x)
+        if not isinstance(x, np.ndarray):
+            if isinstance(x, np.generic | bool | int | float | complex):
+                const = literal(x, type)
+                return self.add_number(const) if self._tape.is_shared else const
+            if isinstance(x, Eager | Cell):
+                self._taken(x)
+        elif x.nbytes <= _SMALL_BYTES and not is_frozen(x):
+            identity = ("copy", type, x.strides if x.ndim > 1 else None, x.tobytes())
+            return self.add(identity, x.copy("K"), type)
+        else:
+            x = self._taken(x)
+        return self.add(("array", id(x)), x, type)
+
+    def _taken(self, x: Any) -> Any:
         """What stands in the program for `x` as it is now: `x` itself, or a copy that nobody writes to.
 
         Raises:
             ValueError: there is no copy of what it was at an earlier use, and it has changed.
         """
+        if self._watched is None:
+            self._watched = {}
         watched = self._watched.get(id(x))
         if watched is not None:
             _require_unchanged(watched)
             return x
-        copies = self._copies
+        copies = self._all_copies()
         if id(x) in copies.all:
             return x
         _, copy = copies.latest.get(id(x), (None, None))
@@ -88,17 +137,19 @@ class Captures:
         self._watched[id(x)] = _Watched(x, _state(x), user_line())
         return x
 
-    def check(self, values: Iterable[Any] | None = None) -> None:
-        """Raise if values that the program has itself are no longer what they were; all of them by default.
+    def _all_copies(self) -> _Copies:
+        if self._copies is None:
+            self._copies = _Copies() if self._outer is None else self._outer._all_copies()
+        return self._copies
+
+    def check(self, needed: Container[Var] | None = None) -> None:
+        """Raise if what was not copied is no longer what it was; where only some inputs are `needed`, if those are.
 
         Raises:
-            ValueError: one has changed.
+            ValueError: a value has changed.
         """
-        if not self._watched:
-            return
-        found = self._watched.values() if values is None else [self._watched.get(id(x)) for x in values]
-        for watched in found:
-            if watched is not None:
+        for watched in (self._watched or {}).values():
+            if needed is None or self._by_identity.get(("array", id(watched.value))) in needed:
                 _require_unchanged(watched)
 
 

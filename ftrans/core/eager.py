@@ -7,10 +7,9 @@ an eager value among its arguments is handed to the class of that value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .program import Program
+from .program import Program
 
 
 class Eager:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..base.source import attributed_to
 from .program import Const, Eqn, Program, Var
+from .trace import Tracer, current_builder
 
 Value = TypeVar("Value")
 
@@ -39,22 +41,18 @@ def interpret(
     return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
 
 
+def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
+    """Record an equation of another program in the current trace, or evaluate it where none is running."""
+    builder = current_builder()
+    if builder is not None:
+        return builder.repeat(eqn, operands)
+    with attributed_to(eqn.line):
+        results: list[Any] = eqn.primitive.bind_all(operands, eqn.params)
+        return results
+
+
 def inline(program: Program, args: Sequence[Any]) -> list[Any]:
     """Record the equations of `program` in the program that is being traced, with `args` for its inputs."""
-    from .trace import Tracer, current_builder, repeat
-
     builder = current_builder()
     constant = Const.array if builder is None else lambda const: Tracer(builder, const)
     return interpret(program, args, repeat, constant)
-
-
-def executable(program: Program) -> Program:
-    """The form in which `program` runs, made by those of its primitives that look at their neighbours."""
-
-    def make() -> Program:
-        form = program
-        for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
-            form = primitive.before_running(form)
-        return form
-
-    return program.derive("executable", make)

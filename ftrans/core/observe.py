@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..base.source import Line
-    from .program import Eqn, Program
+from ..base.source import Line
 
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
@@ -31,7 +29,7 @@ class Observer:
     them.  What XLA compiles is one piece of work.
     """
 
-    def equation(self, eqn: Eqn, operands: Sequence[Any], run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def equation(self, eqn: Any, operands: Sequence[Any], run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         """Run one equation.
 
         Args:
@@ -45,7 +43,7 @@ class Observer:
         return run()
 
     def operation(
-        self, name: str, program: Program, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
+        self, name: str, program: Any, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
     ) -> Any:
         """Run an operation that does not run as a program: a call of NumPy, at once, or the way back through one.
 
@@ -80,11 +78,11 @@ class _Both(Observer):
         self.outer = outer
         self.inner = inner
 
-    def equation(self, eqn: Eqn, operands: Sequence[Any], run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def equation(self, eqn: Any, operands: Sequence[Any], run: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         return self.outer.equation(eqn, operands, lambda: self.inner.equation(eqn, operands, run))
 
     def operation(
-        self, name: str, program: Program, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
+        self, name: str, program: Any, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
     ) -> Any:
         inner = self.inner
         return self.outer.operation(

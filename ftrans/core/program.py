@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..base.source import Line, at_line
+from .names import Names, printable
 from .observe import activity
 from .types import ArrayType
 
-if TYPE_CHECKING:
-    from .primitive import Primitive
+_COMMENT_COLUMN = 52
 
 Params = dict[str, Any]
 Derived = TypeVar("Derived")
@@ -102,17 +102,15 @@ def literal(value: Any, type: ArrayType) -> Const:
 
 
 class Eqn:
-    """One equation: `outputs = primitive(*operands, **params)`, and the user's line that asked for it."""
+    """One equation: `outputs = primitive(*operands, **params)`, and the user's line that asked for it.
+
+    Its primitive is a `primitive.Primitive`, whose rules are written with programs and so are known only above here.
+    """
 
     __slots__ = ("line", "operands", "outputs", "params", "primitive")
 
     def __init__(
-        self,
-        primitive: Primitive,
-        operands: tuple[Atom, ...],
-        params: Params,
-        outputs: tuple[Var, ...],
-        line: Line | None,
+        self, primitive: Any, operands: tuple[Atom, ...], params: Params, outputs: tuple[Var, ...], line: Line | None
     ) -> None:
         self.primitive = primitive
         self.operands = operands
@@ -121,8 +119,6 @@ class Eqn:
         self.line = line
 
     def __repr__(self) -> str:
-        from .printer import format_eqn
-
         return format_eqn(self)
 
 
@@ -148,6 +144,9 @@ class Program:
     """
 
     __slots__ = ("__weakref__", "derived", "eqns", "inputs", "name", "outputs")
+
+    # What evaluates a program on NumPy arrays, which puts itself here.
+    evaluator: ClassVar[Callable[[Program, Sequence[Any]], list[Any]]]
 
     def __init__(self, name: str, inputs: Sequence[Var], eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> None:
         self.name = name
@@ -176,18 +175,25 @@ class Program:
 
     def __call__(self, *args: Any) -> list[Any]:
         """Evaluate on NumPy arrays: one argument per input, a list with one result per output."""
-        from ..run.evaluate import evaluate
-
         if len(args) != len(self.inputs):
             raise TypeError(f"{self.name} takes {len(self.inputs)} arguments, {len(args)} were given")
-        return evaluate(self, args)
+        return Program.evaluator(self, args)
 
     def __str__(self) -> str:
-        from .printer import format_program
-
         return format_program(self)
 
     __repr__ = __str__
+
+    def executable(self) -> Program:
+        """The form in which the program runs, made by those of its primitives that look at their neighbours."""
+
+        def make() -> Program:
+            form = self
+            for primitive in dict.fromkeys(eqn.primitive for eqn in self.eqns):
+                form = primitive.before_running(form)
+            return form
+
+        return self.derive("executable", make)
 
     def subprograms(self) -> Iterator[Program]:
         """The programs that equations of this one hold among their parameters."""
@@ -257,3 +263,65 @@ def _problem_with(eqn: Eqn, known: set[Var]) -> str | None:
     if any(v in known for v in eqn.outputs):
         return "a variable is assigned twice"
     return None
+
+
+# Text
+
+
+def format_const(const: Const) -> str:
+    """A constant as it is printed: a number, or values of a small array, or its type."""
+    value = const.value
+    if const.is_splat or value.ndim == 0:
+        item = value.item()
+        return (
+            f"{item:g}" if isinstance(item, float) and float(f"{item:g}") == item and "e" in f"{item:g}" else repr(item)
+        )
+    if value.size <= 6:
+        return np.array2string(np.asarray(value), separator=", ", precision=6).replace("\n", "")
+    return f"<constant {const.type}>"
+
+
+def format_atom(atom: Atom, names: Names) -> str:
+    """A variable's name, or a constant as it is printed."""
+    return names[atom] if isinstance(atom, Var) else format_const(atom)
+
+
+def format_param(value: Any) -> str:
+    """A parameter of an equation as it is printed; sub-programs are printed apart."""
+    if isinstance(value, Program):
+        return value.name
+    if isinstance(value, tuple) and value and all(isinstance(v, Program) for v in value):
+        return "(" + ", ".join(v.name for v in value) + ")"
+    if isinstance(value, np.dtype):
+        return str(value.name)
+    if callable(value):
+        return printable(str(getattr(value, "__name__", type(value).__name__)))
+    return printable(str(value))
+
+
+def format_eqn(eqn: Eqn, names: Names | None = None) -> str:
+    """One equation as a line of text, without its comment."""
+    names = names or Names()
+    operands = [format_atom(a, names) for a in eqn.operands]
+    params = [f"{k}={format_param(v)}" for k, v in eqn.params.items()]
+    left = ", ".join(f"{names[v]}: {v.type}" for v in eqn.outputs)
+    return f"{left} = {eqn.primitive.name}({', '.join(operands + params)})"
+
+
+def format_program(program: Program, indent: str = "") -> str:
+    """A program as text, with its sub-programs indented below the equations that hold them."""
+    names = Names()
+    inputs = ", ".join(f"{names[v]}: {v.type}" for v in program.inputs)
+    outputs = ", ".join(str(t) for t in program.out_types)
+    if len(program.outputs) != 1:
+        outputs = f"({outputs})"
+    lines = [f"{indent}{program.name}({inputs}) -> {outputs}:"]
+    for eqn in program.eqns:
+        text = f"{indent}  {format_eqn(eqn, names)}"
+        lines.append(f"{text:<{_COMMENT_COLUMN}}  # {eqn.line}" if eqn.line is not None else text)
+        for value in eqn.params.values():
+            inner = value if isinstance(value, tuple) else (value,)
+            lines += [format_program(p, indent + "      ") for p in inner if isinstance(p, Program)]
+    result = ", ".join(format_atom(a, names) for a in program.outputs)
+    lines.append(f"{indent}  return {result}")
+    return "\n".join(lines)

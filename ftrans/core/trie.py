@@ -1,21 +1,24 @@
 """The trie of programs: its edges are equations, and a place in it is all that was recorded up to there.
 
 Programs that begin alike share a path, so tracing a function again walks along what is there already, and ends at the
-same `Program` object.
+same `Program` object, with everything that was ever derived from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..base.source import Line
-from .program import Const, Eqn, Program, Var
+from ..base.source import Line, user_line
+from .program import Atom, Const, Eqn, Params, Program, Var
+from .tape import Tape
 from .types import ArrayType
 
 _MOST_NODES = 200_000
 # What is derived from a program takes about as much memory as this many nodes for each of its equations.
 _DERIVED_NODES = 8
+# A scalar at one place of a program is structure until it has been seen with more values than this.
+_MOST_SCALARS = 4
 
 
 class Node:
@@ -31,31 +34,22 @@ class Node:
         self.programs: dict[Any, Program] | None = None
         self.scalars: dict[Const | Line | None, int] | None = None
 
-    def eqns(self) -> list[Eqn]:
-        """The equations on the path to this place."""
-        found: list[Eqn] = []
-        node: Node | None = self
-        while node is not None:
-            if node.eqn is not None:
-                found.append(node.eqn)
-            node = node.parent
-        found.reverse()
-        return found
-
 
 class Root(Node):
     """Where programs of the same input types begin.
 
     Attributes:
         inputs: their inputs.
+        definitions: the equations of all of them, by the variables that they define.
         was_spared: whether it was kept when others were thrown away.
     """
 
-    __slots__ = ("inputs", "was_spared")
+    __slots__ = ("definitions", "inputs", "was_spared")
 
     def __init__(self, types: Iterable[ArrayType]) -> None:
         super().__init__(None)
-        self.inputs = tuple(Var(t) for t in types)
+        self.inputs = tuple([Var(t) for t in types])
+        self.definitions: dict[Atom, Eqn] = {}
         self.was_spared = False
 
 
@@ -94,9 +88,84 @@ class Trie:
             root.was_spared = True
             self.roots, self.count = {types: root}, self.count - self._count_before
 
-    def count_program(self, program: Program) -> None:
-        """Count what will be derived from a new program."""
-        self.count += _DERIVED_NODES * len(program.eqns)
-
 
 trie = Trie()
+
+
+class TrieTape(Tape):
+    """A path through the trie, which is made as far as nobody has come this way before.
+
+    Args:
+        types: types of the explicit inputs.
+        is_outermost: whether no trace is running.
+    """
+
+    is_shared = True
+
+    def __init__(self, types: Iterable[ArrayType], is_outermost: bool) -> None:
+        root = trie.root(tuple(types), is_outermost)
+        self.inputs = root.inputs
+        self.definitions = root.definitions
+        self._node: Node = root
+
+    def add(self, primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
+        key = (primitive, line, *atoms, *params.items())
+        node = self._node.children.get(key)
+        if node is None:
+            types = primitive.output_types([a.type for a in atoms], params)
+            made = Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
+            node = self._extend(key, Node(self._node, eqn=made))
+            self.definitions.update(dict.fromkeys(node.eqn.outputs, node.eqn))  # type: ignore[union-attr,arg-type]
+        self._node = node
+        return node.eqn  # type: ignore[return-value]
+
+    def repeat(self, eqn: Eqn, atoms: Sequence[Atom]) -> Eqn:
+        return self.add(eqn.primitive, atoms, eqn.params, eqn.line or user_line())
+
+    def capture(self, type: ArrayType) -> Var:
+        key = ("capture", type)
+        node = self._node.children.get(key) or self._extend(key, Node(self._node, var=Var(type)))
+        self._node = node
+        assert node.var is not None
+        return node.var
+
+    def _extend(self, key: Any, node: Node) -> Node:
+        # Another thread may have come this way meanwhile.
+        trie.count += 1
+        return self._node.children.setdefault(key, node)
+
+    def varies(self, number: Const) -> bool:
+        seen = self._node.scalars
+        if seen is None:
+            seen = self._node.scalars = {}
+        if number not in seen:
+            # Counted by line, because functions that begin alike are at the same place of the trie.
+            line = user_line()
+            count = seen.get(line, 0)
+            if count >= _MOST_SCALARS:
+                return True
+            seen[line] = count + 1
+            seen[number] = 1
+        return False
+
+    def eqns(self) -> Sequence[Eqn]:
+        return list(self.backwards())[::-1]
+
+    def backwards(self) -> Iterator[Eqn]:
+        node: Node | None = self._node
+        while node is not None:
+            if node.eqn is not None:
+                yield node.eqn
+            node = node.parent
+
+    def program(self, name: str, captured: Sequence[Var], outputs: tuple[Atom, ...]) -> Program:
+        programs = self._node.programs
+        if programs is None:
+            programs = self._node.programs = {}
+        key = (name, outputs)
+        program = programs.get(key)
+        if program is None:
+            made = Program(name, (*self.inputs, *captured), self.eqns(), outputs)
+            program = programs.setdefault(key, made)
+            trie.count += _DERIVED_NODES * len(made.eqns)
+        return program

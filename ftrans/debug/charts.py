@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.source import at_line, user_line
-from ..core.printer import printable
+from ..core.names import printable
 from . import report
 from .events import COMPILED, EQUATION, Place
 from .report import Row

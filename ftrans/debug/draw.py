@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.source import at_line, user_line
-from ..core.printer import printable
+from ..core.names import printable
 from ..core.program import Program
 from ..core.types import is_inexact
 from .dot import has_graphviz, render, require_graphviz, to_dot

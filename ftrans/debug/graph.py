@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ..base.source import Line
-from ..core.printer import Names, format_const, format_param
-from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
+from ..core.names import Names
+from ..core.program import Atom, Const, Eqn, Program, Var, format_const, format_param, programs_in
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.source import Line, at_line, user_line
-from ..core.printer import printable
+from ..core.names import printable
 
 NO_SCOPE = "(no scope)"
 NO_LINE = "(no line)"

@@ -204,7 +204,7 @@ def _traced(
         nonlocal innermost
         builder = current_builder()
         assert builder is not None
-        start = len(builder.eqns())
+        start = len(builder.tape.eqns())
         if has_called:
             has_called[-1] = True
         has_called.append(False)
@@ -219,7 +219,7 @@ def _traced(
         if row is not None:
             row.outputs = types if row.outputs is None else row.outputs
             row.calls += 1
-            row.flops += sum(map(flops, builder.eqns()[start:]))
+            row.flops += sum(map(flops, builder.tape.eqns()[start:]))
             row.activation_bytes += nbytes
         return out
 

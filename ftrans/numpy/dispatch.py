@@ -136,7 +136,7 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
     def traced(*args: Any, **kwargs: Any) -> Any:
         if method == "__call__" and len(args) > ufunc.nin:
             args, kwargs = args[: ufunc.nin], {"out": args[ufunc.nin :], **kwargs}
-        return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)  # type: ignore[attr-defined]
+        return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)
 
     return _wherever(traced, getattr(ufunc, method), implementation)
 

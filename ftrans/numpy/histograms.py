@@ -11,6 +11,7 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
+from ..core.witness import concretize
 from ..ops.literals import full
 from .dispatch import implements
 from .layouts import own
@@ -23,7 +24,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     indices = asarray(x)
     if indices.dtype.kind not in "biu" or indices.ndim != 1:
         raise TypeError(f"bincount takes integers along one axis, not {indices.type}{at_line(user_line())}")
-    known = indices.builder.concretize(indices, "the number of bins of") if x.__class__ is Tracer else x
+    known = concretize(indices, "the number of bins of") if x.__class__ is Tracer else x
     known = np.asarray(known).astype(np.intp)
     if known.size and known.min() < 0:
         raise ValueError(f"bincount takes no negative elements, but one is {known.min()}{at_line(user_line())}")
@@ -68,7 +69,7 @@ def _edges(x: Tracer, bins: Any, range: Any, weights: Any = None, dtypes: tuple[
     if isinstance(bins, str):
         if weights is not None:
             raise TypeError(f"bins={bins!r} does not go with weights: give a number of bins{at_line(user_line())}")
-        known = [np.asarray(v.builder.concretize(v, "the number of bins of")) for v in (x, *map(asarray, range or ()))]
+        known = [np.asarray(concretize(v, "the number of bins of")) for v in (x, *map(asarray, range or ()))]
         bins = len(np.histogram_bin_edges(known[0], bins, known[1:] or None)) - 1
     if not x.size and range is None:
         range = (0, 1)

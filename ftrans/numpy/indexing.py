@@ -16,8 +16,9 @@ import numpy as np
 from ..base.source import at_line, user_line
 from ..core.cell import read
 from ..core.eager import Eager
-from ..core.trace import ConcretizationError, Tracer, refuse
+from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
+from ..core.witness import ConcretizationError, refuse
 from ..ops.elementwise import select
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.shapes import transpose

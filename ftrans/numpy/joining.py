@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.types import is_complex
+from ..core.witness import concretize
 from ..ops.broadcast import broadcast as repeat_along
 from ..ops.literals import full
 from ..ops.parts import concatenate as join
@@ -266,7 +267,7 @@ def _known(places: Any, what: str) -> Any:
     if not has_tracer(places):
         return places
     places = asarray(places)
-    return places.builder.concretize(places, what)
+    return concretize(places, what)
 
 
 @implements(np.insert)

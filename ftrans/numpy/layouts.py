@@ -23,6 +23,7 @@ import numpy as np
 from ..core.program import Atom, Const, Eqn
 from ..core.trace import Builder, NoWitness, Tracer, definition
 from ..core.types import ArrayType, Shape, is_complex
+from ..core.witness import value_of_input
 from ..ops.elementwise import Elementwise
 
 Strides = tuple[int, ...]
@@ -159,7 +160,7 @@ def _of_result(x: Tracer) -> Layout:
     if x.atom.__class__ is Const:
         # Who makes such an array notes how it lies; else it may be anything.
         return contiguous(x.shape) if x.ndim < 2 else None
-    eqn = x.builder.definitions.get(x.atom)
+    eqn = x.builder.tape.definitions.get(x.atom)
     if eqn is None:
         return _of_input(x.builder, x.atom)
     if x.ndim < 2 and eqn.primitive.name not in WRITES:
@@ -175,7 +176,7 @@ def _says_order(eqn: Eqn) -> bool:
 
 
 def _of_input(builder: Builder, atom: Atom) -> Layout:
-    value = builder.value_of_input(atom)
+    value = value_of_input(builder, atom)
     if value.__class__ is Tracer:
         found = _possible(value.builder, value.atom, layout(value)) if value.memory is None else {layout(value)}
         return found.pop() if len(found) == 1 else None
@@ -200,7 +201,7 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
         if a in known:
             waiting.pop()
             continue
-        eqn = None if a.__class__ is Const else builder.definitions.get(a)
+        eqn = None if a.__class__ is Const else builder.tape.definitions.get(a)
         if eqn is None:
             known[a] = _of_operand_without_equation(builder, a)
             continue

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer, refuse
+from ..core.trace import Tracer
+from ..core.witness import ConcretizationError, concretize, refuse
 from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
 from .delivery import assign_cast, deliver
@@ -99,7 +100,7 @@ def _to_bool(self: Tracer) -> bool:
             + at_line(user_line())
         )
     nonzero = self if self.dtype.kind == "b" else self != 0
-    return bool(nonzero.builder.concretize(nonzero, "a Python branch on"))
+    return bool(concretize(nonzero, "a Python branch on"))
 
 
 def _to_index(self: Tracer) -> int:
@@ -117,7 +118,7 @@ def _to_index(self: Tracer) -> int:
         )
         raise refuse(error)
     try:
-        return int(self.builder.concretize(self, "a Python integer from"))
+        return int(concretize(self, "a Python integer from"))
     except ConcretizationError as error:
         error.add_note("  To index a plain NumPy array by a traced integer, write ftrans.numpy.take(table, i, axis=0).")
         raise
@@ -127,7 +128,7 @@ def _to_int(self: Tracer) -> int:
     if self.size != 1:
         raise TypeError(f"only a traced array of one element becomes an int, not {self.type}{at_line(user_line())}")
     whole = self if self.dtype.kind in "iub" else cast(TABLE[np.trunc](self), np.dtype(np.int64))
-    return int(whole.builder.concretize(whole, "a Python integer from").item())
+    return int(concretize(whole, "a Python integer from").item())
 
 
 def _to_float(self: Tracer, target: str = "float") -> float:
@@ -232,7 +233,7 @@ def _item(self: Tracer, *index: Any) -> Any:
     element = getitem(self, index) if len(index) > 1 else getitem(view_of(self, Flat()), index[0] if index else 0)
     if element.dtype.kind not in "biu":
         _to_float(element)
-    return element.builder.concretize(element, "a Python integer from").item()
+    return concretize(element, "a Python integer from").item()
 
 
 # Containers

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer
+from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
+from ..core.witness import ConcretizationError
 from ..ops import elementwise as e
 from ..ops.literals import full_like
 from ..ops.special.family import SpecialFunction
@@ -122,7 +123,7 @@ def _of_each(function: Any, condition: Tracer, x: Tracer, args: Any, kw: Any) ->
     result = asarray(result)
     # What depends on the elements, and whether each by itself.
     alone: dict[Any, bool] = {start.atom: True}
-    for eqn in reversed(list(start.builder.backwards())):
+    for eqn in reversed(list(start.builder.tape.backwards())):
         found = [alone[atom] for atom in eqn.operands if atom in alone]
         if found:
             acts_on_each = isinstance(eqn.primitive, e.Elementwise | SpecialFunction)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import ConcretizationError
 from ..core.types import is_complex, is_inexact
+from ..core.witness import ConcretizationError
 from ..ops.literals import full
 from .dispatch import implements
 from .promotion import asarray, cast, result_dtype

@@ -19,8 +19,9 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..core.cell import Cell
 from ..core.program import Const, literal
-from ..core.trace import Builder, ConcretizationError, Tracer, TracerLeak, current_builder, leak_error
+from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
+from ..core.witness import ConcretizationError, concretize
 from ..ops.broadcast import broadcast
 from ..ops.elementwise import convert
 from ..ops.literals import full
@@ -100,7 +101,7 @@ def value_in_hand(x: Any) -> Any:
         return None
     refused = x.builder.refused
     try:
-        return np.asarray(x.builder.concretize(x, "a check of"))
+        return np.asarray(concretize(x, "a check of"))
     except ConcretizationError:
         x.builder.refused = refused
         return None

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.cell import Cell
-from ..core.trace import ConcretizationError, Tracer, refuse
+from ..core.trace import Tracer
+from ..core.witness import ConcretizationError, concretize, refuse
 
 
 class Selection(Cell):
@@ -69,7 +70,7 @@ class Selection(Cell):
 def known_mask(mask: Tracer) -> Any:
     """The value of a traced mask, as a NumPy array."""
     try:
-        return np.asarray(mask.builder.concretize(mask, "the number of elements selected by"))
+        return np.asarray(concretize(mask, "the number of elements selected by"))
     except ConcretizationError as error:
         if "Keep the shape" in str(error):
             raise

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..core.trace import Tracer
+from ..core.witness import concretize
 from .dispatch import implements
 from .promotion import asarray, cast, reshaped, strong_dtype
 
 
 def _known(x: Tracer) -> Any:
     """The elements of an array, as numbers along one axis."""
-    return np.asarray(x.builder.concretize(x, "the distinct elements of")).reshape(-1)
+    return np.asarray(concretize(x, "the distinct elements of")).reshape(-1)
 
 
 def _flat(*arrays: Any) -> list[Tracer]:
@@ -34,7 +35,7 @@ def unique(
 ) -> Any:
     """The different elements in increasing order; of equal ones the first has the derivative."""
     x = asarray(ar)
-    known = np.asarray(x.builder.concretize(x, "the distinct elements of"))
+    known = np.asarray(concretize(x, "the distinct elements of"))
     # Without `sorted`, any order is right.
     options.pop("sorted", None)
     _, places, *rest = np.unique(known, True, return_inverse, return_counts, axis, **options)

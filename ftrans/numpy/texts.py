@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer, leak_error, refuse
+from ..core.trace import Tracer, leak_error
+from ..core.witness import ConcretizationError, concretize, known_value, refuse
 from .dispatch import implements
 from .promotion import asarray
 
@@ -123,7 +124,7 @@ for _name in _TELLING:
 
 def representation(x: Tracer) -> str:
     """`Traced(f64[] = 2.)`, or without the value where there is none."""
-    value = x.builder.witness(x) if x.builder.is_open else None
+    value = known_value(x) if x.builder.is_open else None
     if value is None:
         return f"Traced({x.type})"
     text = np.array2string(np.asarray(value), separator=", ", prefix=f"Traced({x.type} = ")
@@ -150,7 +151,7 @@ def formatted(x: Tracer, spec: str) -> str:
         raise leak_error(x)
     show = _Formatted(spec)
     try:
-        return show(x.builder.concretize(x, "the text of", show))
+        return show(concretize(x, "the text of", show))
     except ConcretizationError as error:
         if not spec:
             return Shown.of(x)
@@ -186,7 +187,7 @@ def _text_by(show: Callable[[Any], str], x: Any) -> str:
     if not x.builder.is_open or x.builder.is_compiled():
         return Shown.of(x)
     try:
-        value = x.builder.concretize(x, "the text of")
+        value = concretize(x, "the text of")
     except ConcretizationError:
         return Shown.of(x)
     return show(np.asarray(value)[()] if show is str else np.asarray(value))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import ConcretizationError, Tracer
+from ..core.trace import Tracer
 from ..core.types import Shape, is_inexact
+from ..core.witness import ConcretizationError, concretize
 from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.broadcast import reduce_sum
@@ -267,7 +268,7 @@ def _known(indices: Any, what: str) -> Any:
     if not has_tracer(indices):
         return np.asarray(indices)
     indices = asarray(indices)
-    return np.asarray(indices.builder.concretize(indices, what))
+    return np.asarray(concretize(indices, what))
 
 
 def reduceat(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.program import Program
+from .straightline import compiled
 
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
@@ -14,6 +15,7 @@ def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
     Returns:
         One fresh, writable array (or NumPy scalar) per output.
     """
-    from ..run.straightline import compiled
-
     return program.derive("straight line", lambda: compiled(program))(args)
+
+
+Program.evaluator = evaluate

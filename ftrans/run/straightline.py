@@ -7,36 +7,27 @@ equation.  While an observer looks on, the same expressions run in another form 
 
 from __future__ import annotations
 
-import sys
-import warnings
+import functools
 from collections.abc import Callable, Sequence
-from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ..base.source import Line, user_line
-from ..core.interpret import executable
+from ..base.floating_point import LEFT_OUT, LINES, add_user_line, warnings_at_user_line
+from ..base.source import Line
+from ..core.names import Names, identifier
 from ..core.observe import current_observer
-from ..core.printer import Names, identifier
+from ..core.primitive import Moving
 from ..core.program import Atom, Const, Eqn, Program, Var
 from .memory import find_overwriting
 
 _FILENAME = "<ftrans program>"
-# Where the namespace of a program's function holds the user's lines.
-_LINES = "_lines_"
 # What reports equations, and where its namespace holds them, in the form of the code that is observed.
 _REPORT, _EQNS = "_report_", "_eqns_"
-# Where it holds the program's outputs, and later the equations that only choices take.
-_OUTPUTS, _LEFT_OUT = "_outputs_", "_left_out_"
 # Under this key a program may hold a function that is to run in place of all those that are made here.
 GIVEN = "given function"
 # Below this size, holding on to a dead temporary costs less than the statement that drops it.
 _DROP_BYTES = 1 << 14
-# NumPy's default floating-point error modes, and the same with warnings sent to a function.
-_WARNS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-_CALLS = {"divide": "call", "over": "call", "invalid": "call"}
 
 
 class StraightLine:
@@ -62,9 +53,9 @@ class StraightLine:
         self.lines: list[Line | None] = [None, None]
         self.namespace: dict[str, Any] = {
             "np": np,
-            _LINES: self.lines,
+            LINES: self.lines,
+            LEFT_OUT: functools.cache(functools.partial(_find_left_out, program.eqns, program.outputs)),
             _EQNS: program.eqns,
-            _OUTPUTS: program.outputs,
         }
         self._names = Names()
         self._last_use: dict[Var, int] = {}
@@ -197,7 +188,7 @@ def _is_written_as_text(value: Any) -> bool:
 
 def source(program: Program) -> str:
     """Readable Python text of a program, as the NumPy evaluator runs it."""
-    return StraightLine(executable(program)).source
+    return StraightLine(program.executable()).source
 
 
 def function_of(program: Program, fresh: bool = True, own: tuple[int, ...] = ()) -> Callable[..., list[Any]]:
@@ -219,13 +210,13 @@ def function_to_run(program: Program, own: tuple[int, ...] = ()) -> Callable[...
     if observer is None:
         return function_of(program, own=own)
     function = program.derive("code for an observer", lambda: _generated(program, observed=True))
-    return partial(function, observer.equation)
+    return functools.partial(function, observer.equation)
 
 
 def _generated(
     program: Program, fresh: bool = True, observed: bool = False, own: Sequence[int] = ()
 ) -> Callable[..., list[Any]]:
-    text = StraightLine(executable(program), fresh, observed, [program.inputs[i] for i in own])
+    text = StraightLine(program.executable(), fresh, observed, [program.inputs[i] for i in own])
     exec(compile(text.source, _FILENAME, "exec"), text.namespace)
     return text.namespace[text.name]
 
@@ -239,72 +230,21 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
             with warnings_at_user_line():
                 return function(*args) if current_observer() is None else function_to_run(program)(*args)
         except Exception as error:
-            _add_line(error)
+            add_user_line(error)
             raise
 
     return run
 
 
-def warnings_at_user_line() -> np.errstate:
-    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
-    modes: Any = np.geterr()
-    modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
-    return np.errstate(call=_warn, **modes)
-
-
-def _warn(kind: str, flag: int) -> None:
-    line, frame = None, sys._getframe(1)
-    while frame is not None and line is None:
-        line, found = _line_at(frame, frame.f_lineno), frame
-        frame = frame.f_back  # type: ignore[assignment]
-    if line is not None and line.derivative_of is not None and _may_be_left_out(found):
-        return
-    line = line or user_line()
-    if line is None:
-        warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
-    else:
-        warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
-
-
-def _may_be_left_out(frame: FrameType) -> bool:
-    """Whether the result of the equation that a program's function is at goes only into choices between elements.
-
-    Of a derivative that is infinite where a choice leaves it out nobody need be told.
-    """
-    names = frame.f_globals
-    found: set[int] | None = names.get(_LEFT_OUT)
-    if found is None:
-        found = names[_LEFT_OUT] = _find_left_out(names[_EQNS], names[_OUTPUTS])
-    return frame.f_lineno - 2 in found
-
-
 def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:
-    """The equations whose results go only into choices, perhaps through others that act on each element by itself."""
-    from ..core.primitive import Moving
-
+    """The lines of the text whose results go only into choices, perhaps through others that act on each element."""
     counts = set(outputs)
     found: set[int] = set()
-    for index in reversed(range(len(eqns))):
-        eqn = eqns[index]
+    # The first line is that of the definition.
+    for number, eqn in reversed(list(enumerate(eqns, 2))):
         if counts.isdisjoint(eqn.outputs):
-            found.add(index)
+            found.add(number)
         passes_on = eqn.primitive.broadcasts or isinstance(eqn.primitive, Moving)
-        if index not in found or not passes_on:
+        if number not in found or not passes_on:
             counts.update(a for i, a in enumerate(eqn.operands) if i not in eqn.primitive.choices)
     return found
-
-
-def _add_line(error: Exception) -> None:
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        line = _line_at(trace.tb_frame, trace.tb_lineno) or line
-        trace = trace.tb_next
-    note = f"  at {line.describe()}" if line is not None else None
-    if note is not None and note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
-
-
-def _line_at(frame: FrameType, number: int) -> Line | None:
-    """The user's line of a line of a program's function, or None for other code."""
-    lines: list[Line | None] | None = frame.f_globals.get(_LINES)
-    return None if lines is None else lines[number]

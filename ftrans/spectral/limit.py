@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..core.interpret import interpret
+from ..core.interpret import interpret, repeat
 from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Eqn, Params, Program, needed_eqns
-from ..core.trace import Builder, Tracer, building, repeat
+from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast, with_batch_axis
 from ..ops.elementwise import select

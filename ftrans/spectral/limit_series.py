@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.interpret import inline, interpret
+from ..core.interpret import inline, interpret, repeat
 from ..core.program import Eqn, Program
-from ..core.trace import Builder, Tracer, building, repeat
+from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.broadcast import broadcast
 from ..ops.elementwise import (

@@ -11,8 +11,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from ..base.source import attributed_to
+from ..core.interpret import repeat
 from ..core.program import Atom, Const, Eqn, Program, Var
-from ..core.trace import Builder, Tracer, building, repeat
+from ..core.trace import Builder, Tracer, building
 from ..core.types import is_inexact
 from ..ops.elementwise import bitwise_or
 from .decomposition import Decomposition

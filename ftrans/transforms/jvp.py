@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base.source import Line, at_line, attributed_to
-from ..core.interpret import interpret
+from ..core.interpret import interpret, repeat
 from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
-from ..core.trace import Builder, Tracer, building, definition, repeat
+from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from .masked import (
     Tangent,

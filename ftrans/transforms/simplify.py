@@ -106,14 +106,14 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
         if not is_final and _is_left_whole(eqn.primitive):
             return Builder.repeat(builder, eqn, operands)
-        count = len(builder.eqns())
+        count = len(builder.tape.eqns())
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
         if simpler is not None:
             if eqn.primitive.multiple_results:
                 changed.append(eqn)
                 return list(simpler)
-            if is_short and len(builder.eqns()) > count:
+            if is_short and len(builder.tape.eqns()) > count:
                 changed.append(eqn)
             return [simpler]
         folded = None if eqn.primitive.multiple_results else _fold(eqn, operands)

@@ -16,11 +16,12 @@ import numpy as np
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.interpret import executable, interpret
+from ..core.interpret import interpret
 from ..core.observe import Observer, activity, current_observer
 from ..core.program import Const, Eqn, Program
-from ..core.trace import Builder, building
+from ..core.trace import building
 from ..core.types import type_of
+from ..core.witness import CodeBuilder
 
 
 def is_jax(x: Any) -> bool:
@@ -112,7 +113,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
             return run(eqn, values)
         return observer.equation(eqn, values, lambda: jax.block_until_ready(run(eqn, values)))
 
-    return [array(x) for x in interpret(executable(program), args, apply, lambda const: const)]
+    return [array(x) for x in interpret(program.executable(), args, apply, lambda const: const)]
 
 
 @uninterrupted
@@ -130,14 +131,14 @@ def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     leaves, structure = tree.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if is_jax(x)]
     values = [leaves[i] for i in places]
-    builder = Builder([type_of(x) for x in values], values)
+    builder = CodeBuilder([type_of(x) for x in values], values)
     with building(builder):
         for i, tracer in zip(places, builder.inputs(), strict=True):
             leaves[i] = tracer
         new_args, new_kwargs = tree.unflatten(structure, leaves)
         outs, out_structure = tree.flatten(f(*new_args, **new_kwargs))
         program = builder.finish(outs, getattr(f, "__name__", "function"))
-    return tree.unflatten(out_structure, run_program(program, [*values, *builder.captured]))
+    return tree.unflatten(out_structure, run_program(program, [*values, *builder.captures.values]))
 
 
 @uninterrupted

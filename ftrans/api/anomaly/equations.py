@@ -9,7 +9,7 @@ import numpy as np
 
 from ...control.call import call
 from ...control.rules.host_call import watch
-from ...core.interpret import executable, interpret
+from ...core.interpret import interpret
 from ...core.program import Const, Eqn, Program
 from ...core.types import is_inexact
 from ...ops.elementwise import Elementwise
@@ -166,7 +166,7 @@ def _watched(param: Any, calls: list[Call] | None) -> Any:
 
 def _function(program: Program, calls: list[Call] | None) -> Callable[..., list[Any]]:
     """A function that runs a program equation by equation, and notes calls with bad results."""
-    form = executable(program)
+    form = program.executable()
     count, room = 0, _NOTED_BYTES
 
     def function(*args: Any) -> list[Any]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...control.loops.scan import scan
-from ...core.interpret import executable
 from ...core.observe import observing
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...core.types import ArrayType
@@ -180,7 +179,7 @@ class _Replay:
     """
 
     def __init__(self, program: Program, args: Sequence[Any], trail: _Trail, inside: tuple[str, ...]) -> None:
-        form = executable(program)
+        form = program.executable()
         self.trail = trail
         self.inside = inside
         self.failed: Step | None = None

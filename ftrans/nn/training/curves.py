@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.source import at_line, user_line
-from ...core.printer import printable
+from ...core.names import printable
 
 # The figures of an epoch by name.
 Row = dict[str, Any]

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.trace import ConcretizationError, Tracer
+from ...core.trace import Tracer
+from ...core.witness import ConcretizationError
 from ...ops import linalg as ops
 from ..dispatch import implements
 from ..promotion import asarray, broadcast_to, cast, real_dtype, reshaped

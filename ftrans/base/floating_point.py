@@ -1,0 +1,71 @@
+"""Floating-point warnings and errors of generated code, told at the user's line.
+
+A program runs as a Python function that was written for it.  The namespace of such a function holds, beside what its
+text names, the user's line for each line of the text, and which lines nobody needs to be warned of.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Container
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from .source import Line, user_line
+
+# Where the namespace of generated code holds the user's lines, one for each line of the text; and a function that
+# gives the numbers of the lines whose results only choices take.
+LINES, LEFT_OUT = "_lines_", "_left_out_"
+# NumPy's default floating-point error modes, and the same with warnings sent to a function.
+_WARNS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+_CALLS = {"divide": "call", "over": "call", "invalid": "call"}
+
+
+def warnings_at_user_line() -> np.errstate:
+    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
+    modes: Any = np.geterr()
+    modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
+    return np.errstate(call=_warn, **modes)
+
+
+def _warn(kind: str, flag: int) -> None:
+    line, frame = None, sys._getframe(1)
+    while frame is not None and line is None:
+        line, found = _line_at(frame, frame.f_lineno), frame
+        frame = frame.f_back  # type: ignore[assignment]
+    if line is not None and line.derivative_of is not None and _is_left_out(found):
+        return
+    line = line or user_line()
+    if line is None:
+        warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+
+
+def _is_left_out(frame: FrameType) -> bool:
+    """Whether the result of the line that generated code is at goes only into choices between elements.
+
+    Of a derivative that is infinite where a choice leaves it out nobody need be told.
+    """
+    left_out: Callable[[], Container[int]] = frame.f_globals[LEFT_OUT]
+    return frame.f_lineno in left_out()
+
+
+def add_user_line(error: Exception) -> None:
+    """Note at an error from generated code at which line of the user it was, the innermost one."""
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        line = _line_at(trace.tb_frame, trace.tb_lineno) or line
+        trace = trace.tb_next
+    note = f"  at {line.describe()}" if line is not None else None
+    if note is not None and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _line_at(frame: FrameType, number: int) -> Line | None:
+    """The user's line of a line of generated code, or None for other code."""
+    lines: list[Line | None] | None = frame.f_globals.get(LINES)
+    return None if lines is None else lines[number]

@@ -1,0 +1,48 @@
+"""Names of variables and programs, in printed programs and in generated code."""
+
+from __future__ import annotations
+
+import keyword
+import unicodedata
+from collections.abc import Hashable
+
+
+class Names:
+    """Gives letters to variables in the order in which they appear, skipping Python's keywords and `np`."""
+
+    _TAKEN = frozenset((*keyword.kwlist, "np"))
+
+    def __init__(self) -> None:
+        self._names: dict[Hashable, str] = {}
+        self._count = 0
+
+    def fresh(self) -> str:
+        """The next unused name: a, b, ..., z, aa, ab, ..."""
+        while True:
+            n, name = self._count, ""
+            self._count += 1
+            while n >= 0:
+                name = chr(ord("a") + n % 26) + name
+                n = n // 26 - 1
+            if name not in self._TAKEN:
+                return name
+
+    def __getitem__(self, var: Hashable) -> str:
+        name = self._names.get(var)
+        if name is None:
+            name = self._names[var] = self.fresh()
+        return name
+
+
+def identifier(name: str) -> str:
+    """A name that can be defined in Python's source, as close as possible to one that may be any text."""
+    # Python reads names in this normal form.
+    text = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name))
+    return text if text.isidentifier() and not keyword.iskeyword(text) else f"program_{text}"
+
+
+def printable(name: str) -> str:
+    """A name on one line, with escapes such as `\\n` for characters that cannot be seen or written to a file."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

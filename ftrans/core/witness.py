@@ -1,0 +1,272 @@
+"""Witnesses: the actual arguments that code is traced for, so that it can ask for values.
+
+When user code asks for a Python `bool` or an index, the slice of the program that this needs is evaluated, or, where
+the arguments are themselves traced, recorded in the program around it, which is asked in turn.  The values assumed in
+that way are the program's *guards*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..base.error_modes import Handling, Reaction, reaction_since
+from ..base.floating_point import warnings_at_user_line
+from ..base.source import Line, at_line, attributed_to, user_line
+from .cell import Cell
+from .eager import Eager
+from .program import Atom, Const, Eqn, Var
+from .tape import Tape
+from .trace import Builder, Guard, NoWitness, Tracer, current_builder, recording_in
+from .trie import TrieTape
+from .types import ArrayType
+
+
+class ConcretizationError(TypeError):
+    """Python code asked for the value of a tracer that has none."""
+
+
+class CodeBuilder(Builder):
+    """Writes the program of code of the user, which may ask for values and wait for floating-point errors.
+
+    Attributes:
+        assumed: the strides of inputs that something in the program depends on.
+
+    Args:
+        types: types of the program's explicit inputs.
+        witnesses: the actual arguments; or one `NoWitness` for all.
+        shared: record in the trie of programs, where the program is found again.
+        has_one_shape: whether the program is compiled once.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[ArrayType],
+        witnesses: Sequence[Any] | NoWitness,
+        shared: bool = False,
+        has_one_shape: bool = False,
+    ) -> None:
+        super().__init__(types, TrieTape(types, current_builder() is None) if shared else Tape(types))
+        self.witnesses = witnesses
+        self.has_one_shape = has_one_shape
+        self.assumed: dict[int, tuple[int, ...]] = {}
+        self.handling = Handling()
+        # What was done about floating-point errors when that was last compared.
+        self._compared: tuple[Handling, Reaction | None] = (self.handling, None)
+
+    def reaction(self) -> Reaction | None:
+        """What the code does about floating-point errors that was not done when the trace began."""
+        compared, reaction = self._compared
+        if not compared.is_current():
+            assert self.handling is not None
+            reaction = reaction_since(self.handling)
+            self._compared = Handling(), reaction
+        return reaction
+
+    def meet_handling(self, eqn: Eqn) -> None:
+        """Evaluate an equation at once if the code waits for its errors, which otherwise come when the code is over."""
+        reaction = self.reaction()
+        if reaction is None:
+            return
+        line = user_line()
+        if self.is_compiled():
+            raise refuse(
+                ConcretizationError(
+                    f"{reaction.written} inside of a function that is compiled: XLA raises no such errors, so "
+                    f"{reaction.handler} would never be reached"
+                    + at_line(line)
+                    + "\n  Test for what leads to the error: np.where(x == 0.0, a, b / x), with another x where it is "
+                    "not chosen; or leave this part outside of ftrans.jit."
+                )
+            )
+        what = f"{reaction.written} asks for the errors of"
+        operands = [_value_of(self, a, what, line) if isinstance(a, Var) else a.array() for a in eqn.operands]
+        symbolic = any(isinstance(x, Tracer) for x in operands)
+        with recording_in(self.parent if symbolic else None):
+            results = eqn.primitive.bind_all(operands, eqn.params)
+        self.values.update(zip(eqn.outputs, results, strict=True))
+
+
+def refuse(error: TypeError) -> TypeError:
+    """Remember an error that is about to be raised through NumPy's own code; return it."""
+    builder = current_builder()
+    if builder is not None:
+        builder.refused = error
+    return error
+
+
+# Values
+
+
+def concretize(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None = None) -> Any:
+    """The value of a tracer as a NumPy scalar or array, from the witnesses of its builder.
+
+    The result is remembered, and recorded as a guard.
+
+    Args:
+        tracer: the tracer.
+        what: what asks for the value, as the beginning of a sentence that goes on "... a traced value".
+        seen_as: what the code makes of the value, where that is all that it knows of it.
+
+    Raises:
+        ConcretizationError: the value depends on an input without a witness.
+    """
+    return _concretized(tracer, what, seen_as, any_size=False)
+
+
+def known_value(tracer: Tracer) -> Any:
+    """The value of a tracer if it can be had, else None.  For printing only: it records no guard."""
+    depth = [(b, len(b.guards)) for b in tracer.builder.chain()]
+    try:
+        return _concretized(tracer, "printing", None, any_size=True)
+    except Exception:
+        return None
+    finally:
+        for b, count in depth:
+            del b.guards[count:]
+
+
+def _concretized(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None, any_size: bool) -> Any:
+    builder, line = tracer.builder, user_line()
+    atom = builder.atom(tracer)
+    if isinstance(atom, Const):
+        return atom.array()
+    value = _value_of(builder, atom, what, line)
+    if isinstance(value, Tracer):
+        return _concretized(value, what, seen_as, any_size)
+    if builder.has_one_shape and np.size(value) > 1 and not any_size:
+        raise refuse(
+            ConcretizationError(
+                f"a shape depends on {what} a traced array, but a compiled program has one shape whatever the "
+                "values"
+                + at_line(line)
+                + "\n  Keep the shape: np.where(mask, x, 0.0) in place of x[mask], np.sum(x, where=mask), "
+                "x[mask] = number, np.sort(x) in place of np.unique(x); or leave this part outside of ftrans.jit."
+            )
+        )
+    builder.guards.append(Guard(atom, value, line, seen_as))
+    return value
+
+
+def _value_of(builder: Builder, var: Var, what: str, line: Line | None) -> Any:
+    values = builder.values
+    values.update(_given(builder))
+    if var in values and not isinstance(values[var], NoWitness):
+        return _as_numpy(values[var], what, line)
+    needed, slice_ = _slice(builder.tape.backwards(), var, values)
+    builder.captures.check(needed)
+    leaves = [values[v] for v in needed if v in values]
+    missing = [x for x in leaves if isinstance(x, NoWitness)]
+    if missing:
+        raise refuse(
+            ConcretizationError(
+                f"{what} a traced value, but there is no one value to look at: {missing[0].reason}"
+                + at_line(line)
+                + "\n  Write numpy.where(condition, a, b) to choose between values, or ftrans.cond, "
+                "ftrans.while_loop or ftrans.fori_loop for a branch or loop that depends on it."
+            )
+        )
+    symbolic = any(isinstance(x, Tracer) for x in leaves)
+    with recording_in(builder.parent if symbolic else None), _modes_to_run(builder, symbolic):
+        for eqn in reversed(slice_):
+            operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]
+            if not symbolic:
+                operands = [_as_numpy(x, what, line) for x in operands]
+            with attributed_to(eqn.line):
+                results = eqn.primitive.bind_all(operands, eqn.params)
+            values.update(zip(eqn.outputs, results, strict=True))
+    return values[var]
+
+
+def _given(builder: Builder) -> dict[Var, Any]:
+    """The values of all inputs of a program, as they were given."""
+    inputs, witnesses = builder.tape.inputs, builder.witnesses
+    given = [witnesses] * len(inputs) if isinstance(witnesses, NoWitness) else witnesses
+    return dict(zip((*inputs, *builder.captures.vars), (*given, *builder.captures.values), strict=True))
+
+
+def _modes_to_run(builder: Builder, symbolic: bool) -> AbstractContextManager[Any]:
+    """What becomes of the floating-point errors of equations that were written before and run now."""
+    if isinstance(builder, CodeBuilder) and builder.reaction() is not None:
+        # They do not belong to the block that waits for errors now.
+        return np.errstate(all="ignore")
+    return nullcontext() if symbolic else warnings_at_user_line()
+
+
+def _slice(backwards: Iterable[Eqn], var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
+    """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
+    needed = {var}
+    missing = set() if var in known else {var}
+    slice_: list[Eqn] = []
+    for eqn in backwards:
+        if not missing:
+            break
+        if not missing.isdisjoint(eqn.outputs):
+            slice_.append(eqn)
+            operands = [a for a in eqn.operands if isinstance(a, Var)]
+            needed.update(operands)
+            missing.difference_update(eqn.outputs)
+            missing.update(a for a in operands if a not in known)
+    return needed, slice_
+
+
+def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
+    if isinstance(value, np.ndarray | np.generic | Tracer):
+        return value
+    if isinstance(value, Eager | Cell):
+        return value.concrete()
+    try:
+        return np.asarray(value)
+    except Exception as error:
+        raise ConcretizationError(
+            f"{what} a traced value, but its value is not known here ({type(error).__name__}): the function runs "
+            "inside another library's trace; use numpy.where or ftrans.cond" + at_line(line)
+        ) from None
+
+
+# What is known without asking
+
+
+def value_of_input(builder: Builder, var: Atom) -> Any:
+    """The value of an input as it was given, a `NoWitness` where there is none; None for another variable.
+
+    The strides of an argument, where the program is made once for many calls, are noted as assumed.
+    """
+    for place, input in enumerate(builder.tape.inputs):
+        if input is var:
+            value = builder.witnesses if isinstance(builder.witnesses, NoWitness) else builder.witnesses[place]
+            if isinstance(builder, CodeBuilder) and not builder.tape.is_shared and isinstance(value, np.ndarray):
+                builder.assumed[place] = value.strides
+            return value
+    captures = builder.captures
+    return next((x for x, v in zip(captures.values, captures.vars, strict=True) if v is var), None)
+
+
+def example_of(value: Any) -> Any:
+    """A value that an operand has or may have, as an array; None where none is known.  Records nothing."""
+    if isinstance(value, NoWitness):
+        return None if value.example is None else value.example()
+    if isinstance(value, Tracer):
+        return _example(value.builder, value.builder.atom(value))
+    try:
+        return _as_numpy(value, "an example of", None)
+    except ConcretizationError:
+        return None
+
+
+def _example(builder: Builder, atom: Atom) -> Any:
+    if isinstance(atom, Const):
+        return atom.array()
+    known = _given(builder)
+    needed, slice_ = _slice(builder.tape.backwards(), atom, known)
+    values = {v: example_of(known[v]) for v in needed if v in known}
+    if any(x is None for x in values.values()):
+        return None
+    with recording_in(None), warnings_at_user_line():
+        for eqn in reversed(slice_):
+            operands = [values[a] if isinstance(a, Var) else a.array() for a in eqn.operands]
+            values.update(zip(eqn.outputs, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+    return values[atom]
