@@ -18,7 +18,7 @@ from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.dispatch import TABLE
 from ..numpy.indexing import require_kept
-from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
+from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods, ufuncs_by_name
 from ..numpy.promotion import is_number
 from .backward import backward
 from .changes import call, change, settle
@@ -37,23 +37,11 @@ _METHODS = (
 )  # fmt: skip
 _IN_PLACE_METHODS = ("fill", "sort", "put")
 _ATTRIBUTES = ("T", "mT", "real", "imag")
-# Functions of one array, or of one array and another operand, that are methods as well; with an underscore behind
-# their names, they work in place.
-UFUNC_METHODS = {
-    name: getattr(np, name)
-    for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "square", "reciprocal", "sin", "cos", "tan",
-        "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "floor", "ceil", "trunc",
-        "sign", "add", "subtract", "multiply", "divide", "negative", "absolute", "power", "maximum", "minimum",
-        "remainder", "arctan2", "hypot", "logaddexp", "heaviside", "fmod", "copysign", "isfinite", "isnan", "isinf",
-        "logical_and", "logical_or", "logical_xor", "logical_not", "equal", "not_equal", "less", "less_equal",
-        "greater", "greater_equal", "matmul",
-    )
-} | {
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mm": np.matmul,
-    "bmm": np.matmul, "neg": np.negative, "abs": np.absolute, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "mv": np.matmul,
+# Ufuncs by names that torch has for them.
+TORCH_UFUNCS = {
+    "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "eq": np.equal, "ne": np.not_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "matmul": np.matmul,
+    "mm": np.matmul, "bmm": np.matmul, "mv": np.matmul,
 }  # fmt: skip
 
 
@@ -439,9 +427,9 @@ def install() -> None:
         methods[f"__r{name}__"] = _reflected(methods[f"__{name}__"])
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (COMPARISONS | UNARY).items()}
-    for name, ufunc in UFUNC_METHODS.items():
+    for name, ufunc in (ufuncs_by_name() | TORCH_UFUNCS).items():
         methods[name] = as_in_torch(name, _named_elementwise(ufunc))
-        if any(t.endswith("d->d") for t in ufunc.types) and ufunc is not np.matmul:
+        if any(t.endswith("d->d") for t in ufunc.types) and ufunc.signature is None:
             methods[f"{name}_"] = as_in_torch(f"{name}_", _in_place(ufunc))
     methods |= {name: as_in_torch(name, _method(name)) for name in _METHODS}
     methods |= {name: as_in_torch(name, _changing_method(name)) for name in _IN_PLACE_METHODS}

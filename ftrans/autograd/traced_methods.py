@@ -13,9 +13,9 @@ import numpy as np
 
 from ..api.derivatives import stop_gradient
 from ..core.trace import Tracer
-from ..numpy.methods import name_methods
+from ..numpy.methods import name_methods, ufuncs_by_name
 from ..numpy.promotion import same_value
-from .methods import UFUNC_METHODS
+from .methods import TORCH_UFUNCS
 from .modes import is_in_forward
 from .tensor import Tensor
 
@@ -37,9 +37,9 @@ def _applied(ufunc: np.ufunc) -> Callable[..., Any]:
 def install_on_traced_values() -> None:
     """Give traced values the methods of tensors that they do not have yet."""
     methods: dict[str, Any] = {"detach": _detach}
-    methods |= {name: _applied(ufunc) for name, ufunc in UFUNC_METHODS.items()}
-    shared = vars(Tensor)
-    methods |= {name: shared[name] for name in (*_NAMES, *(f"{n}_" for n in UFUNC_METHODS)) if name in shared}
+    methods |= {name: _applied(ufunc) for name, ufunc in TORCH_UFUNCS.items()}
+    shared, ufuncs = vars(Tensor), ufuncs_by_name() | TORCH_UFUNCS
+    methods |= {name: shared[name] for name in (*_NAMES, *(f"{n}_" for n in ufuncs)) if name in shared}
     for name, method in methods.items():
         if name not in vars(Tracer):
             setattr(Tracer, name, method)

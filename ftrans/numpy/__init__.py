@@ -5,6 +5,9 @@ same traced forms.  So either namespace may be used, except that only `ftrans.nu
 `array`) that traced values can be assigned into.
 """
 
+# ruff: noqa: F401, F403 - what is imported here is what is exported
+
+import types as _types
 import typing as _typing
 
 import numpy as _numpy
@@ -66,374 +69,34 @@ from numpy import (
     uint64,
 )
 
-from . import array_api, fft, linalg
+from . import array_api as _array_api
 from . import dispatch as _dispatch
-from .aliases import (
-    abs,
-    acos,
-    acosh,
-    amax,
-    amin,
-    around,
-    asanyarray,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_right_shift,
-    concat,
-    conj,
-    mod,
-    permute_dims,
-    pow,
-    shares_memory,
-    true_divide,
-)
-from .array_api import from_dlpack
-from .creation import (
-    arange,
-    array,
-    asarray,
-    asarray_chkfinite,
-    ascontiguousarray,
-    asfortranarray,
-    copy,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    geomspace,
-    identity,
-    linspace,
-    logspace,
-    ones,
-    ones_like,
-    require,
-    tri,
-    zeros,
-    zeros_like,
-)
-from .einsum import (
-    einsum,
-)
-from .histograms import (
-    bincount,
-    digitize,
-    histogram,
-    histogram2d,
-    histogram_bin_edges,
-    histogramdd,
-)
-from .joining import (
-    append,
-    array_split,
-    block,
-    column_stack,
-    concatenate,
-    delete,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    insert,
-    meshgrid,
-    repeat,
-    resize,
-    split,
-    stack,
-    tile,
-    trim_zeros,
-    unstack,
-    vsplit,
-    vstack,
-)
-from .manipulation import (
-    angle,
-    astype,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_arrays,
-    broadcast_to,
-    can_cast,
-    common_type,
-    diag,
-    diagflat,
-    diagonal,
-    expand_dims,
-    flip,
-    fliplr,
-    flipud,
-    imag,
-    iscomplexobj,
-    isrealobj,
-    matrix_transpose,
-    may_share_memory,
-    moveaxis,
-    ndim,
-    ravel,
-    real,
-    real_if_close,
-    reshape,
-    result_type,
-    roll,
-    rollaxis,
-    rot90,
-    shape,
-    size,
-    squeeze,
-    swapaxes,
-    transpose,
-    tril,
-    triu,
-)
-from .methods import install
-from .padding import (
-    pad,
-)
-from .pointwise import (
-    allclose,
-    array_equal,
-    array_equiv,
-    clip,
-    fix,
-    gradient,
-    i0,
-    interp,
-    isclose,
-    iscomplex,
-    isneginf,
-    isposinf,
-    isreal,
-    nan_to_num,
-    piecewise,
-    polyval,
-    round,
-    select,
-    sinc,
-    unwrap,
-    where,
-)
-from .polynomials import (
-    poly,
-    polyadd,
-    polyder,
-    polydiv,
-    polyfit,
-    polyint,
-    polymul,
-    polysub,
-    roots,
-)
-from .products import (
-    convolve,
-    correlate,
-    cross,
-    dot,
-    inner,
-    kron,
-    matmul,
-    matvec,
-    outer,
-    tensordot,
-    trace,
-    vander,
-    vdot,
-    vecdot,
-    vecmat,
-)
-from .quantiles import (
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    quantile,
-)
-from .reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    ediff1d,
-    max,
-    min,
-    prod,
-    ptp,
-    sum,
-    trapezoid,
-)
-from .selecting import (
-    choose,
-    compress,
-    copyto,
-    diag_indices_from,
-    extract,
-    fill_diagonal,
-    place,
-    put,
-    put_along_axis,
-    putmask,
-    ravel_multi_index,
-    take,
-    take_along_axis,
-    tril_indices_from,
-    triu_indices_from,
-    unravel_index,
-)
-from .sets import (
-    intersect1d,
-    isin,
-    setdiff1d,
-    setxor1d,
-    union1d,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
-from .sorting import (
-    argpartition,
-    argsort,
-    argwhere,
-    flatnonzero,
-    lexsort,
-    nanargmax,
-    nanargmin,
-    nonzero,
-    partition,
-    searchsorted,
-    sort,
-    sort_complex,
-)
-from .statistics import (
-    average,
-    corrcoef,
-    cov,
-    mean,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-    std,
-    var,
-)
-from .texts import array2string, array_repr, array_str
-from .ufuncs import (
-    absolute,
-    add,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctan2,
-    arctanh,
-    bitwise_and,
-    bitwise_count,
-    bitwise_or,
-    bitwise_xor,
-    cbrt,
-    ceil,
-    conjugate,
-    copysign,
-    cos,
-    cosh,
-    deg2rad,
-    degrees,
-    divide,
-    divmod,
-    equal,
-    exp,
-    exp2,
-    expm1,
-    fabs,
-    float_power,
-    floor,
-    floor_divide,
-    fmax,
-    fmin,
-    fmod,
-    frexp,
-    gcd,
-    greater,
-    greater_equal,
-    heaviside,
-    hypot,
-    invert,
-    isfinite,
-    isinf,
-    isnan,
-    lcm,
-    ldexp,
-    left_shift,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    logaddexp2,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    modf,
-    multiply,
-    negative,
-    nextafter,
-    not_equal,
-    positive,
-    power,
-    rad2deg,
-    radians,
-    reciprocal,
-    remainder,
-    right_shift,
-    rint,
-    sign,
-    signbit,
-    sin,
-    sinh,
-    spacing,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-    trunc,
-)
-from .vectorizing import (
-    apply_along_axis,
-    apply_over_axes,
-    ix_,
-    vectorize,
-)
+from . import fft, linalg
+from .array_api import *
+from .creation import *
+from .einsum import *
+from .histograms import *
+from .joining import *
+from .manipulation import *
+from .methods import install as _install
+from .padding import *
+from .pointwise import *
+from .polynomials import *
+from .products import *
+from .quantiles import *
+from .reductions import *
+from .selecting import *
+from .sets import *
+from .sorting import *
+from .statistics import *
+from .texts import *
+from .ufuncs import *
+from .vectorizing import *
 
-install()
+_install()
 
-__array_api_version__ = array_api.VERSION
-__array_namespace_info__ = array_api.Info
+__array_api_version__ = _array_api.VERSION
+__array_namespace_info__ = _array_api.Info
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -447,48 +110,14 @@ def __getattr__(name: str) -> _typing.Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has numpy") from None
 
 
-__all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
-    "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere", "around", "array", "array2string",
-    "array_equal", "array_equiv", "array_repr", "array_split", "array_str", "asanyarray", "asarray",
-    "asarray_chkfinite", "ascontiguousarray", "asfortranarray",
-    "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
-    "atleast_3d", "average", "bartlett", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block",
-    "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt", "ceil",
-    "choose", "clip", "column_stack", "common_type", "complex64", "complex128", "compress", "concat", "concatenate",
-    "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate", "cos", "cosh",
-    "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
-    "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide",
-    "divmod", "dot", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty", "empty_like",
-    "equal", "errstate", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "fft",
-    "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float16", "float32", "float64",
-    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "fromfunction", "full",
-    "full_like",
-    "gcd", "geomspace", "geterr", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",
-    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "i0", "identity",
-    "iinfo", "imag", "indices", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "interp",
-    "intersect1d", "intp", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "ix_", "kaiser", "kron",
-    "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log1p", "log2",
-    "log10", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
-    "mask_indices", "matmul", "matrix_transpose", "matvec", "max", "maximum", "may_share_memory", "mean", "median",
-    "meshgrid", "mgrid", "min", "min_scalar_type", "minimum", "mod", "modf", "moveaxis", "multiply", "nan",
-    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
-    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndim", "ndindex",
-    "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ogrid", "ones", "ones_like", "outer", "pad",
-    "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "poly", "polyadd", "polyder", "polydiv",
-    "polyfit", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power", "printoptions", "prod",
-    "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "rad2deg", "radians", "ravel",
-    "ravel_multi_index", "real", "real_if_close", "reciprocal", "remainder", "repeat", "require", "reshape", "resize",
-    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_", "searchsorted",
-    "select", "set_printoptions", "setdiff1d", "seterr", "setxor1d", "shape", "shares_memory", "sign", "signbit",
-    "sin", "sinc", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt", "square", "squeeze", "stack",
-    "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace",
-    "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu",
-    "triu_indices", "triu_indices_from", "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unravel_index", "unstack",
-    "unwrap", "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros",
-    "zeros_like",
-]  # fmt: skip
+if not _typing.TYPE_CHECKING:
+    # What each file exports is read by type checkers as it stands there.
+    __all__ = sorted(
+        name
+        for name, value in globals().items()
+        if not name.startswith("_") and (not isinstance(value, _types.ModuleType) or name in ("fft", "linalg"))
+    )
+
+
+def __dir__() -> list[str]:
+    return __all__

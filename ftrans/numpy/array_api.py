@@ -17,6 +17,8 @@ from ..core.trace import Tracer, current_builder
 from .dispatch import TABLE
 from .promotion import has_tracer
 
+__all__ = ["from_dlpack"]
+
 VERSION = "2024.12"
 _VERSIONS = ("2021.12", "2022.12", "2023.12", VERSION)
 _DEVICE = "cpu"

@@ -38,6 +38,12 @@ from .promotion import (
 )
 from .views import converted, is_scalar
 
+__all__ = [
+    "arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "copy",
+    "empty", "empty_like", "eye", "full", "full_like", "geomspace", "identity", "linspace", "logspace", "ones",
+    "ones_like", "require", "tri", "zeros", "zeros_like",
+]  # fmt: skip
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -224,6 +230,9 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
     made = array(a, dtype, order=order) if copy else as_array(a, dtype, order, copy)
     return assignable(made) if is_new else made
+
+
+asanyarray = asarray
 
 
 @implements(np.copy)

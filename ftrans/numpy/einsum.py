@@ -18,6 +18,8 @@ from .products import Labels, arranged, contract
 from .promotion import asarray, broadcast_to, cast, reshaped, strong_dtype
 from .views import Permuted, view_of
 
+__all__ = ["einsum"]
+
 _ELLIPSIS = "..."
 
 

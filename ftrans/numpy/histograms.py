@@ -17,6 +17,8 @@ from .dispatch import implements
 from .layouts import own
 from .promotion import asarray, cast, has_tracer, result_dtype, value_in_hand
 
+__all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:

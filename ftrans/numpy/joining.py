@@ -22,6 +22,12 @@ from .indexing import getitem
 from .manipulation import along_axis, normal_axes, normal_axis
 from .promotion import asarray, cast, has_tracer, reshaped, same_value, strong_dtype
 
+__all__ = [
+    "append", "array_split", "block", "column_stack", "concat", "concatenate", "delete", "dsplit", "dstack",
+    "hsplit", "hstack", "insert", "meshgrid", "repeat", "resize", "split", "stack", "tile", "trim_zeros",
+    "unstack", "vsplit", "vstack",
+]  # fmt: skip
+
 
 @implements(np.concatenate)
 def concatenate(
@@ -48,6 +54,9 @@ def concatenate(
             raise TypeError(f"Cannot cast array data from {x.dtype!r} to {result_dtype!r}{at_line(user_line())}")
     xs = [cast(x, result_dtype) for x in xs]
     return deliver(join(*xs, axis=axis) if len(xs) > 1 else same_value(xs[0]), out, "concatenate")
+
+
+concat = concatenate
 
 
 @implements(np.stack)

@@ -25,6 +25,14 @@ from .layouts import own
 from .promotion import asarray, broadcast_shapes, reshaped, same_value
 from .views import Part, Permuted, ReadOnly, Reshaped, is_scalar, owner, view_of
 
+__all__ = [
+    "angle", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "can_cast",
+    "common_type", "diag", "diagflat", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "imag",
+    "iscomplexobj", "isrealobj", "matrix_transpose", "may_share_memory", "moveaxis", "ndim", "permute_dims",
+    "ravel", "real", "real_if_close", "reshape", "result_type", "roll", "rollaxis", "rot90", "shape",
+    "shares_memory", "size", "squeeze", "swapaxes", "transpose", "tril", "triu",
+]  # fmt: skip
+
 
 def axis_error(axis: int, ndim: int) -> Exception:
     """NumPy's error for an axis that is not there."""
@@ -119,6 +127,9 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if len(order) != a.ndim:
         raise ValueError(f"axes {axes} don't match array of shape {a.shape}{at_line(user_line())}")
     return view_of(a, Permuted(order))
+
+
+permute_dims = transpose
 
 
 @implements(np.matrix_transpose, np.linalg.matrix_transpose)
@@ -468,6 +479,9 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether an assignment to one array may change the other."""
 
     return owner(a) is owner(b)
+
+
+shares_memory = may_share_memory
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

@@ -48,13 +48,11 @@ COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
 UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert, "pos": np.positive}
-# Ufuncs that NumPy looks for as methods of the elements of an object array.
-_UFUNC_METHODS = (
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos",
-    "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "arctan2", "hypot",
-    "fmod", "rint", "floor", "ceil", "trunc", "fabs", "sign", "degrees", "radians", "deg2rad", "rad2deg", "logical_not",
-    "logaddexp", "logaddexp2", "heaviside", "copysign", "float_power", "isfinite", "isnan", "isinf",
-)  # fmt: skip
+
+
+def ufuncs_by_name() -> dict[str, np.ufunc]:
+    """NumPy's ufuncs of single elements that have a traced form, by every name that NumPy has for them."""
+    return {name: x for name, x in vars(np).items() if isinstance(x, np.ufunc) and not x.signature and x in TABLE}
 
 
 def _reflected(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -401,7 +399,9 @@ def name_methods(owner: type, methods: dict[str, Any]) -> None:
 
 def install() -> None:
     """Give `Tracer` its operators, methods and properties."""
-    methods: dict[str, Any] = {
+    # NumPy looks for some ufuncs as methods of the elements of an object array.
+    methods: dict[str, Any] = {name: _method(ufunc) for name, ufunc in ufuncs_by_name().items()}
+    methods |= {
         "__array__": _to_array,
         "__array_namespace__": array_namespace,
         "__array_ufunc__": array_ufunc,
@@ -448,7 +448,7 @@ def install() -> None:
         "transpose": _transpose,
         "view": _view,
     }
-    methods |= {name: _method(getattr(np, name)) for name in (*_FUNCTIONS, *_UFUNC_METHODS)}
+    methods |= {name: _method(getattr(np, name)) for name in _FUNCTIONS}
     methods["compress"] = lambda self, condition, axis=None, out=None: np.compress(condition, self, axis, out)
     for name, ufunc in BINARY.items():
         methods[f"__{name}__"] = TABLE[ufunc]

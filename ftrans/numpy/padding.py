@@ -17,6 +17,8 @@ from .layouts import own
 from .manipulation import normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, same_value
 
+__all__ = ["pad"]
+
 Width = tuple[int, int]
 
 # What each mode may be told.

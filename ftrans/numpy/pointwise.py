@@ -37,6 +37,12 @@ from .reductions import NO_VALUE, truth
 from .selection import known_mask
 from .views import is_scalar
 
+__all__ = [
+    "allclose", "around", "array_equal", "array_equiv", "clip", "fix", "gradient", "i0", "interp", "isclose",
+    "iscomplex", "isneginf", "isposinf", "isreal", "nan_to_num", "piecewise", "polyval", "round", "select", "sinc",
+    "unwrap", "where",
+]  # fmt: skip
+
 
 def where(condition: Any, x: Any = NO_VALUE, y: Any = NO_VALUE) -> Any:
     """`x` where the condition holds, else `y`; with the condition alone, where it holds, which asks for its value."""
@@ -188,6 +194,9 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     else:
         result = np.rint(x)
     return deliver(result, out, "round")
+
+
+around = round
 
 
 @implements(np.fix, constant=True, keeps_order=True)

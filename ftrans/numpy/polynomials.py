@@ -19,6 +19,8 @@ from .dispatch import implements
 from .promotion import asarray, cast, result_dtype
 from .vectorizing import as_objects
 
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
+
 
 def _coefficients(p: Any) -> Any:
     """Coefficients as an array of at least one axis."""

@@ -20,6 +20,11 @@ from .layouts import own
 from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, cast, reshaped, strong_dtype
 
+__all__ = [
+    "convolve", "correlate", "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace",
+    "vander", "vdot", "vecdot", "vecmat",
+]  # fmt: skip
+
 Labels = tuple[Any, ...]
 
 

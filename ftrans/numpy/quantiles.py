@@ -23,6 +23,8 @@ from .promotion import asarray, broadcast_to, has_tracer, is_weak, operand, resh
 from .reductions import NO_VALUE
 from .statistics import weights_over
 
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
 # The methods of Hyndman and Fan ("Sample quantiles in statistical packages", 1996) that interpolate: the constants of
 # the place n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
 _PLOTTING_CONSTANTS = {

@@ -20,6 +20,11 @@ from .dispatch import implements
 from .manipulation import along_axis, normal_axes, normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, builder, cast, operand, reshaped, same_value
 
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "diff", "ediff1d", "max", "min", "prod", "ptp", "sum", "trapezoid",
+]  # fmt: skip
+
 NO_VALUE: Any = np._NoValue
 
 
@@ -164,6 +169,9 @@ def max(
     return reduce_with_options(asarray(a), r.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
 
 
+amax = max
+
+
 @implements(np.min, np.amin)
 def min(
     a: Any,
@@ -175,6 +183,9 @@ def min(
 ) -> Any:
     """The smallest element along axes; elements that tie share its derivative."""
     return reduce_with_options(asarray(a), r.reduce_min, axis, out, keepdims, initial, where, None, np.minimum)
+
+
+amin = min
 
 
 def truth(x: Any) -> Tracer:

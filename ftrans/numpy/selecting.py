@@ -18,6 +18,12 @@ from .manipulation import along_axis, normal_axis
 from .promotion import asarray, broadcast_to, cast, has_tracer, reshaped, result_dtype
 from .views import Flat, ReadOnly, assignable, view_of
 
+__all__ = [
+    "choose", "compress", "copyto", "diag_indices_from", "extract", "fill_diagonal", "place", "put",
+    "put_along_axis", "putmask", "ravel_multi_index", "take", "take_along_axis", "tril_indices_from",
+    "triu_indices_from", "unravel_index",
+]  # fmt: skip
+
 
 def _in_range(indices: Any, size: int, mode: str) -> Any:
     """Indices brought into range as `mode` says; "raise" leaves that to indexing."""

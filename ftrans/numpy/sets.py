@@ -11,6 +11,11 @@ from ..core.witness import concretize
 from .dispatch import implements
 from .promotion import asarray, cast, reshaped, strong_dtype
 
+__all__ = [
+    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
+]  # fmt: skip
+
 
 def _known(x: Tracer) -> Any:
     """The elements of an array, as numbers along one axis."""

@@ -21,6 +21,11 @@ from .reductions import truth
 from .selection import known_mask
 from .ufuncs import subtract
 
+__all__ = [
+    "argpartition", "argsort", "argwhere", "flatnonzero", "lexsort", "nanargmax", "nanargmin", "nonzero",
+    "partition", "searchsorted", "sort", "sort_complex",
+]  # fmt: skip
+
 
 def _sortable(a: Any, axis: Any, order: Any = None) -> tuple[Tracer, int]:
     x = asarray(a)

@@ -19,6 +19,11 @@ from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, real_dtype, value_in_hand
 from .reductions import NO_VALUE
 
+__all__ = [
+    "average", "corrcoef", "cov", "mean", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar", "std", "var",
+]  # fmt: skip
+
 
 def _mean_dtypes(x: Tracer, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
     """Dtypes in which a mean is computed and given."""

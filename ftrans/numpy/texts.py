@@ -22,6 +22,8 @@ from ..core.witness import ConcretizationError, concretize, known_value, refuse
 from .dispatch import implements
 from .promotion import asarray
 
+__all__ = ["array2string", "array_repr", "array_str"]
+
 
 class _Formatted(NamedTuple):
     """How a format specification shows a number."""

@@ -33,7 +33,7 @@ from .reductions import (
     sum_of_elements,
     truth,
 )
-from .ufuncs import resolved_dtypes
+from .ufunc_entry import resolved_dtypes
 from .views import Flat, assignable, view_of
 
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}

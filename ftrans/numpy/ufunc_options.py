@@ -12,7 +12,7 @@ from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from .delivery import deliver
 from .promotion import asarray, cast, is_number, kind_of
-from .ufuncs import dtypes_or_types
+from .ufunc_entry import dtypes_or_types
 
 # A value that is harmless to a ufunc, for operands of which `where` leaves the result out.
 _HARMLESS = {np.arccosh: 2, np.arcsin: 0, np.arccos: 0, np.arctanh: 0, np.log1p: 0}

@@ -21,6 +21,8 @@ from .dispatch import implements
 from .manipulation import normal_axis
 from .promotion import asarray, has_tracer
 
+__all__ = ["apply_along_axis", "apply_over_axes", "ix_", "vectorize"]
+
 
 class vectorize(np.vectorize):
     """`numpy.vectorize`, whose function may be called with traced values and return them.

@@ -11,7 +11,7 @@ import scipy.special
 from ...base.source import at_line, user_line
 from ...numpy.dispatch import CONSTANT, TABLE, public
 from ...numpy.promotion import asarray, broadcast_shapes, cast, is_number, is_operand, is_weak, operand
-from ...numpy.ufuncs import resolved_dtypes
+from ...numpy.ufunc_entry import resolved_dtypes
 
 
 def ufunc(name: str, rule: Callable[..., Any], constant: bool = False) -> Callable[..., Any]:
