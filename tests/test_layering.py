@@ -172,7 +172,8 @@ def test_public_names() -> None:
 # Modules that users look into by `dir()`: it lists what is public, and nothing that these files import.
 PUBLIC_MODULES = [
     "ftrans", "ftrans.autograd", "ftrans.autograd.functional", "ftrans.debug", "ftrans.nn", "ftrans.nn.functional",
-    "ftrans.nn.init", "ftrans.nn.random", "ftrans.testing",
+    "ftrans.nn.init", "ftrans.nn.random", "ftrans.numpy", "ftrans.numpy.fft", "ftrans.numpy.linalg", "ftrans.scipy",
+    "ftrans.scipy.linalg", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
 ]  # fmt: skip
 
 

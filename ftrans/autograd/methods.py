@@ -316,7 +316,7 @@ def _backward(
     backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
-def _apply_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`Eager.apply_function`."""
     return call(function, args, kwargs, node_name(function.__name__))
 
@@ -391,7 +391,7 @@ def install() -> None:
         "__round__": lambda self, digits=None: self.round(digits) if digits is not None else self.round().long(),
         "__ftrans_program__": _program,
         "apply_program": staticmethod(apply_program),
-        "apply_function": staticmethod(_apply_function),
+        "apply_function": staticmethod(apply_function),
         "_settle": settle,
         "__dlpack__": lambda self, **options: self.numpy().__dlpack__(**options),
         "__dlpack_device__": lambda self: self.numpy().__dlpack_device__(),

@@ -277,3 +277,7 @@ def fftshift(x: Any, axes: Any = None) -> Any:
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, -1)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

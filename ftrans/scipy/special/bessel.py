@@ -18,6 +18,15 @@ from ...ops.special import bessel as _bessel
 from ...ops.special import struve as _struve
 from .entry import ufunc
 
+__all__ = [
+    "airy", "airye", "bei", "beip", "ber", "berp", "besselpoly", "h1vp", "h2vp", "hankel1", "hankel1e", "hankel2",
+    "hankel2e", "i0", "i0e", "i1", "i1e", "it2i0k0", "it2j0y0", "it2struve0", "itairy", "iti0k0", "itj0y0",
+    "itmodstruve0", "itstruve0", "iv", "ive", "ivp", "j0", "j1", "jn", "jv", "jve", "jvp", "k0", "k0e", "k1",
+    "k1e", "kei", "keip", "kelvin", "ker", "kerp", "kn", "kv", "kve", "kvp", "log_wright_bessel", "modstruve",
+    "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "struve", "wright_bessel", "y0", "y1", "yn",
+    "yv", "yve", "yvp",
+]  # fmt: skip
+
 j0 = ufunc("j0", _bessel.j0)
 j1 = ufunc("j1", _bessel.j1)
 y0 = ufunc("y0", _bessel.y0)
@@ -135,67 +144,3 @@ ivp = _derivatives("ivp", iv, False)
 kvp = _derivatives("kvp", kv, False, -1)
 h1vp = _derivatives("h1vp", hankel1, True)
 h2vp = _derivatives("h2vp", hankel2, True)
-
-__all__ = [
-    "airy",
-    "airye",
-    "bei",
-    "beip",
-    "ber",
-    "berp",
-    "besselpoly",
-    "h1vp",
-    "h2vp",
-    "hankel1",
-    "hankel1e",
-    "hankel2",
-    "hankel2e",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "it2i0k0",
-    "it2j0y0",
-    "it2struve0",
-    "itairy",
-    "iti0k0",
-    "itj0y0",
-    "itmodstruve0",
-    "itstruve0",
-    "iv",
-    "ive",
-    "ivp",
-    "j0",
-    "j1",
-    "jn",
-    "jv",
-    "jve",
-    "jvp",
-    "k0",
-    "k0e",
-    "k1",
-    "k1e",
-    "kei",
-    "keip",
-    "kelvin",
-    "ker",
-    "kerp",
-    "kn",
-    "kv",
-    "kve",
-    "kvp",
-    "log_wright_bessel",
-    "modstruve",
-    "spherical_in",
-    "spherical_jn",
-    "spherical_kn",
-    "spherical_yn",
-    "struve",
-    "wright_bessel",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "yve",
-    "yvp",
-]

@@ -19,6 +19,39 @@ from ...ops.special.arithmetic import over, plus, times
 from ...ops.special.exponential import sine_quotient
 from .entry import ufunc
 
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "cosdg",
+    "cosm1",
+    "cotdg",
+    "diric",
+    "entr",
+    "exp2",
+    "exp10",
+    "expit",
+    "expm1",
+    "huber",
+    "inv_boxcox",
+    "inv_boxcox1p",
+    "kl_div",
+    "log1p",
+    "log_expit",
+    "logit",
+    "powm1",
+    "pseudo_huber",
+    "radian",
+    "rel_entr",
+    "round",
+    "sinc",
+    "sindg",
+    "softplus",
+    "tandg",
+    "xlog1py",
+    "xlogy",
+]  # fmt: skip
+
 
 def _cosm1(x: Tracer) -> Tracer:
     return times(-2, e.square(e.sin(times(0.5, x))))
@@ -87,37 +120,3 @@ def diric(x: Any, n: Any) -> Any:
     is_whole = (n > 0) & (n == np.floor(n))
     quotient: Any = over(sine_quotient(n * half), sine_quotient(half))
     return np.where(is_whole, sign * quotient, math.nan)
-
-
-__all__ = [
-    "boxcox",
-    "boxcox1p",
-    "cbrt",
-    "cosdg",
-    "cosm1",
-    "cotdg",
-    "diric",
-    "entr",
-    "exp2",
-    "exp10",
-    "expit",
-    "expm1",
-    "huber",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "kl_div",
-    "log1p",
-    "log_expit",
-    "logit",
-    "powm1",
-    "pseudo_huber",
-    "radian",
-    "rel_entr",
-    "round",
-    "sinc",
-    "sindg",
-    "softplus",
-    "tandg",
-    "xlog1py",
-    "xlogy",
-]

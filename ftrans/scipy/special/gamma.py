@@ -22,6 +22,12 @@ from ...ops.special import incomplete as _incomplete
 from ...ops.special import zeta as _zeta
 from .entry import ufunc
 
+__all__ = [
+    "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "binom", "comb", "digamma", "factorial",
+    "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv", "gammaln", "gammasgn", "loggamma",
+    "multigammaln", "perm", "poch", "polygamma", "psi", "rgamma", "zeta", "zetac",
+]  # fmt: skip
+
 gamma = ufunc("gamma", _gamma.gamma)
 gammaln = ufunc("gammaln", _gamma.gammaln)
 loggamma = ufunc("loggamma", _gamma.loggamma)
@@ -122,33 +128,3 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
     _refuse_exact("perm", exact)
     N, k = asarray(N), asarray(k)
     return np.where((k <= N) & (N >= 0) & (k >= 0), poch(N - k + 1, k), 0.0)
-
-
-__all__ = [
-    "beta",
-    "betainc",
-    "betaincc",
-    "betainccinv",
-    "betaincinv",
-    "betaln",
-    "binom",
-    "comb",
-    "digamma",
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammainccinv",
-    "gammaincinv",
-    "gammaln",
-    "gammasgn",
-    "loggamma",
-    "multigammaln",
-    "perm",
-    "poch",
-    "polygamma",
-    "psi",
-    "rgamma",
-    "zeta",
-    "zetac",
-]

@@ -17,6 +17,12 @@ from ...ops.special import polynomials as _polynomials
 from .entry import ufunc
 from .gamma import gammaln
 
+__all__ = [
+    "assoc_laguerre", "eval_chebyc", "eval_chebys", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
+    "eval_genlaguerre", "eval_hermite", "eval_hermitenorm", "eval_jacobi", "eval_laguerre", "eval_legendre",
+    "eval_sh_chebyt", "eval_sh_chebyu", "eval_sh_jacobi", "eval_sh_legendre", "lpmv",
+]  # fmt: skip
+
 eval_chebyc = ufunc("eval_chebyc", _polynomials.eval_chebyc)
 eval_chebys = ufunc("eval_chebys", _polynomials.eval_chebys)
 eval_chebyt = ufunc("eval_chebyt", _polynomials.eval_chebyt)
@@ -128,24 +134,4 @@ _FOUND = {
     if hasattr(scipy.special, name)
 }
 globals().update(_FOUND)
-
-__all__ = [
-    "assoc_laguerre",
-    "eval_chebyc",
-    "eval_chebys",
-    "eval_chebyt",
-    "eval_chebyu",
-    "eval_gegenbauer",
-    "eval_genlaguerre",
-    "eval_hermite",
-    "eval_hermitenorm",
-    "eval_jacobi",
-    "eval_laguerre",
-    "eval_legendre",
-    "eval_sh_chebyt",
-    "eval_sh_chebyu",
-    "eval_sh_jacobi",
-    "eval_sh_legendre",
-    "lpmv",
-    *_FOUND,
-]
+__all__ += _FOUND

@@ -14,6 +14,8 @@ from ...numpy.manipulation import normal_axes
 from ...numpy.promotion import asarray, cast, promote
 from ...ops import elementwise as e
 
+__all__ = ["log_softmax", "logsumexp", "softmax"]
+
 
 def _floating(x: Any) -> Any:
     x = asarray(x)
@@ -103,6 +105,3 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     x = _floating(x)
     x = x - _shift(x.real, axis)
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
-
-
-__all__ = ["log_softmax", "logsumexp", "softmax"]

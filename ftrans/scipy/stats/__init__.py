@@ -89,3 +89,7 @@ def __getattr__(name: str) -> Any:
         f"ftrans.scipy.stats has no {name!r}; it has the distributions {', '.join(__all__)}. For plain arrays there is"
         f" scipy.stats{at_line(user_line())}"
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
