@@ -1,4 +1,4 @@
-"""Prefix combinations by an associative function, in parallel."""
+"""associative_scan: all prefixes of a sequence under an associative function, in parallel."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Combine = Callable[[Leaves, Leaves], Leaves]
 
 
 def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All prefix combinations of a sequence by an associative function: running sums, products, linear recurrences.
+    """Combine all prefixes of a sequence by an associative function: cumulative sums, products, linear recurrences.
 
-    It does O(n) combinations in O(log n) rounds, each of which is one call of `fn` on many pairs at once (Blelloch,
-    Prefix sums and their applications, 1990).  Reverse mode keeps what it needs of every round: O(n) memory.
+    It takes O(n) work in O(log n) rounds, each of which is one call of `fn` on many pairs at once (Blelloch, Prefix
+    sums and their applications, 1990).  Reverse mode keeps the residuals of every round: O(n) memory.
 
     Args:
-        fn: `(before, after) -> combination`, associative, of two containers like `elems`.  It gets many pairs at once,
-            along `axis`, so it must work elementwise along that axis: `numpy.add`, or `lambda a, b: b @ a` for
-            matrices of shape (n, k, k).
+        fn: an associative function `(before, after) -> combination` of two containers like `elems`.  It is called on
+            many pairs at once, along `axis`, and must be vectorised over that axis: `numpy.add`, or
+            `lambda a, b: b @ a` for matrices of shape (n, k, k).
         elems: array, or container of arrays, with n elements along `axis`.
-        reverse: whether to go from the last element to the first, as `scan` does: then `before` stands later in the
+        reverse: whether to go from the last element to the first, as in `scan`; `before` then comes later in the
             sequence than `after`.
         axis: the axis of the sequence, in every array.
 
@@ -41,7 +41,7 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         and including i; with `reverse` that is `fn(fn(x[n-1], x[n-2]), ... x[i])`.
 
     Raises:
-        TypeError: an array has not that axis, or `fn` returns another structure, shape or dtype (by path).
+        TypeError: an array does not have that axis, or `fn` returns another structure, shape or dtype (shown by path).
         ValueError: the arrays have different numbers of elements.
 
     Example:

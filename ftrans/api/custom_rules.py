@@ -1,6 +1,6 @@
-"""Functions with derivative rules of their own: custom_vjp and custom_jvp.
+"""Functions with user-defined derivative rules: custom_vjp and custom_jvp.
 
-A call inside a trace becomes one equation.  The function and its rules are traced to programs there and then, because
+A call inside a trace becomes one equation.  The function and its rules are traced to programs at that moment, because
 what they close over is an operand of that equation too.
 """
 
@@ -29,39 +29,38 @@ Mode = Literal["reverse", "forward"]
 def custom_vjp(
     f: Function | None = None, *, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> Any:
-    """A function whose derivative is a rule of yours, stated for reverse mode.
+    """Define the derivative of a function by a rule for reverse mode.
 
     Give the rule with `f.defvjp(fwd, bwd)`:
 
-    * `fwd(*args) -> (out, residuals)` takes what `f` takes and returns what `f` returns, and whatever `bwd` needs.
-    * `bwd(residuals, cotangent) -> cotangents` returns a tuple with one cotangent per argument, like the argument;
-      None stands for zero, also within containers.
+    * `fwd(*args) -> (out, residuals)` takes the arguments of `f`, and returns its result and whatever `bwd` needs.
+    * `bwd(residuals, cotangent) -> cotangents` returns a tuple with one cotangent per argument, of the same structure
+      as the argument; None stands for zero, also within containers.
 
-    It works in every mode and order.  Forward mode is the transpose of `bwd`; where `bwd` is not linear in the
-    cotangent (it clips, say) forward mode raises an error, unless a rule is given for it as well, with `f.defjvp` as
-    in `custom_jvp`.
+    The rule works in every mode and order.  Forward mode is the transpose of `bwd`; where `bwd` is not linear in the
+    cotangent (if it clips, for instance), forward mode raises an error, unless it has a rule too, given with `f.defjvp`
+    as in `custom_jvp`.
 
-    In higher orders the rule applies again to the values that a derivative uses.  Where only one mode is defined, those
-    values have the derivative of `fwd` instead, as a program.
+    In higher orders the rule applies again to the values that a derivative uses.  Where only one mode has a rule, these
+    values have the derivative of `fwd` instead, derived from its program.
 
-    Arrays and floats among the arguments are traced; integers of Python, strings, functions and other objects stay
-    what they are.
-    What is no floating-point array has no cotangent: whatever `bwd` returns for it is ignored, and the cotangent that
-    `bwd` gets for a result that is none is None.  The rule says nothing of what `f` closes over: the derivative with
-    respect to that is the derivative of `f` itself, with its arguments held fixed.  The same is true of arguments that
-    are not differentiable and of keyword-only ones.
+    Arrays and floats among the arguments are traced; Python integers, strings, functions and other objects are passed
+    on unchanged.  Only floating-point arrays have cotangents: what `bwd` returns for other arguments is ignored, and
+    for other results it is given None.  The rule does not cover values that `f` closes over: the derivative with
+    respect to these is the derivative of `f` itself, with its arguments held fixed.  The same is true of
+    non-differentiable and of keyword-only arguments.
 
     Args:
         f: the function.
-        nondiff_argnums: positions of arguments that have no cotangent.  `bwd` gets them first, before the residuals.
+        nondiff_argnums: positions of arguments that have no cotangent.  `bwd` takes them first, before the residuals.
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function like `f`.  Outside of a trace it calls `f`, except on tensors that require a gradient.
+        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient.
 
     Raises:
         ValueError: there is no such argument.
-        TypeError: when called, a rule returns something that does not fit, or changes what it is given; the message
+        TypeError: in a call, a rule returns something that does not fit, or changes its arguments in place; the message
             names the rule and the argument.
 
     Example:
@@ -79,30 +78,30 @@ def custom_vjp(
 def custom_jvp(
     f: Function | None = None, *, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> Any:
-    """A function whose derivative is a rule of yours, stated for forward mode.
+    """Define the derivative of a function by a rule for forward mode.
 
-    Give the rule with `f.defjvp(rule)`, where `rule(primals, tangents) -> (out, tangent)` takes two tuples with an
-    entry for each argument, and returns what `f` returns and its tangent; None stands for a tangent that is zero.  Or
-    give one rule per argument with `f.defjvps(rule0, rule1, ...)`, each `(tangent, out, *args) -> tangent`, or None
-    where the derivative is zero.
+    Give the rule with `f.defjvp(rule)`, where `rule(primals, tangents) -> (out, tangent)` takes two tuples with one
+    entry per argument, and returns the result of `f` and its tangent; None stands for a zero tangent.  Or give one rule
+    per argument with `f.defjvps(rule0, rule1, ...)`, each `(tangent, out, *args) -> tangent`, or None where the
+    derivative is zero.
 
-    It works in every mode and order.  Reverse mode is the transpose of the rule, which has to be linear in the tangents
-    for that, unless a rule is given for it as well, with `f.defvjp` as in `custom_vjp`.
+    The rule works in every mode and order.  Reverse mode is the transpose of the rule, which must be linear in the
+    tangents, unless reverse mode has a rule too, given with `f.defvjp` as in `custom_vjp`.
 
-    Which arguments are differentiated, and what holds for others and for what `f` closes over, is as in `custom_vjp`;
-    the tangent of an argument that has none is None.
+    Other arguments, and values that `f` closes over, are treated as in `custom_vjp`; the tangent of an argument that
+    has none is None.
 
     Args:
         f: the function.
-        nondiff_argnums: positions of arguments that have no tangent.  The rule gets them first, before the primals.
+        nondiff_argnums: positions of arguments that have no tangent.  The rule takes them first, before the primals.
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function like `f`.  Outside of a trace it calls `f`, except on tensors that require a gradient.
+        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient.
 
     Raises:
         ValueError: there is no such argument.
-        TypeError: when called, a rule returns something that does not fit, or changes what it is given; the message
+        TypeError: in a call, a rule returns something that does not fit, or changes its arguments in place; the message
             names the rule and the result.
 
     Example:

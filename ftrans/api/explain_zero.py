@@ -1,4 +1,4 @@
-"""Why a gradient is zero whatever the numbers are: the lines that cut every path from an argument to the result."""
+"""explain_zero: the lines that cut every path from an argument to the result, and so make its gradient zero."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Cut:
 
 @dataclass(frozen=True)
 class ZeroGradient:
-    """An array among the arguments with a gradient that is zero.
+    """An array among the arguments whose gradient is zero.
 
     Attributes:
-        path: how to get to it: the name of the argument, then keys and indices.
+        path: where it is: the name of the argument, then keys and indices.
         type: its shape and dtype.
-        is_structural: whether the gradient is zero for all values; otherwise it is zero for those that were given.
-        cuts: where the derivative ends, on all paths if the zero is structural and on some otherwise; empty if the
+        is_structural: whether the gradient is zero for all values, not just for the given ones.
+        cuts: where the derivative ends: on all paths if the zero is structural, on some paths otherwise; empty if the
             result does not depend on the array.
     """
 
@@ -83,21 +83,22 @@ class ZeroGradients(tuple[ZeroGradient, ...]):
 
 
 def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Callable[..., ZeroGradients]:
-    """Say for each array among the arguments whose gradient is zero which line cut its path to the result.
+    """Find the lines that make gradients zero, for each array among the arguments whose gradient is.
 
-    Such lines make integers or booleans (`astype(int)`, `argmax`, a comparison), round, stop the gradient, or let
-    Python's control flow look at a value.
+    Such lines compute integers or booleans (`astype(int)`, `argmax`, a comparison), round, stop the gradient, or use a
+    value in Python control flow only.
 
     Args:
-        f: the function, with any result that `jacobian` takes.
-        argnums: the positions of the arguments to look at; by default all that hold arrays of floating-point numbers.
+        f: the function; its result may be anything that `jacobian` accepts.
+        argnums: positions of the arguments to examine; by default all that hold floating-point arrays.
 
     Returns:
-        A function of the same arguments.  It returns a tuple of `ZeroGradient`s, which prints as a text: first the
-        arrays whose gradient is zero for all values, with the lines; then those for which it is zero just here.
+        A function of the same arguments.  It returns a tuple of `ZeroGradient`, which prints as an explanation: first
+        the arrays whose gradient is zero for all values, with the lines; then those whose gradient is zero at these
+        values.
 
     Raises:
-        TypeError: `argnums` names an argument that cannot be differentiated.
+        TypeError: `argnums` includes an argument that is not differentiable.
 
     Example:
         >>> import numpy as np, ftrans as ft

@@ -1,4 +1,4 @@
-"""Edits of what flows back: functions that return a value as it is, with a derivative of choice."""
+"""Functions that return a value unchanged, with a derivative of choice."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .custom_rules import CustomRule, custom_jvp
 
 
 def straight_through(value: Any, through: Any) -> Any:
-    """The first argument, with the derivative of the second.
+    """Return the first argument, with the derivative of the second.
 
     Args:
-        value: an array, or a container of arrays; exactly what is returned.  Integers and booleans take the dtype of
+        value: an array, or a container of arrays: the value that is returned.  Integers and booleans take the dtype of
             their counterpart in `through`, since they have no derivative.
         through: arrays of the same shapes, in the same containers.
 
     Returns:
-        `value`, to every derivative `through`.
+        `value`; derivatives see `through` in its place.
 
     Raises:
         ValueError: shapes or structures differ.
@@ -82,7 +82,7 @@ def _in_dtype(t: Any, like: Any) -> Any:
 
 
 def scale_gradient(x: Any, factor: Any) -> Any:
-    """`x` itself, whose derivative is `factor` instead of 1.
+    """Return `x`, with its derivative multiplied by `factor`.
 
     Args:
         x: an array, or a container of arrays.
@@ -128,9 +128,9 @@ def _scaled_tangent(factor: Any, primals: Any, tangents: Any) -> Any:
 
 
 def reverse_gradient(x: Any, factor: Any = 1.0) -> Any:
-    """`x` itself, whose derivative is `-factor` instead of 1.
+    """Return `x`, with its derivative multiplied by `-factor` (gradient reversal).
 
-    What comes before it is trained against what comes behind it (Ganin and Lempitsky, 2015).
+    The layers before it are trained against the layers after it (Ganin and Lempitsky, 2015).
 
     Args:
         x: an array, or a container of arrays.
@@ -149,23 +149,24 @@ def reverse_gradient(x: Any, factor: Any = 1.0) -> Any:
 
 
 def clip_gradient(x: Any, low: Any = None, high: Any = None, *, max_norm: Any = None) -> Any:
-    """`x` itself, whose cotangent is clipped on its way back.
+    """Return `x`, with its cotangent clipped in reverse mode.
 
-    It edits reverse mode only: clipping is not linear, so there is no forward mode that belongs to it.
+    Forward mode is an error: clipping is not linear, so it has no counterpart there.
 
     Args:
         x: an array, or a container of arrays.
-        low: least value of an element of the cotangent; none by default.
-        high: greatest value of an element of the cotangent; none by default.
-        max_norm: greatest Euclidean norm of the cotangent, of all arrays in `x` together; a longer one is scaled down.
+        low: lower bound for each element of the cotangent; none by default.
+        high: upper bound for each element of the cotangent; none by default.
+        max_norm: upper bound for the Euclidean norm of the cotangent, of all arrays in `x` together; a longer one is
+            scaled down.
 
     Returns:
         `x`.
 
     Raises:
-        TypeError: no bound is given, or later `low` or `high` meets a complex cotangent.
+        TypeError: no bound is given; or, in the backward pass, the cotangent is complex and `low` or `high` is given.
         ValueError: `max_norm` is negative.
-        MissingRule: later, in forward mode.
+        MissingRule: in forward mode.
 
     Example:
         >>> import ftrans as ft
@@ -209,24 +210,24 @@ def _scale_to(cotangent: Any, max_norm: Any) -> Any:
 
 
 def grad_hook(x: Any, fn: Callable[[Any], Any] | None = None, *, see: Callable[[Any], Any] | None = None) -> Any:
-    """`x` itself, with a function that replaces its cotangent, or one that looks at it.
+    """Return `x`, with a function that replaces its cotangent, or one that observes it.
 
-    `fn` is traced: it works on the cotangent as other code works on arrays, may close over traced values, and is
-    differentiated in higher orders.  Forward mode is the transpose of `fn`, where that is linear; else it raises an
-    error.  `see` is not traced: it is called with NumPy arrays whenever the cotangent is computed, un-jitted and
-    compiled; what it returns is ignored, and forward mode does not call it.
+    `fn` is traced: it may use NumPy and close over traced values, and is differentiated in higher orders.  Forward mode
+    is the transpose of `fn` if that is linear, and an error otherwise.  `see` is not traced: it is called with NumPy
+    arrays whenever the cotangent is computed, un-jitted and compiled; its result is ignored, and forward mode does not
+    call it.
 
     Args:
         x: an array, or a container of arrays.
-        fn: takes a cotangent like `x` and returns one; None stands for zero, and for the cotangent of what is no
+        fn: takes a cotangent like `x` and returns one; None stands for zero, and for the cotangent of anything but a
             floating-point array.
-        see: takes a cotangent like `x`, the one that arrives.
+        see: takes the cotangent that arrives, which is like `x`.
 
     Returns:
         `x`.
 
     Raises:
-        TypeError: neither function is given, or later `fn` returns a cotangent that does not fit `x`.
+        TypeError: neither function is given; or, in the backward pass, `fn` returns a cotangent that does not fit `x`.
 
     Example:
         >>> import ftrans as ft

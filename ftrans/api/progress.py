@@ -1,8 +1,7 @@
 """Progress bars of loops: host calls that count steps, and the bars that they move.
 
-A loop with a bar counts its steps, and shows the count to the bar through `watch`: all of the first ones, then one in
-every so many, at distances of three to six percent of the count.  So the cost is small in the long run, however short
-a step is.
+A loop with a bar counts its steps and reports the count to the bar through `watch`: at first every step, later only
+when the count has grown by three to six percent.  So the cost is small in the long run, however short a step is.
 """
 
 from __future__ import annotations

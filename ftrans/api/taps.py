@@ -21,7 +21,7 @@ from .call import type_name
 
 
 class Tap(NamedTuple):
-    """What is collected of a named intermediate value.
+    """A named intermediate value and its gradient.
 
     Attributes:
         value: the value.
@@ -33,27 +33,26 @@ class Tap(NamedTuple):
 
 
 def tap(name: str, x: Any) -> Any:
-    """`x` itself, under a name: `value_and_grad(f, taps=True)` collects its value and gradient.
+    """Give an intermediate value a name, by which `value_and_grad(f, taps=True)` collects its value and gradient.
 
-    It changes no result of any transformation, and costs nothing where nobody collects.  In the body of a `scan` or
-    `map` the values of all steps are collected, along a leading axis; under `vmap` those of all lanes.  In a branch of
-    `cond` that is not taken, value and gradient are zeros; where only some lanes of a `vmap` inside the function take
-    it, the others have the value of one of those, and the gradient zero.  `checkpoint` takes names as a policy for what
-    to keep.
+    It does not change the result of any transformation, and costs nothing unless values are collected.  In the body of
+    a `scan` or `map` the values of all steps are collected, along a leading axis; under `vmap` those of the whole
+    batch. In a branch of `cond` that is not taken, value and gradient are zeros; where only some elements of a batch
+    take it, the others have the value of one that does, and gradient zero.  `checkpoint` accepts names as a policy.
 
-    Use what it returns: the gradient is that of what follows from there.  A derivative or a `jit` inside the function
-    may drop a tap that no result depends on; taps in the rules of a custom derivative, and those that an inner
-    `value_and_grad(..., taps=True)` collects, are not seen outside.
+    Use its return value: the gradient is taken with respect to that.  A derivative or a `jit` inside the function may
+    drop a tap that no result depends on.  Taps in custom derivative rules, and those that an inner
+    `value_and_grad(..., taps=True)` collects, are not collected outside.
 
     Args:
-        name: the name, which is used once in a function.
+        name: the name, unique within a function.
         x: array, number, or a container of them.
 
     Returns:
         The same value.
 
     Raises:
-        TypeError: the name is not a string, or something in `x` is not an array.
+        TypeError: the name is not a string, or `x` holds something that is not an array.
 
     Example:
         >>> import numpy as np, ftrans as ft

@@ -24,12 +24,12 @@ Function = Callable[..., Any]
 
 
 class SolverInfo(NamedTuple):
-    """How a solver ended.
+    """The outcome of a solver.
 
     Attributes:
-        converged: whether the solution is as accurate as was asked for.
-        iterations: how many steps it took.
-        residual: the norm of what is left of the equations.
+        converged: whether the solution meets the tolerances.
+        iterations: number of steps taken.
+        residual: norm of the residual.
     """
 
     converged: Any

@@ -1,4 +1,4 @@
-"""Minimisers as differentiable functions: without constraints, and with equations for constraints."""
+"""argmin: local minimisers, with and without equality constraints, as differentiable functions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CONSTRAINED = ("SLSQP",)
 
 
 class ArgminInfo(NamedTuple):
-    """How a minimisation ended.
+    """The outcome of a minimisation.
 
     Attributes:
-        converged: whether the minimiser is as accurate as was asked for.
-        iterations: how many Newton steps followed the search for it.
-        residual: the norm of the gradient of the Lagrange function.
+        converged: whether the minimiser meets the tolerances.
+        iterations: number of Newton steps after the search.
+        residual: norm of the gradient of the Lagrangian.
         value: the minimum.
         multipliers: the Lagrange multipliers, like the constraints: the gradient of `f` plus their products with the
             gradients of the constraints is zero.  None without constraints.
@@ -63,40 +63,42 @@ def argmin(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """A local minimiser of f, as a differentiable function of what `f` and the constraints depend on besides x.
+    """Find a local minimiser of `f`, differentiable with respect to everything but x that `f` and the constraints use.
 
-    Its derivative is that of the root of the gradient of `f`, with constraints of the equations of Karush, Kuhn and
-    Tucker for x and the multipliers: see `root`.  Values that the functions close over are differentiated, and so are
-    `args`; the start `x0` has no influence.
+    Its derivative is that of a root of the gradient of `f`; with constraints, of the Karush-Kuhn-Tucker equations for x
+    and the multipliers: see `root`.  Derivatives are with respect to `args` and values that the functions close over;
+    the derivative with respect to `x0` is zero.
 
-    A stationary point that is no minimum is not accepted: second derivatives are looked at in all directions for up to
-    100 unknowns (or `linear_solver="dense"`), above that in 20 directions, and not at all with constraints.
+    A stationary point that is not a minimum is rejected: second derivatives are checked in all directions for up to 100
+    unknowns (or with `linear_solver="dense"`); for more, in 20 directions without constraints, and not at all with them.
 
     Args:
-        f: `f(x, *args)`, one real number.
-        x0: where to start: an array, a number or a container of them.  A start far from a local minimum may lead to
-            another one.
+        f: the objective `f(x, *args)`, which returns a real scalar.
+        x0: the initial guess: an array, a number or a container of them.  It decides which local minimum is found.
         *args: further arguments of `f` and of the constraints.
-        constraints: `constraints(x, *args)`, an array or container of numbers that are zero at the solution; no more
-            than x has.
-        method: a solver of `scipy.optimize.minimize` by its name, for calls without `jit` and `vmap`; by default
-            "BFGS", with constraints "SLSQP".  Compiled programs take damped Newton steps, with constraints on the
-            augmented Lagrange function.  Newton steps on the equations follow in any case.
-        tol: accuracy of x, as for `root`.
-        atol: a norm of the gradient that is small enough in any case, as for `root`.
-        maxiter: the most steps.
-        linear_solver: as for `root`; by default "dense" for up to 100 unknowns, above "cg", with constraints "gmres".
-        info: return `(x, info)` instead of failing; `info` is an `ArgminInfo`, with the minimum and the multipliers.
+        constraints: `constraints(x, *args)` returns an array or a container of numbers that are zero at the solution;
+            there may not be more of them than unknowns.
+        method: name of a solver of `scipy.optimize.minimize`, for calls without `jit` and `vmap`; by default "BFGS",
+            with constraints "SLSQP".  Compiled programs use damped Newton steps, with constraints on the augmented
+            Lagrangian.  Newton steps on the equations follow in any case.
+        tol: relative tolerance, as for `root`.
+        atol: absolute tolerance for the norm of the gradient, as for `root`.
+        maxiter: maximum number of steps.
+        linear_solver: as for `root`; by default "dense" for up to 100 unknowns, otherwise "cg", or "gmres" with
+            constraints.
+        info: whether to return `(x, info)` instead of raising; `info` is an `ArgminInfo`, with the minimum and the
+            multipliers.
 
     Returns:
-        x, like `x0`, or `(x, info)`.  Compiled programs return NaN where no minimiser was found, and for derivatives
-        where it is not isolated.
+        x, like `x0`, or `(x, info)`.  In compiled programs x is NaN if no minimiser was found, and derivatives are NaN
+        if it is not isolated.
 
     Raises:
-        ConvergenceError: no minimiser was found (without `jit`, and without `info`), or a derivative was asked for
-            where it is not isolated, or where constraints depend on each other.
-        TypeError: `f` does not return one real number, or the constraints no numbers.
-        ValueError: there are more constraints than unknowns, the method is unknown, or a limit makes no sense.
+        ConvergenceError: no minimiser was found (without `jit` and `info`), or it is differentiated although it is not
+            isolated, or the constraints depend on each other.
+        TypeError: `f` does not return a real scalar, or the constraints do not return numbers.
+        ValueError: there are more constraints than unknowns, the method is unknown, or a tolerance or limit is out of
+            range.
 
     Example:
         >>> import numpy as np, ftrans as ft

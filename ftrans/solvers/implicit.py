@@ -1,4 +1,4 @@
-"""Functions that are given by equations: roots and fixed points, with derivatives by the implicit function theorem."""
+"""root and fixed_point: solutions of equations, with derivatives by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -42,43 +42,46 @@ def root(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """An x with f(x) = 0, as a differentiable function of what `f` depends on besides x.
+    """Solve f(x) = 0, differentiably with respect to everything but x that `f` uses.
 
-    Its derivative is the solution of linear equations with the Jacobian of `f` at the root (the implicit function
-    theorem), and has derivatives of the same kind, of any order.  The steps of the solver are never differentiated.
-    Values that `f` closes over are differentiated, and so are `args`; the start `x0` has no influence.
+    By the implicit function theorem, its derivative is the solution of linear equations with the Jacobian of `f` at the
+    root; so are higher derivatives.  The steps of the solver are never differentiated.  Derivatives are with respect to
+    `args` and values that `f` closes over; the derivative with respect to `x0` is zero.
 
-    Whatever the solver, its result is brought to full accuracy by Newton steps, and is checked.
+    The result of any solver is refined to full accuracy by Newton steps, and checked.
 
     Args:
         f: `f(x, *args)`; its result has the structure, shapes and dtypes of `x0`.
-        x0: where to start: an array, a number or a container of them.
+        x0: the initial guess: an array, a number or a container of them.
         *args: further arguments of `f`.
-        solver: "newton" takes damped Newton steps (Levenberg-Marquardt where they fail).  A solver of
-            `scipy.optimize.root` by its name, such as "hybr", runs without `jit` and `vmap`; with them, "newton" does.
-            A function `solver(f, x0) -> x` is traced.  By default "hybr" for up to 100 unknowns, else "newton".
-        tol: the accuracy of x: the last Newton step is at most this times x, for each unknown; or norm(f(x)) is at most
-            this times norm(f(x0)), no part of f(x) is larger than that beside its own size far from the root, and
-            Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
-        atol: a norm of f(x) that is small enough in any case; by default there is none, and what rounding leaves of
-            f(x) is small enough where Newton steps do not run away from it, as they do from `exp(-x)` at 40.
-        maxiter: the most Newton steps.
-        linear_solver: how the linear equations of Newton steps and derivatives are solved: "dense" eliminates, at the
-            memory n**2 and cost n**3 for n unknowns; "gmres", "bicgstab" and "cg" (for symmetric positive definite
-            Jacobians) need products with the Jacobian only.  By default "dense" for up to 100 unknowns, else "gmres".
-        info: return `(x, info)` instead of failing; `info` has `converged`, `iterations` and
-            `residual`, the norm of f(x).
+        solver: "newton" for damped Newton steps (Levenberg-Marquardt where they fail); the name of a solver of
+            `scipy.optimize.root`, such as "hybr", which runs without `jit` and `vmap`, while compiled programs use
+            "newton"; or a function `solver(f, x0) -> x`, which is traced.  By default "hybr" for up to 100 unknowns,
+            otherwise "newton".
+        tol: relative tolerance.  Either the last Newton step is at most `tol` times x, for each unknown; or norm(f(x))
+            is at most `tol` times norm(f(x0)), no element of f(x) exceeds `tol` times its own size far from the root,
+            and Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
+        atol: absolute tolerance: x is accepted if norm(f(x)) is at most `atol`.  By default there is none, and a
+            residual of the size of rounding errors is accepted unless Newton steps diverge from x, as they do for
+            `exp(-x)` at 40.
+        maxiter: maximum number of Newton steps.
+        linear_solver: the solver for the linear equations of Newton steps and derivatives.  "dense" factorises the
+            Jacobian, with O(n**2) memory and O(n**3) work for n unknowns; "gmres", "bicgstab" and "cg" (for symmetric
+            positive definite Jacobians) need only products with it.  By default "dense" for up to 100 unknowns,
+            otherwise "gmres".
+        info: whether to return `(x, info)` instead of raising; `info` has `converged`, `iterations` and `residual`, the
+            norm of f(x).
 
     Returns:
-        x, like `x0`, or `(x, info)`.  Compiled programs return NaN where no root was found, and for derivatives where
+        x, like `x0`, or `(x, info)`.  In compiled programs x is NaN if no root was found, and derivatives are NaN if
         the Jacobian is singular.
 
     Raises:
-        ConvergenceError: no root was found (without `jit`, and without `info`), or a derivative was asked for where
-            the Jacobian is singular.
-        numpy.linalg.LinAlgError: a derivative was asked for where the Jacobian is exactly singular.
+        ConvergenceError: no root was found (without `jit` and `info`), or the root is differentiated although the
+            Jacobian there is singular.
+        numpy.linalg.LinAlgError: the root is differentiated although the Jacobian there is exactly singular.
         TypeError: the result of `f` is not like `x0`, or does not depend on x.
-        ValueError: the solver is unknown, or a limit makes no sense.
+        ValueError: the solver is unknown, or a tolerance or limit is out of range.
 
     Example:
         >>> import ftrans as ft
@@ -118,20 +121,20 @@ def fixed_point(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """An x with x = f(x), found by iteration, as a differentiable function of what `f` depends on besides x.
+    """Solve x = f(x) by iteration, differentiably with respect to everything but x that `f` uses.
 
-    Derivatives are those of the root of x - f(x), at the memory of one step: see `root`, also for what is raised.
+    Derivatives are those of the root of x - f(x), with the memory of one step: see `root`.
 
     Args:
         f: `f(x, *args)`; its result has the structure, shapes and dtypes of `x0`.
-        x0: where to start: an array, a number or a container of them.
+        x0: the initial guess: an array, a number or a container of them.
         *args: further arguments of `f`.
-        damping: the part of each step that is taken, between 0 and 1.
-        acceleration: over how many past steps Anderson acceleration looks; it holds twice as many vectors.
-        tol: the iteration stops when f(x) - x is at most this times x, for each unknown; Newton steps follow, as in
-            `root`, and begin at x0 where the iteration led away from a solution.
+        damping: the fraction of each step that is taken, between 0 and 1.
+        acceleration: number of past steps that Anderson acceleration uses; it holds twice as many vectors.
+        tol: relative tolerance: the iteration stops when f(x) - x is at most `tol` times x, for each unknown.  Newton
+            steps follow, as in `root`; they begin at `x0` if the iteration diverged.
         atol: as for `root`.
-        maxiter: the most iterations.
+        maxiter: maximum number of iterations.
         linear_solver: as for `root`.
         info: as for `root`.
 
@@ -139,8 +142,8 @@ def fixed_point(
         x, like `x0`, or `(x, info)`, as `root`.
 
     Raises:
-        ConvergenceError: the iteration did not converge (without `jit`, and without `info`), or a derivative was asked
-            for where 1 is an eigenvalue of the Jacobian of `f`.
+        ConvergenceError: the iteration did not converge (without `jit` and `info`), or the fixed point is
+            differentiated although 1 is an eigenvalue of the Jacobian of `f` there.
         TypeError: the result of `f` is not like `x0`.
 
     Example:

@@ -1,4 +1,4 @@
-"""Systems of linear equations, given by a matrix or by a function that multiplies by it."""
+"""linear_solve: systems of linear equations, given by a matrix or by a function that multiplies by it."""
 
 from __future__ import annotations
 
@@ -58,41 +58,42 @@ def linear_solve(
     x0: Any = None,
     info: bool = False,
 ) -> Any:
-    """The solution x of the linear equations A x = b, differentiable to any order.
+    """Solve the linear equations A x = b, differentiably to any order.
 
-    The derivatives of a solution are solutions with the same A, or its transpose, found in the same way; the steps
-    of an iterative method are never differentiated.  Values that the function `A` closes over are differentiated too.
+    Derivatives are solutions of equations with the same A, or its transpose, found by the same method; the steps of an
+    iterative method are never differentiated.  Derivatives with respect to values that a function `A` closes over are
+    included.
 
     Args:
-        A: a square matrix, or a function that multiplies by one: it takes an x like `b` and returns A x.
+        A: a square matrix, or a function that takes an x like `b` and returns A x.
         b: the right-hand side: an array, a number, or, where `A` is a function, a container of them.
-        method: "dense" eliminates, at the cost n**3 for n unknowns, and makes the matrix of a function first, by n
-            products.  "cg" (for symmetric positive definite A), "bicgstab" and "gmres" need products with A only;
-            without `jit` they are SciPy's.  By default "dense" for a matrix, and for a function "cg" if
-            `positive_definite`, else "gmres".
-        symmetric: promises that A is symmetric (if complex, Hermitian), so that it need not be transposed.  One more
-            product checks it; "dense" ignores it.
-        positive_definite: promises that it is positive definite, and symmetric.
-        tol: an iterative solution is accepted when norm(b - A x) is at most this times norm(b - A x0); by default
-            1e-10, in single precision 1e-5.
-        atol: it is also accepted when that norm is at most this.
-        maxiter: the most iterations; by default 10 n, and at least 100.
-        restart: after how many iterations "gmres" starts again; it holds as many vectors.
-        preconditioner: a matrix or linear function that maps a residual to about the error of x.  Its derivative does
-            not matter.
-        x0: where an iterative method starts; zero by default.  There is no derivative with respect to it.
-        info: return `(x, info)` instead of failing; `info` has `converged`, `iterations` and `residual`, a norm.
+        method: "dense" factorises the matrix, with O(n**3) work for n unknowns; for a function, it first computes the
+            matrix by n products.  "cg" (for symmetric positive definite A), "bicgstab" and "gmres" need only products
+            with A; without `jit` they are SciPy's.  By default "dense" for a matrix, and for a function "cg" if
+            `positive_definite`, otherwise "gmres".
+        symmetric: whether A is known to be symmetric (if complex, Hermitian), so that it need not be transposed.  One
+            further product checks this; "dense" ignores it.
+        positive_definite: whether A is known to be symmetric and positive definite.
+        tol: relative tolerance of iterative methods: a solution is accepted if norm(b - A x) is at most `tol` times
+            norm(b - A x0); by default 1e-10, in single precision 1e-5.
+        atol: absolute tolerance: it is also accepted if that norm is at most `atol`.
+        maxiter: maximum number of iterations; by default 10 n, and at least 100.
+        restart: number of iterations between restarts of "gmres", which holds as many vectors.
+        preconditioner: a matrix or linear function that approximates the inverse of A.  It is not differentiated.
+        x0: initial guess of iterative methods; zero by default.  The derivative with respect to it is zero.
+        info: whether to return `(x, info)` instead of raising; `info` has `converged`, `iterations` and `residual`, a
+            norm.
 
     Returns:
-        x, like `b`, or `(x, info)`.  Compiled programs return NaN where an iterative method did not converge or a
+        x, like `b`, or `(x, info)`.  In compiled programs x is NaN if an iterative method did not converge or the
         matrix is singular.
 
     Raises:
-        ConvergenceError: the method did not converge, or A is not symmetric where it should be (without `jit`, and
-            without `info`).
+        ConvergenceError: the method did not converge, or A is not symmetric although declared so (without `jit` and
+            `info`).
         numpy.linalg.LinAlgError: the matrix is singular (without `jit`, for "dense").
         TypeError: `A` is not linear, or its result does not have the structure, shapes and dtypes of `b`.
-        ValueError: the shapes do not fit, the method is unknown, or a limit makes no sense.
+        ValueError: the shapes do not match, the method is unknown, or a tolerance or limit is out of range.
 
     Example:
         >>> import numpy as np, ftrans as ft

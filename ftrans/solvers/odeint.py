@@ -36,11 +36,11 @@ from .runge_kutta import Field, Leaves, Options, State, advance, first_state, li
 
 
 class OdeInfo(NamedTuple):
-    """How a solution was found.
+    """The outcome of an integration.
 
     Attributes:
-        steps: how many steps were tried, all in all.
-        accepted: how many of them met the tolerances.
+        steps: total number of steps tried.
+        accepted: number of steps that met the tolerances.
         success: whether the last time was reached.
     """
 
@@ -61,46 +61,48 @@ def odeint(
     adjoint: Literal["discrete", "continuous"] = "discrete",
     info: bool = False,
 ) -> Any:
-    """The solution of an ordinary differential equation, dy/dt = f(y, t, *args), y(t[0]) = y0, at given times.
+    """Solve an ordinary differential equation, dy/dt = f(y, t, *args), y(t[0]) = y0, at given times.
 
-    The method is the explicit Runge-Kutta pair of order 5(4) of Dormand and Prince, with steps chosen such that the
-    estimated error of each stays within the tolerances.  It is not meant for stiff equations.
+    The method is the explicit Runge-Kutta pair of order 5(4) of Dormand and Prince, with adaptive steps that keep the
+    estimated local error within the tolerances.  It is not meant for stiff equations.
 
     Derivatives are with respect to `y0`, `t`, `args` and whatever `f` closes over, in every mode and of every order:
 
-    - `adjoint="discrete"`: the derivative of the steps as they were taken.  Reverse mode goes back through them as
-      through those of a `while_loop`: it keeps what `max_steps` or `checkpoints` say there, for each interval of `t`.
-      Steps are as long as the solution allows.  Where it hardly moves and its derivative does, at an equilibrium
-      say, they are too long for the derivative, which may be far off then.
-    - `adjoint="continuous"`: derivatives solve equations of their own, with steps chosen for them: forward mode that of
-      the tangents, reverse mode the adjoint equation, backwards in time (Pontryagin et al., 1962; Chen et al., 2018).
-      They are as accurate as the tolerances, relative to the largest tangent or cotangent.  Reverse mode keeps the
-      solution at the output times alone, and costs about as many evaluations of `f` again, each with a vector-Jacobian
-      product.  It follows the solution back too, which fails where solutions approach each other very quickly.
+    - `adjoint="discrete"`: the derivative of the steps that were taken (discretise, then differentiate).  Reverse mode
+      goes back through them as through a `while_loop`, and keeps what `max_steps` or `checkpoints` say there, for each
+      interval of `t`.  Step sizes are chosen for the solution alone.  Where the solution hardly moves but its
+      derivative does, as at an equilibrium, they are too large for the derivative, which may then be inaccurate.
+    - `adjoint="continuous"`: derivatives solve differential equations of their own, with their own step sizes: forward
+      mode the variational equation, reverse mode the adjoint equation, backwards in time (Pontryagin et al., 1962;
+      Chen et al., 2018).  They are as accurate as the tolerances, relative to the largest tangent or cotangent.
+      Reverse mode keeps the solution at the output times only, and costs about as many evaluations of `f` again, each
+      with a vector-Jacobian product.  It integrates the solution backwards as well, which fails where solutions
+      converge to each other very quickly.
 
     Args:
         f: `(y, t, *args) -> dy/dt`, which has the structure and shapes of `y`.
-        y0: the first state: an array, a number or a container, real or complex.
+        y0: the initial state: an array, a number or a container of them, real or complex.
         t: array of times of shape (n,), increasing or decreasing.
         args: arrays, numbers and containers of them for `f`.
-        rtol: tolerated error of a step, relative to the solution.
-        atol: tolerated error of a step, in addition.  The root mean square over all elements counts.
-        max_steps: the most steps between two output times, of each equation that is solved.
-        checkpoints: how many states the discrete adjoint keeps between two output times, as in `while_loop`.
-        adjoint: how derivatives are found.
-        info: whether to return also what it took.
+        rtol: relative tolerance for the local error.
+        atol: absolute tolerance for the local error.  Errors are measured by the root mean square over all elements.
+        max_steps: maximum number of steps between two output times, for each equation that is solved.
+        checkpoints: number of states that the discrete adjoint keeps between two output times, as in `while_loop`.
+        adjoint: "discrete" or "continuous": how derivatives are computed.
+        info: whether to return an `OdeInfo` as well.
 
     Returns:
         A container like `y0` with arrays of shape (n, ...): the states at all times.  If `info`, a pair of it and a
         tuple `(steps, accepted, success)`.
 
     Raises:
-        TypeError: `y0` or `t` is not an array of real (for `y0`, also complex) numbers, or `f` returns something that
-            is not like `y0` (by path).
-        ValueError: `t` has not one axis, or a tolerance is not positive.
-        ConvergenceError: steps became too small (the solution has a singularity, or is not finite) or too many.
-            Compiled code, and a derivative whose value is not asked for, are NaN instead.  With `info` there is no
-            error: what is missing is NaN.  Of steps that are tried and rejected, NumPy may warn.
+        TypeError: `y0` or `t` is not an array of real (for `y0`, also complex) numbers, or the result of `f` is not
+            like `y0` (shown by path).
+        ValueError: `t` is not one-dimensional, or a tolerance is not positive.
+        ConvergenceError: step sizes became too small (the solution has a singularity, or is not finite), or there were
+            more than `max_steps` steps.  In compiled code, and in derivatives whose value is not used, results are NaN
+            instead; with `info`, states that were not reached are NaN.  NumPy may warn about steps that are tried and
+            rejected.
 
     Example:
         >>> import numpy as np, ftrans as ft
