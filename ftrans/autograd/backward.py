@@ -1,7 +1,7 @@
-"""Backward: cotangents travel from results to leaves, through each node once.
+"""Backward: cotangents flow from results to leaves, through each node once.
 
-A node is older than those that use it.  So taking the youngest of the nodes that wait, again and again, meets each of
-them after all the cotangents of its results have arrived.
+A node is older than the nodes that use it.  So taking the youngest waiting node, again and again, visits each one after
+all cotangents of its results have arrived.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Sweep:
             self.leaves[id(target)] = target, _Sum(ct, is_fresh)
 
     def _cotangents(self, node: Node, sums: dict[int, _Sum]) -> list[Any]:
-        """What arrived at the results of a node, after its hooks."""
+        """The cotangents of the results of a node, after its hooks."""
         if node.result_count == 1:
             cts = [sums[0].total]
         else:
@@ -281,19 +281,19 @@ def backward(
     create_graph: bool = False,
     inputs: Tensors | None = None,
 ) -> None:
-    """Add the gradient of tensors with respect to the leaves of their graph to the `grad` of these.
+    """Compute the gradients of tensors with respect to the leaves of their graph, and accumulate them in `grad`.
 
     Args:
-        tensors: one tensor, or several, whose gradients are added.
-        grad_tensors: for each, the gradient of what is wanted with respect to it, of its shape; may be left out, or
-            None, for a tensor of one element.
-        retain_graph: keep the graph for another time; by default only where `create_graph`.
-        create_graph: record the way back, so that the gradients can be differentiated.
-        inputs: the tensors, or parameters of modules, whose `grad` is wanted; all leaves by default.
+        tensors: one tensor, or several, whose gradients are summed.
+        grad_tensors: for each of them, the gradient of the objective with respect to it, of the same shape; may be
+            left out, or None, for a tensor of one element.
+        retain_graph: whether to keep the graph for another backward pass; by default only if `create_graph`.
+        create_graph: whether to record the backward pass, so that the gradients can be differentiated.
+        inputs: the tensors, or parameters of modules, whose `grad` to compute; all leaves by default.
 
     Raises:
         RuntimeError: a tensor requires no gradient, or has several elements and no gradient is given; the graph has
-            been freed, or a value that it needs has been changed in place.
+            been freed, or a value that it needs was changed in place.
 
     Example:
         >>> import ftrans as ft
@@ -327,24 +327,24 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of tensors with respect to others, without touching any `grad`.
+    """Compute the gradients of tensors with respect to others, and return them; no `grad` is changed.
 
     Args:
-        outputs: one tensor, or several, whose gradients are added.
-        inputs: the tensors to differentiate with respect to: leaves, tensors on the way, or parameters of a module,
+        outputs: one tensor, or several, whose gradients are summed.
+        inputs: the tensors to differentiate with respect to: leaves, intermediate tensors, or parameters of a module,
             such as `list(model.parameters())`.
-        grad_outputs: for each output, the gradient of what is wanted with respect to it, of its shape; may be left out,
-            or None, for a tensor of one element.
-        retain_graph: keep the graph for another time; by default only where `create_graph`.
-        create_graph: record the way back, so that the gradients can be differentiated.
-        allow_unused: give None for an input that the outputs do not depend on, in place of an error.
-        materialize_grads: give zeros for such an input.
+        grad_outputs: for each output, the gradient of the objective with respect to it, of the same shape; may be left
+            out, or None, for a tensor of one element.
+        retain_graph: whether to keep the graph for another backward pass; by default only if `create_graph`.
+        create_graph: whether to record the backward pass, so that the gradients can be differentiated.
+        allow_unused: whether to return None for an input that the outputs do not depend on, instead of raising.
+        materialize_grads: whether to return zeros for such an input.
 
     Returns:
         A tuple with one gradient for each input.
 
     Raises:
-        RuntimeError: as `backward`; or an input is not used.
+        RuntimeError: as `backward`; or the outputs do not depend on an input.
 
     Example:
         >>> import ftrans as ft

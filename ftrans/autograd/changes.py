@@ -1,8 +1,8 @@
-"""Changes in place: how a graph follows what is written to the memory of a tensor.
+"""Changes in place: how a graph follows writes to the memory of a tensor.
 
-An operation that changes a tensor makes a node for the new value, and the tensor stands for that from then on.  An
-operation that changes a view becomes one that changes the base of the view, through the calls that lead to the view;
-the view is then read from the base again when somebody uses it.
+An operation that changes a tensor makes a node for the new value, which the tensor refers to from then on.  An
+operation that changes a view becomes one that changes its base, through the calls that lead to the view; the view is
+then read from the base again when it is next used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         function: the function.
         args: its arguments, with tensors among them or in lists among them.
         kwargs: its keyword arguments.
-        name: what nodes of it are called.
+        name: name of its nodes.
     """
     if "out" in kwargs and kwargs["out"] is not None:
         return _apply_to_out(function, args, kwargs, name)
@@ -78,7 +78,7 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
         target: what it changes.
         args: its arguments, with `PLACE` for the target.
         kwargs: its keyword arguments, likewise.
-        name: what nodes of it are called.
+        name: name of its nodes.
     """
     args, kwargs = read(args), read(kwargs)
     if target.__class__ is Tracer:
@@ -182,7 +182,7 @@ def _check_changeable(target: Tensor, root: Tensor, name: str) -> None:
 
 
 def settle(x: Tensor) -> None:
-    """Give a view its place in the graph anew, if its memory has been changed since it got it."""
+    """Bring the place of a view in the graph up to date, if its memory has changed since it was last read."""
     window = x.window
     assert window is not None
     if x.memory is None or window.version == x.memory.version:
@@ -205,7 +205,7 @@ def settle(x: Tensor) -> None:
 
 
 def _follow(x: Tensor, node: Node | None, output: int) -> None:
-    """Leave the gradient in the `grad` of a tensor where it is now, if that was asked for where it was before."""
+    """Keep the gradient of a tensor at its new place in the graph, if `retain_grad` asked for it at the old one."""
     if node is not None and node.hooks is not None:
         node.hooks.follow(x, output)
 

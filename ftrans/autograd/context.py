@@ -1,4 +1,4 @@
-"""Context: what the forward half of a Function leaves for its backward half, and what backward must return."""
+"""Context: what the forward of a Function saves for its backward, and checks of what backward returns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FunctionClass = type[Any]
 
 
 class Context:
-    """What `forward` leaves for `backward` and `jvp`: saved arrays, and whatever is set on it as an attribute.
+    """What `forward` saves for `backward` and `jvp`: arrays, and any attributes that are set on it.
 
     Attributes:
-        needs_input_grad: for each argument of `apply`, whether a gradient with respect to it may be asked for.
+        needs_input_grad: for each argument of `apply`, whether a gradient with respect to it may be needed.
     """
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
@@ -37,40 +37,40 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given; in `jvp`, what `save_for_forward` was given, if it was called."""
+        """The arguments of `save_for_backward`; in `jvp`, those of `save_for_forward`, if that was called."""
         return self._saved
 
     def save_for_backward(self, *arrays: Any) -> None:
-        """Keep arrays (or None) for `backward`."""
+        """Save arrays (or None) for `backward`."""
         self._saved = arrays
 
     def save_for_forward(self, *arrays: Any) -> None:
-        """Keep arrays (or None) for `jvp`; also for `backward`, if nothing else is saved for that."""
+        """Save arrays (or None) for `jvp`; also for `backward`, if nothing else is saved for that."""
         self._saved_for_forward = arrays
         self._saved = self._saved or arrays
 
     def mark_non_differentiable(self, *results: Any) -> None:
-        """Say which of the results of `forward` have no derivative."""
+        """Mark results of `forward` as having no derivative."""
         self._marked = results
 
     def mark_dirty(self, *arrays: Any) -> NoReturn:
-        """Raise an error, because `forward` leaves its arguments as they are."""
+        """Raise an error, because `forward` may not change its arguments."""
         raise in_place_error("mark_dirty says that forward changes an argument")
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros, as it does by default, or None for results that no gradient arrives at.
+        """Set whether `backward` is given zeros (the default) or None for results without an incoming gradient.
 
         Where a Function is traced, these are the results that have no derivative.
         """
         self._materializes = bool(value)
 
     def left(self) -> dict[str, Any]:
-        """What `backward` finds on it: what was saved, and the attributes that were set."""
+        """What was saved on it, attributes included."""
         names = ("needs_input_grad", "_saved_for_forward", "_marked", "_materializes")
         return {name: x for name, x in vars(self).items() if name not in names}
 
     def with_left(self, left: dict[str, Any]) -> Context:
-        """A context for the same call that something else was left on."""
+        """A context for the same call with other saved values."""
         found = Context(self.needs_input_grad)
         vars(found).update(left)
         found._materializes = self._materializes

@@ -1,6 +1,6 @@
-"""Functions that make tensors, and the random numbers that some are made of.
+"""Functions that create tensors, also of random numbers.
 
-Shapes are given as one tuple or as several numbers.  Without a dtype, numbers are float64, as in NumPy.
+A shape is one tuple or several integers.  The default dtype is float64, as in NumPy.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _default: list[np.random.Generator] = [np.random.default_rng()]
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of data.
+    """Create a tensor with a copy of data.
 
     Args:
-        data: a number, an array, a tensor (whose graph is not taken along), or nested lists of these.
-        dtype: dtype of the tensor; that which NumPy gives to the data by default.
-        requires_grad: whether `backward` is to leave a gradient in its `grad`.
+        data: a number, an array, a tensor (which is detached from its graph), or nested lists of these.
+        dtype: dtype of the tensor; by default the one that NumPy infers.
+        requires_grad: whether `backward` accumulates a gradient in its `grad`.
 
     Returns:
-        A leaf.
+        A leaf tensor.
 
     Raises:
-        TypeError: the data are no numbers.
-        RuntimeError: a gradient is asked for, but the numbers are not floating-point or complex.
+        TypeError: the data is not numeric.
+        RuntimeError: `requires_grad` is set, but the dtype is not floating-point or complex.
 
     Example:
         >>> import ftrans as ft
@@ -65,13 +65,13 @@ def _leaf(array: Any, requires_grad: bool) -> Tensor:
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor of the memory of an array: each sees what is written to the other.
+    """Create a tensor that shares memory with an array: each sees what is written to the other.
 
     Args:
         array: the array.
 
     Raises:
-        TypeError: it is of a class whose arithmetic is not that of arrays, such as `numpy.matrix`.
+        TypeError: it is of a class whose arithmetic differs from that of arrays, such as `numpy.matrix`.
     """
     refuse_lookalike(array)
     found = Tensor.of(np.asarray(array))
@@ -85,22 +85,22 @@ def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def zeros(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """Zeros of a shape."""
+    """A tensor of zeros."""
     return _leaf(np.zeros(_shape(shape), dtype), requires_grad)
 
 
 def ones(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """Ones of a shape."""
+    """A tensor of ones."""
     return _leaf(np.ones(_shape(shape), dtype), requires_grad)
 
 
 def empty(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """A tensor to be filled, of a shape; what it holds at first is arbitrary."""
+    """An uninitialised tensor."""
     return _leaf(np.empty(_shape(shape), dtype), requires_grad)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of a shape, filled with one number."""
+    """A tensor filled with one number."""
     return _leaf(np.full(shape, _detached(fill_value), dtype), requires_grad)
 
 
@@ -110,12 +110,12 @@ def arange(*range: Any, dtype: Any = None, requires_grad: bool = False) -> Tenso
 
 
 def linspace(start: Any, stop: Any, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`num` numbers from `start` to `stop`, which is included, at equal distances."""
+    """`num` evenly spaced numbers from `start` to `stop`, inclusive."""
     return _leaf(np.linspace(start, stop, num, dtype=dtype), requires_grad)
 
 
 def eye(rows: int, columns: int | None = None, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere."""
     return _leaf(np.eye(rows, columns, dtype=dtype), requires_grad)
 
 
@@ -135,12 +135,12 @@ def ones_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
 
 def empty_like(x: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor to be filled, of the shape of `x`, and of its dtype by default."""
+    """An uninitialised tensor of the shape of `x`, and of its dtype by default."""
     return _leaf(np.empty_like(_like(x), dtype), requires_grad)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """One number in the shape of `x`, and in its dtype by default."""
+    """A tensor filled with one number, of the shape of `x`, and of its dtype by default."""
     return _leaf(np.full_like(_like(x), _detached(fill_value), dtype), requires_grad)
 
 
@@ -148,13 +148,13 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = 
 
 
 def manual_seed(seed: int) -> np.random.Generator:
-    """Start the random numbers anew.
+    """Seed the default generator of random numbers.
 
     Args:
-        seed: an integer that is not negative; the same seed gives the same numbers.
+        seed: a non-negative integer; the same seed gives the same numbers.
 
     Returns:
-        The generator that is used from now on where none is given.
+        The new default generator.
 
     Example:
         >>> import ftrans as ft
@@ -168,21 +168,21 @@ def manual_seed(seed: int) -> np.random.Generator:
 
 
 def default_generator() -> np.random.Generator:
-    """The generator of random numbers that is used where none is given."""
+    """The default generator of random numbers."""
     return _default[0]
 
 
 def rand(
     *shape: Any, generator: np.random.Generator | None = None, dtype: Any = float, requires_grad: bool = False
 ) -> Tensor:
-    """Random numbers between 0 and 1, uniformly distributed.
+    """A tensor of random numbers from the uniform distribution on [0, 1).
 
     Args:
         shape: shape of the tensor.
-        generator: where the numbers come from, for instance `numpy.random.default_rng(0)`; that of `manual_seed` by
-            default.
+        generator: the source of random numbers, for instance `numpy.random.default_rng(0)`; by default the one that
+            `manual_seed` seeds.
         dtype: dtype of the tensor.
-        requires_grad: whether `backward` is to leave a gradient in its `grad`.
+        requires_grad: whether `backward` accumulates a gradient in its `grad`.
     """
     return _leaf(np.asarray((generator or _default[0]).random(_shape(shape)), dtype), requires_grad)
 
@@ -190,26 +190,26 @@ def rand(
 def randn(
     *shape: Any, generator: np.random.Generator | None = None, dtype: Any = float, requires_grad: bool = False
 ) -> Tensor:
-    """Random numbers of the standard normal distribution; arguments are those of `rand`."""
+    """A tensor of random numbers from the standard normal distribution; arguments as for `rand`."""
     return _leaf(np.asarray((generator or _default[0]).standard_normal(_shape(shape)), dtype), requires_grad)
 
 
 def randint(
     low: int, high: int, shape: Any = (), generator: np.random.Generator | None = None, dtype: Any = np.int64
 ) -> Tensor:
-    """Random integers from `low` to `high`, which is not among them."""
+    """A tensor of random integers from `low` (inclusive) to `high` (exclusive)."""
     return _leaf(np.asarray((generator or _default[0]).integers(low, high, shape), dtype), False)
 
 
 def randperm(count: int, generator: np.random.Generator | None = None) -> Tensor:
-    """The integers below `count`, in random order."""
+    """A random permutation of the integers from 0 to `count - 1`."""
     return _leaf((generator or _default[0]).permutation(count), False)
 
 
 def rand_like(
     x: Any, generator: np.random.Generator | None = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`rand` in the shape of `x`, and in its dtype by default."""
+    """`rand` with the shape of `x`, and its dtype by default."""
     like = _like(x)
     return rand(like.shape, generator=generator, dtype=dtype or like.dtype, requires_grad=requires_grad)
 
@@ -217,6 +217,6 @@ def rand_like(
 def randn_like(
     x: Any, generator: np.random.Generator | None = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """`randn` in the shape of `x`, and in its dtype by default."""
+    """`randn` with the shape of `x`, and its dtype by default."""
     like = _like(x)
     return randn(like.shape, generator=generator, dtype=dtype or like.dtype, requires_grad=requires_grad)

@@ -1,4 +1,4 @@
-"""Function: an operation with a backward rule, both stated with a context object between them."""
+"""Function: an operation defined by its forward and its backward rule, which share a context object."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from .tracing import functions_are_programs
 
 
 class Function:
-    """An operation with a derivative of its own: subclass it, and call `apply` of the subclass.
+    """Base class of operations with a user-defined derivative: subclass it, and call `apply` of the subclass.
 
-    The static method `forward(ctx, *args)` computes the result, an array or a tuple of arrays, and keeps on `ctx` what
+    The static method `forward(ctx, *args)` computes the result, an array or a tuple of arrays, and saves on `ctx` what
     the derivative needs.  `backward(ctx, *cotangents)` takes a cotangent for each result and returns one for each
-    argument, None for zero.  `forward(*args)` without context goes with `setup_context(ctx, inputs, output)`.
-    A static method `jvp(ctx, *tangents)`, which returns a tangent for each result, states forward mode; without it,
-    forward mode is the transpose of `backward`, as in `ftrans.custom_vjp`, whose rules hold here too.
+    argument, None for zero.  Alternatively, `forward(*args)` takes no context, and `setup_context(ctx, inputs, output)`
+    saves.  A static method `jvp(ctx, *tangents)`, which returns a tangent for each result, defines forward mode;
+    without it, forward mode is the transpose of `backward`, as in `ftrans.custom_vjp`, whose rules apply here too.
 
-    On tensors, `forward` runs at once, and nothing in it is recorded; `backward` is called on the way back.  The graph
-    keeps what is saved.  A second derivative calls `backward` with tensors that are recorded, if `forward` left only
-    arguments and results on its context; else it traces the Function.
+    On tensors, `forward` runs at once, and nothing in it is recorded; `backward` is called in the backward pass.  The
+    graph keeps what is saved.  For a second derivative, `backward` is called with recorded tensors if `forward` saved
+    only arguments and results on the context; otherwise the Function is traced.
 
     Inside a transformation (`ftrans.grad`, `jacobian`, `vmap`, `jit`, ...) both are traced.  Code that cannot be
-    traced, because it needs arrays or numbers (SciPy, `x.numpy()`, `float(x)`, a branch on a value that differs between
-    the lanes of `vmap`), is run as it is whenever the program runs: un-jitted, compiled, and for each lane of `vmap` by
-    itself.  It gets tensors without gradient, must be pure, and always return the same shapes and dtypes; these are
-    found by running `forward` once on the values at hand.  What it leaves on its context are arrays and numbers.  The
-    derivative of such code is known once, in reverse mode.
+    traced, because it needs arrays or numbers (SciPy, `x.numpy()`, `float(x)`, a branch on a value that differs within
+    a batch of `vmap`), runs as Python code whenever the program runs: un-jitted, compiled, and for each element of a
+    batch separately.  It is given tensors without gradient, must be pure, and must always return the same shapes and
+    dtypes, which are found by running `forward` once on the current values.  It may save arrays and numbers only.
+    Such code can be differentiated once, in reverse mode.
 
     Attributes:
-        trial_value: a number that `forward` can be tried on where it cannot be traced and no values are at hand, as of
-            the elements of a `scan`.
+        trial_value: a number to run `forward` on, to find shapes and dtypes, where it cannot be traced and there are no
+            current values, as for the elements of a `scan`.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -66,37 +66,37 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """The result.  To be overridden: `forward(ctx, *args)`, or `forward(*args)` beside `setup_context`."""
+        """Compute the result; override as `forward(ctx, *args)`, or as `forward(*args)` beside `setup_context`."""
         raise NotImplementedError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep on `ctx` what the derivative needs, where `forward` takes no context."""
+        """Save on `ctx` what the derivative needs, if `forward` takes no context."""
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Any) -> Any:
-        """Cotangents of the arguments."""
+        """Compute the cotangents of the arguments."""
         raise NotImplementedError("a Function needs a static method backward(ctx, *cotangents) to be differentiated")
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> Any:
-        """Tangents of the results."""
+        """Compute the tangents of the results."""
         raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) for forward mode")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """The result of the operation.
+        """Apply the operation.
 
         Args:
             args: arguments of `forward`, without the context.
 
         Returns:
-            What `forward` returns.  If an argument is a tensor, so are the arrays and floats in it; they share no
-            memory with the arguments.
+            The result of `forward`.  If an argument is a tensor, arrays and floats in the result are tensors too; they
+            share no memory with the arguments.
 
         Raises:
-            RuntimeError: `forward` changes in place what it is given; or later `backward` does, or returns gradients
-                that do not fit the arguments.
+            RuntimeError: `forward` changes an argument in place; or, in the backward pass, `backward` does, or its
+                gradients do not fit the arguments.
         """
         args = read(args)
         if current_builder() is None and not functions_are_programs():
@@ -129,9 +129,9 @@ def _is_differentiated(x: Any) -> bool:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `backward` whose own derivative is not known: a second derivative is an error instead of a wrong number.
+    """Mark a `backward` that cannot be differentiated: a second derivative is an error instead of a wrong number.
 
-    It is for a `backward` that calls code which cannot be followed, or that holds for first derivatives only.
+    Use it for a `backward` that calls code which cannot be traced, or that is correct for first derivatives only.
 
     Args:
         backward: the static method of a `Function`, decorated below `@staticmethod`.

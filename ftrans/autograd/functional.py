@@ -34,24 +34,25 @@ def jacobian(
     """The Jacobian of a function of tensors.
 
     Args:
-        func: takes tensors and returns a tensor or a tuple of tensors.
+        func: the function; it takes tensors and returns a tensor or a tuple of tensors.
         inputs: a tensor, or a tuple of tensors.
-        create_graph: record what is computed, so that it can be differentiated, with respect to the inputs and to what
-            `func` closes over.
-        strict: raise where an output does not depend on an input, in place of giving zeros.
-        vectorize: go back once, with all rows at a time, in place of once for each element of the outputs.  That takes
-            the memory of all rows.  A function with hooks, or one that changes what it has used in place, is
-            differentiated row by row all the same.
-        strategy: "forward-mode" computes columns in place of rows, which is less work where there are fewer inputs than
-            outputs.
+        create_graph: whether to record the computation, so that the Jacobian can be differentiated with respect to the
+            inputs and to tensors that `func` closes over.
+        strict: whether to raise if an output does not depend on an input, instead of returning zeros.
+        vectorize: whether to compute all rows in one backward pass instead of one pass per row, with the memory of all
+            rows.  A function with hooks, or one that changes values in place after use, is differentiated row by row
+            in any case.
+        strategy: "reverse-mode" computes rows, "forward-mode" columns, which is less work if there are fewer inputs
+            than outputs.
 
     Returns:
         A tensor of the shape of the output followed by that of the input; for a tuple of inputs, a tuple of them; for a
         tuple of outputs, a tuple of these.
 
     Raises:
-        TypeError: an input or output is no tensor, or complex in a way that loses half of the derivative.
-        RuntimeError: an input holds no floating-point numbers, or `strict` finds what does not depend on an input.
+        TypeError: an input or output is not a tensor, or is complex such that half of the derivative would be lost.
+        RuntimeError: the dtype of an input is not floating-point; or, with `strict`, an output does not depend on an
+            input.
         ValueError: the strategy is unknown.
 
     Example:
@@ -74,22 +75,22 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: Strategy = "reverse-mode",
 ) -> Any:
-    """The matrix of second derivatives of a function of tensors that returns one number.
+    """The Hessian of a function of tensors that returns a scalar.
 
     Args:
-        func: takes tensors and returns a tensor of one element.
+        func: the function; it takes tensors and returns a tensor of one element.
         inputs: a tensor, or a tuple of tensors.
         create_graph: as for `jacobian`.
-        strict: raise where the result, or a first derivative, does not depend on an input.
+        strict: whether to raise if the result, or a first derivative, does not depend on an input.
         vectorize: as for `jacobian`.
-        outer_jacobian_strategy: how the gradient is differentiated, as the `strategy` of `jacobian`.
+        outer_jacobian_strategy: how the gradient is differentiated: as `strategy` of `jacobian`.
 
     Returns:
         A tensor of the shape of the input, twice; for a tuple of inputs, a tuple of tuples.
 
     Raises:
         TypeError: as `jacobian`.
-        RuntimeError: as `jacobian`, or the result is not one number.
+        RuntimeError: as `jacobian`, or the result is not a scalar.
 
     Example:
         >>> import ftrans as ft
@@ -111,12 +112,12 @@ def hessian(
 def vjp(
     func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a function of tensors, and a vector times its Jacobian.
+    """The value of a function of tensors, and the product of a vector with its Jacobian.
 
     Args:
-        func: takes tensors and returns a tensor or a tuple of tensors.
+        func: the function; it takes tensors and returns a tensor or a tuple of tensors.
         inputs: a tensor, or a tuple of tensors.
-        v: the vector, like the outputs; 1 by default where the output is one number.
+        v: the vector, like the outputs; by default 1 for a scalar output.
         create_graph: as for `jacobian`.
         strict: as for `jacobian`.
 
@@ -124,7 +125,7 @@ def vjp(
         `(outputs, product)`; the product is like the inputs.
 
     Raises:
-        TypeError: an input or output is no tensor.
+        TypeError: an input or output is not a tensor.
         RuntimeError: as `jacobian`, or `v` does not fit the outputs.
 
     Example:
@@ -141,12 +142,12 @@ def vjp(
 def jvp(
     func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a function of tensors, and its Jacobian times a vector.
+    """The value of a function of tensors, and the product of its Jacobian with a vector.
 
     Args:
-        func: takes tensors and returns a tensor or a tuple of tensors.
+        func: the function; it takes tensors and returns a tensor or a tuple of tensors.
         inputs: a tensor, or a tuple of tensors.
-        v: the vector, like the inputs; 1 by default where the input is one number.
+        v: the vector, like the inputs; by default 1 for a scalar input.
         create_graph: as for `jacobian`.
         strict: as for `jacobian`.
 
@@ -154,7 +155,7 @@ def jvp(
         `(outputs, product)`; the product is like the outputs.
 
     Raises:
-        TypeError: an input or output is no tensor.
+        TypeError: an input or output is not a tensor.
         RuntimeError: as `jacobian`, or `v` does not fit the inputs.
 
     Example:
@@ -171,12 +172,12 @@ def jvp(
 def vhp(
     func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a function of tensors that returns one number, and a vector times its Hessian: reverse over reverse.
+    """The value of a scalar function of tensors, and the product of a vector with its Hessian: reverse over reverse.
 
     Args:
-        func: takes tensors and returns a tensor of one element.
+        func: the function; it takes tensors and returns a tensor of one element.
         inputs: a tensor, or a tuple of tensors.
-        v: the vector, like the inputs; 1 by default where the input is one number.
+        v: the vector, like the inputs; by default 1 for a scalar input.
         create_graph: as for `jacobian`.
         strict: as for `hessian`.
 
@@ -184,7 +185,7 @@ def vhp(
         `(output, product)`; the product is like the inputs.
 
     Raises:
-        TypeError: an input or output is no tensor.
+        TypeError: an input or output is not a tensor.
         RuntimeError: as `hessian`, or `v` does not fit the inputs.
 
     Example:
@@ -201,12 +202,12 @@ def vhp(
 def hvp(
     func: Function, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of a function of tensors that returns one number, and its Hessian times a vector: forward over reverse.
+    """The value of a scalar function of tensors, and the product of its Hessian with a vector: forward over reverse.
 
     Args:
-        func: takes tensors and returns a tensor of one element.
+        func: the function; it takes tensors and returns a tensor of one element.
         inputs: a tensor, or a tuple of tensors.
-        v: the vector, like the inputs; 1 by default where the input is one number.
+        v: the vector, like the inputs; by default 1 for a scalar input.
         create_graph: as for `jacobian`.
         strict: as for `hessian`.
 
@@ -214,7 +215,7 @@ def hvp(
         `(output, product)`; the product is like the inputs.
 
     Raises:
-        TypeError: an input or output is no tensor.
+        TypeError: an input or output is not a tensor.
         RuntimeError: as `hessian`, or `v` does not fit the inputs.
 
     Example:
@@ -231,7 +232,7 @@ def hvp(
 def _product(
     recorded: Recorded, target: Recorded, v: Tensors | None, create_graph: bool, strict: bool, forward: bool
 ) -> list[Tensor]:
-    """`v` times the Jacobian of `target`, which is the recorded function or its gradient; `forward`: that times `v`."""
+    """`v` times the Jacobian of `target`, the recorded function or its gradient; if `forward`, the Jacobian times `v`."""
     like, name = recorded.inputs, "inputs"
     if target is recorded and not forward:
         like, name = recorded.outputs, "outputs"

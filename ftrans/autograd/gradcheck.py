@@ -1,7 +1,7 @@
-"""gradcheck and gradgradcheck: are the gradients of a function of tensors right?
+"""gradcheck and gradgradcheck: check the gradients of a function of tensors.
 
-The function is recorded, and the program of its graph is examined like that of any other function: see
-`ftrans.testing`.  What `backward` itself finds is held against that program.
+The function is recorded, and the program of its graph is checked like that of any other function: see `ftrans.testing`.
+The gradients that `backward` computes are compared with those of that program.
 """
 
 from __future__ import annotations
@@ -48,27 +48,28 @@ def gradcheck(
 ) -> bool:
     """Check the gradients of a function of tensors.
 
-    The checks are those of `ftrans.testing.check_grads`: differences extrapolated to step zero, element-by-element
-    differences over the step `eps`, forward and reverse mode against each other, and all that in double precision also
-    for a function of lower precision.  Besides, `backward` is held against the program of the graph, and a second call
-    against the first.  If one fails, each operation is checked by itself, and the error names it and your line.
+    The checks are those of `ftrans.testing.check_grads`: finite differences extrapolated to step zero,
+    element-by-element differences with the step `eps`, forward against reverse mode, all in double precision even for a
+    function of lower precision.  In addition, `backward` is compared with the program of the graph, and a second call
+    with the first.  If a check fails, each operation is checked on its own, and the error names the wrong one and your
+    line.
 
     Args:
-        func: takes tensors, returns a tensor or a container of tensors.
+        func: the function; it takes tensors and returns a tensor or a container of tensors.
         inputs: its argument, or a tuple of arguments; those that require a gradient are differentiated.
-        eps: a step for differences, element by element.
-        atol: the absolute error that is accepted in these.
-        rtol: the relative error that is accepted.
-        raise_exception: whether a failure is an error; else it gives False.
-        nondet_tol: by how much two computations of the same derivative may differ.
-        check_forward_ad: whether forward mode is checked, where it exists.
-        check_backward_ad: whether reverse mode is checked.
+        eps: the step of element-by-element differences.
+        atol: absolute tolerance for these.
+        rtol: relative tolerance.
+        raise_exception: whether to raise if a check fails, instead of returning False.
+        nondet_tol: tolerance for the difference between two computations of the same derivative.
+        check_forward_ad: whether to check forward mode, where it exists.
+        check_backward_ad: whether to check reverse mode.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
 
     Raises:
-        GradientError: a gradient is wrong, or there is none at this point.
+        GradientError: a gradient is wrong, or the function is not differentiable at this point.
         ValueError: no input requires a gradient, or no output does.
 
     Example:
@@ -96,21 +97,21 @@ def gradgradcheck(
     """Check the second derivatives of a function of tensors: the gradients of its gradients.
 
     Args:
-        func: takes tensors, returns a tensor or a container of tensors.
+        func: the function; it takes tensors and returns a tensor or a container of tensors.
         inputs: its argument, or a tuple of arguments; those that require a gradient are differentiated.
-        grad_outputs: for each output, the gradient of what is wanted with respect to it; random by default.
-        eps: a step for differences, element by element.
-        atol: the absolute error that is accepted in these.
-        rtol: the relative error that is accepted.
-        raise_exception: whether a failure is an error; else it gives False.
-        nondet_tol: by how much two computations of the same derivative may differ.
-        check_forward_ad: whether forward mode over the gradients is checked.
+        grad_outputs: for each output, the gradient of the objective with respect to it; random by default.
+        eps: the step of element-by-element differences.
+        atol: absolute tolerance for these.
+        rtol: relative tolerance.
+        raise_exception: whether to raise if a check fails, instead of returning False.
+        nondet_tol: tolerance for the difference between two computations of the same derivative.
+        check_forward_ad: whether to check forward mode over the gradients.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
 
     Raises:
-        GradientError: a derivative is wrong, or there is none at this point.
+        GradientError: a derivative is wrong, or the function is not twice differentiable at this point.
         ValueError: no input requires a gradient, or no output does.
 
     Example:

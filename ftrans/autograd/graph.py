@@ -1,8 +1,8 @@
-"""The graph: what tensors remember of the operations that made them.
+"""The graph of the operations that led to tensors.
 
 A node stands for one operation, and has an edge for each argument that a gradient flows to: to the node that made the
-argument, or to the tensor itself where it is a leaf.  Nodes point only back, so a graph goes with the last reference to
-it.
+argument, or to the tensor itself where it is a leaf.  Nodes refer only to earlier nodes, so a graph is freed with
+the last reference to it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Edge(NamedTuple):
 
 
 class Node:
-    """One operation of a graph, which says how cotangents go back through it.
+    """One operation of a graph, and how cotangents go back through it.
 
     Attributes:
-        name: what it is called in print, without "Backward".
+        name: its name in print, without "Backward".
         line: the user's line of the operation.
         edges: where the cotangents of its active arguments go.
-        order: grows from node to node, so that a node comes after those it uses.
-        result_count: how many results the operation has.
-        hooks: what is called with the cotangents of results.
+        order: increases from node to node, so that a node comes after those it uses.
+        result_count: number of results of the operation.
+        hooks: functions that are called with the cotangents of results.
     """
 
     __slots__ = ("__weakref__", "edges", "hooks", "line", "name", "order", "result_count")
@@ -66,7 +66,7 @@ class Node:
         raise NotImplementedError
 
     def release(self, is_root: bool) -> None:
-        """Let go of what is kept; a second way back is an error, also where the root of the first kept nothing."""
+        """Release what is kept; a second backward pass is an error, even if the root of the first kept nothing."""
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -77,7 +77,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is worth knowing of the node: its user's line as `file:line: code`."""
+        """Where the node comes from: the user's line as `file:line: code`."""
         return {"line": self.line.describe() if self.line is not None else None}
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Node:
 
 
 class AccumulateGrad:
-    """What stands at the end of a graph: a leaf, which adds up what arrives in its `grad`."""
+    """The end of a graph: a leaf, which accumulates its gradient in `grad`."""
 
     __slots__ = ("variable",)
 
@@ -105,11 +105,11 @@ class AccumulateGrad:
 
 
 class KeepingNode(Node):
-    """An operation that keeps values for its way back.
+    """A node that keeps values for the backward pass.
 
     Attributes:
-        kept: the values; None when they have been let go of.
-        watched: memories of kept values, and the versions that they were kept in.
+        kept: the values; None once they are released.
+        watched: memories of kept values, and their versions at that time.
     """
 
     __slots__ = ("kept", "watched")
@@ -118,13 +118,13 @@ class KeepingNode(Node):
     watched: Sequence[tuple[Memory | Watched, int | bytes]]
 
     def checked(self, is_watched: bool = True) -> Sequence[Any]:
-        """What is kept.
+        """The kept values.
 
         Args:
-            is_watched: whether it matters that arguments or results have been changed.
+            is_watched: whether changes of arguments or results matter.
 
         Raises:
-            RuntimeError: it has been let go of, or has been changed in place.
+            RuntimeError: they were released, or changed in place.
         """
         kept = self.kept
         if kept is None:

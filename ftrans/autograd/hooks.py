@@ -13,14 +13,14 @@ _next_id = count().__next__
 
 
 class Handle:
-    """What `register_hook` returns; also a context manager, at whose end the hook is removed."""
+    """Handle of a registered hook; as a context manager, it removes the hook at the end of its block."""
 
     def __init__(self, hooks: dict[int, Any], key: int) -> None:
         self._hooks = hooks
         self._key = key
 
     def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
+        """Remove the hook; calling it again has no effect."""
         self._hooks.pop(self._key, None)
 
     def __enter__(self) -> Handle:
@@ -46,16 +46,16 @@ class Hooks:
         return Handle(self._functions, key)
 
     def retain(self, x: Any) -> None:
-        """Leave the gradient of a tensor in its `grad`."""
+        """Keep the gradient of a tensor in its `grad`."""
         if x.node is not None:
             self._retained[x.output] = weakref.ref(x)
 
     def retains(self, x: Any) -> bool:
-        """Whether the gradient of a tensor is left in its `grad`."""
+        """Whether the gradient of a tensor is kept in its `grad`."""
         return self.retaining(x.output) is x
 
     def follow(self, x: Any, output: int) -> None:
-        """A tensor that was a result has got another place in the graph: leave its gradient there."""
+        """A tensor that was result `output` has moved in the graph: keep its gradient at the new place."""
         if self.retaining(output) is x:
             del self._retained[output]
             x.retain_grad()
@@ -65,5 +65,5 @@ class Hooks:
         return [(hook, line) for place, hook, line in self._functions.values() if place == output]
 
     def retaining(self, output: int) -> Any:
-        """The tensor in whose `grad` the gradient of a result is left, or None."""
+        """The tensor in whose `grad` the gradient of a result is kept, or None."""
         return self._retained[output]() if output in self._retained else None

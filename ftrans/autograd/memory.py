@@ -1,4 +1,4 @@
-"""Memory: what tensors share, and how a change of it in place is noticed."""
+"""Memory that tensors share, and how changes of it in place are detected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COPY_BYTES = 1 << 12
 
 
 class Memory:
-    """The memory that some tensors share, and how often it has been changed in place.
+    """The memory that some tensors share, with a count of its changes in place.
 
     Attributes:
         version: counts the changes.
@@ -37,7 +37,7 @@ class Memory:
             self._seen = checksum(self._lent)
 
     def lend(self, array: Any) -> None:
-        """Somebody was given the array itself, and may write to it at any time."""
+        """Note that the array itself was handed out, so that it may be written to at any time."""
         if array is self._lent:
             return
         if self._lent is not None:
@@ -49,7 +49,7 @@ class Memory:
             self._lent, self._seen = array, checksum(array)
 
     def look(self) -> int:
-        """The version, after a look at an array that was lent."""
+        """The version, after checking an array that was lent for changes."""
         if self._lent is not None:
             seen = checksum(self._lent)
             if seen != self._seen:
@@ -58,7 +58,7 @@ class Memory:
 
 
 class Watched:
-    """The memory of a plain array, which is known by its contents only."""
+    """The memory of a plain array, whose changes show in its contents only."""
 
     __slots__ = ("_array",)
 
@@ -68,12 +68,12 @@ class Watched:
         self._array = array
 
     def look(self) -> bytes:
-        """What tells apart what the array holds at two times."""
+        """A checksum of the contents."""
         return checksum(self._array)
 
 
 def may_be_written(array: Any) -> bool:
-    """Whether somebody can write to the memory of an array, be it through another array that this is a view of."""
+    """Whether the memory of an array can be written to, perhaps through another array that it is a view of."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return True
@@ -82,7 +82,7 @@ def may_be_written(array: Any) -> bool:
 
 
 def protected(array: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
-    """A plain array to be kept: as it is, watched, or as a copy."""
+    """A plain array to keep: itself if it cannot change, a copy if it is small, or itself, watched."""
     if not isinstance(array, np.ndarray):
         return array
     array = np.asarray(array)

@@ -1,4 +1,4 @@
-"""What a tensor can do by itself: Python's operators, the methods of a NumPy array, and names known from elsewhere."""
+"""Operators and methods of tensors: Python's operators, the methods of a NumPy array, and names of torch."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ _COPYING = _Method("copy")
 
 
 def _copy(self: Tensor) -> Any:
-    """A copy with memory of its own, through which gradients flow."""
+    """A copy in memory of its own, through which gradients flow."""
     return apply(_COPYING, (self,), {}, "Clone")
 
 
@@ -294,14 +294,14 @@ def _backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradient of this tensor with respect to the leaves of its graph to their `grad`.
+    """Compute the gradients of this tensor with respect to the leaves of its graph, and accumulate them in `grad`.
 
     Args:
-        gradient: the gradient of what is wanted with respect to this tensor, of its shape; may be left out if that has
-            one element.
-        retain_graph: keep the graph for another time; by default only where `create_graph`.
-        create_graph: record the way back, so that the gradients can be differentiated.
-        inputs: the tensors whose `grad` is wanted; all leaves by default.
+        gradient: the gradient of the objective with respect to this tensor, of the same shape; may be left out for a
+            tensor of one element.
+        retain_graph: whether to keep the graph for another backward pass; by default only if `create_graph`.
+        create_graph: whether to record the backward pass, so that the gradients can be differentiated.
+        inputs: the tensors whose `grad` to compute; all leaves by default.
 
     Raises:
         RuntimeError: as `ftrans.autograd.backward`.
@@ -354,7 +354,7 @@ def _filled(self: Tensor, value: Any) -> Tensor:
 
 
 def _copied(self: Tensor, source: Any) -> Tensor:
-    """Take over the values of another tensor or array, in place, converted to the dtype of this one."""
+    """Copy the values of another tensor or array into this one, converted to its dtype."""
     require_kept(source, self.dtype)
     change(operator.setitem, self, (PLACE, Ellipsis, source), {}, "Copy")
     return self

@@ -1,6 +1,6 @@
 """Modes: whether operations on tensors are recorded, in this thread or asyncio task.
 
-Each mode is a context manager and a decorator.  When it ends, also by an exception, the mode before comes back.
+Each mode is a context manager and a decorator.  When it ends, also by an exception, the previous mode is restored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _departures: ContextVar[watching_departures | None] = ContextVar("departures", d
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations on tensors that require a gradient are recorded now."""
+    """Whether operations on tensors that require a gradient are currently recorded."""
     return _mode.get().records
 
 
@@ -180,7 +180,7 @@ class in_forward(_Switch):
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Record nothing: a context manager, and a decorator with or without parentheses.
+    """Disable recording: a context manager, and a decorator with or without parentheses.
 
     Args:
         function: the function to decorate.
@@ -200,7 +200,7 @@ def no_grad(function: Callable[..., Any] | None = None) -> Any:
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Record again inside of `no_grad`: a context manager, and a decorator with or without parentheses.
+    """Enable recording inside `no_grad`: a context manager, and a decorator with or without parentheses.
 
     Args:
         function: the function to decorate.
@@ -220,10 +220,10 @@ def enable_grad(function: Callable[..., Any] | None = None) -> Any:
 
 
 def inference_mode(mode: bool | Callable[..., Any] = True) -> Any:
-    """Record nothing, and make tensors that can never be recorded, also after the mode has ended.
+    """Disable recording, and create tensors that are never recorded, even after the mode has ended.
 
     Args:
-        mode: False to leave things as they are, so that a flag can be passed on; or the function to decorate.
+        mode: whether to enable the mode; False has no effect.  Or the function to decorate.
 
     Returns:
         A context manager, which is also a decorator; or the decorated function.
@@ -247,7 +247,7 @@ def _entered(target: Mode, function: Callable[..., Any] | None) -> Any:
 
 
 class set_grad_enabled(_Switch):
-    """Record from now on, or record nothing; as a context manager, until its block ends.
+    """Enable or disable recording: from now on or, as a context manager, until its block ends.
 
     Args:
         mode: whether to record.

@@ -1,6 +1,6 @@
 """The node of an operation whose derivative follows from its program.
 
-It holds the `Derivative` of the operation, and the values that the way back needs.
+It holds the `Derivative` of the operation, and the values that the backward pass needs.
 """
 
 from __future__ import annotations

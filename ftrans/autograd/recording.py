@@ -39,7 +39,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         function: the function.
         args: its arguments, with tensors among them or in lists among them.
         kwargs: its keyword arguments.
-        name: what nodes of it are called.
+        name: name of its nodes.
     """
     mode = current_mode()
     key: Any = None
@@ -96,7 +96,7 @@ _MOST_QUICK = 10_000
 
 
 def _quick_key(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """What such a call is known by, and its arguments with arrays for tensors; None for another call."""
+    """The key of such a call, and its arguments with arrays for tensors; the key is None for another call."""
     key: list[Any] = [function]
     values: list[Any] = []
     for x in args:
@@ -130,7 +130,7 @@ def _unrecorded(array: Any, infers: bool) -> Any:
 
 
 def record(operation: Operation, operands: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
-    """Tensors for the results of an operation, with a node for it.
+    """Wrap the results of an operation in tensors, with a node for it.
 
     Args:
         operation: the operation.
@@ -153,7 +153,7 @@ def connect(
     """Give the results of an operation their place in the graph, by a node that keeps what its derivative needs.
 
     Args:
-        name: what the node is called.
+        name: name of the node.
         derivative: the derivative of the operation.
         operands: what the operation was given.
         results: its results.
@@ -210,7 +210,7 @@ def apply_program(
         program: the program.
         args: tensors, arrays and numbers.
         compiled: what runs a program on arrays, where that is not the NumPy evaluator.
-        name: what its node is called; as the program by default.
+        name: name of its node; that of the program by default.
     """
     run = compiled or (lambda program, args: evaluate(simplify(program), args))
     values = [x.array if isinstance(x, Tensor) else x for x in args]

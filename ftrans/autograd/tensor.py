@@ -27,10 +27,10 @@ class Window:
     """What makes a tensor a view.
 
     Attributes:
-        base: the tensor that it is a view of, which is none itself.
-        path: how one gets from the base to the view; None where that is not known.
-        version: the version of the memory in which the graph last read the view from its base.
-        is_detached: whether the view has no part in the graph of its base.
+        base: the tensor that it is a view of, which is not a view itself.
+        path: the calls that lead from the base to the view; None if unknown.
+        version: the version of the memory at which the graph last read the view from its base.
+        is_detached: whether the view is not part of the graph of its base.
     """
 
     __slots__ = ("base", "is_detached", "path", "version")
@@ -45,19 +45,19 @@ class Window:
 class Tensor(Eager):
     """A NumPy array that remembers how it was computed, so that `backward` can differentiate it.
 
-    `tensor(data, requires_grad=True)` makes one.  Operators, methods and functions of NumPy compute with it, and
-    `backward()` of the result leaves gradients in the `grad` of such leaves.
+    `tensor(data, requires_grad=True)` creates one.  Operators, methods and NumPy functions compute with it, and
+    `backward()` of the result accumulates gradients in the `grad` of such leaves.
 
     Attributes:
         array: the NumPy array itself.
         array_type: its shape and dtype, as programs know them.
-        node: the node that made it; None for a leaf.
-        output: which result of the node it is.
-        asked: for a leaf, whether a gradient was asked for: the user's line that did, or True where it is unknown.
-        memory: the memory that it shares with other tensors; None as long as nobody needed to know.
+        node: the node that computed it; None for a leaf.
+        output: its index among the results of the node.
+        asked: for a leaf, the user's line that set `requires_grad`, True if that line is unknown, or False.
+        memory: the memory that it shares with other tensors; None until it is shared or watched.
         window: what it is a view of, or None.
-        hooks: of a leaf, what is called with its gradient.
-        is_inferred: whether it was made in `inference_mode`.
+        hooks: for a leaf, the functions that are called with its gradient.
+        is_inferred: whether it was created in `inference_mode`.
     """
 
     __slots__ = (
@@ -82,12 +82,12 @@ class Tensor(Eager):
 
     @classmethod
     def of(cls, array: Any) -> Tensor:
-        """A tensor of an array that it may keep, and which requires no gradient."""
+        """A tensor that takes over an array and requires no gradient."""
         return cls(array, type_of(array))
 
     @classmethod
     def at(cls, array: Any, target: Node | Tensor, index: int) -> Tensor:
-        """The tensor of a known place in a graph: a result of a node, or a leaf, which is returned as it is."""
+        """The tensor at a known place in a graph: a result of a node, or a leaf, which is returned itself."""
         if isinstance(target, Tensor):
             return target
         found = cls.of(array)
@@ -118,7 +118,7 @@ class Tensor(Eager):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on it are recorded; for a leaf it can be set."""
+        """Whether operations on it are recorded; can be set for a leaf."""
         if self.window is not None:
             self._settle()
         return self.node is not None or self.asked is not False
@@ -128,16 +128,16 @@ class Tensor(Eager):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask for a gradient of this leaf, or no more.
+        """Set whether this leaf requires a gradient, in place.
 
         Args:
-            requires_grad: whether `backward` is to leave a gradient in `grad`.
+            requires_grad: whether `backward` accumulates a gradient in `grad`.
 
         Returns:
             The tensor itself.
 
         Raises:
-            RuntimeError: it is no leaf, holds no floating-point numbers, or was made in `inference_mode`.
+            RuntimeError: it is not a leaf, its dtype is not floating-point, or it was created in `inference_mode`.
         """
         if self.node is not None:
             if requires_grad:
@@ -158,21 +158,21 @@ class Tensor(Eager):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made it: it was made by the user, or requires no gradient."""
+        """Whether it is not the result of a recorded operation: created by the user, or requiring no gradient."""
         return not self.requires_grad or self.node is None
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node of the operation that made it; None for a leaf."""
+        """The node of the operation that computed it; None for a leaf."""
         return self.node if self.requires_grad else None
 
     def is_inference(self) -> bool:
-        """Whether it was made in `inference_mode`, so that it can never be recorded."""
+        """Whether it was created in `inference_mode`, so that operations on it are never recorded."""
         return self.is_inferred
 
     @property
     def grad(self) -> Tensor | None:
-        """What `backward` has added up for this leaf; None before the first time."""
+        """The gradient that `backward` has accumulated for this leaf; None before the first call."""
         return self._grad
 
     @grad.setter
@@ -191,17 +191,17 @@ class Tensor(Eager):
         self._grad = None
 
     def add_grad(self, gradient: Tensor) -> None:
-        """Add to `grad`, as several threads may do at once; the first gradient is kept as it is."""
+        """Accumulate a gradient in `grad`, safely from several threads; the first one is kept without a copy."""
         with _adding:
             before = self.grad
             self.grad = gradient if before is None else as_tensor(np.add(before, gradient))
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Set `grad` to None."""
         self._grad = None
 
     def retain_grad(self) -> None:
-        """Leave the gradient in `grad`, though this is no leaf.
+        """Keep the gradient in `grad`, for a tensor that is not a leaf.
 
         Raises:
             RuntimeError: it requires no gradient.
@@ -209,13 +209,13 @@ class Tensor(Eager):
         self._hooks("retain_grad").retain(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> Handle:
-        """Call a function with the gradient of this tensor, each time it is computed.
+        """Register a function that is called with the gradient of this tensor whenever it is computed.
 
         Args:
-            hook: takes the gradient, a tensor; what it returns, unless None, takes the place of the gradient.
+            hook: takes the gradient, a tensor, and returns a replacement, or None to leave it unchanged.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            A handle, whose `remove()` removes the hook.
 
         Raises:
             RuntimeError: the tensor requires no gradient.
@@ -251,21 +251,21 @@ class Tensor(Eager):
         return current_mode().records and self.requires_grad
 
     def shared_memory(self) -> Memory:
-        """The memory that it shares with its views and with what it was detached from."""
+        """The memory that it shares with its views and with the tensor that it was detached from."""
         memory = self.memory
         if memory is None:
             memory = self.memory = Memory()
         return memory
 
     def owned_array(self) -> Any:
-        """The array, as one that can be written to."""
+        """The array, writable."""
         if not isinstance(self.array, np.ndarray):
             self.array = np.array(self.array)
         return self.array
 
     @property
     def data(self) -> Tensor:
-        """A tensor of the same memory that requires no gradient; assigning replaces what this one holds."""
+        """A tensor that shares its memory and requires no gradient; assignment replaces the contents of this one."""
         return self.detach()
 
     @data.setter
@@ -282,7 +282,7 @@ class Tensor(Eager):
         self.window = None
 
     def detach(self) -> Tensor:
-        """A tensor of the same memory that requires no gradient and is no part of the graph."""
+        """A tensor that shares its memory, requires no gradient, and is not part of the graph."""
         found = type(self).of(self.owned_array())
         found.memory = self.shared_memory()
         found.window = Window(self if self.window is None else self.window.base, None, found.memory.version, True)
@@ -290,20 +290,20 @@ class Tensor(Eager):
         return found
 
     def detach_(self) -> Tensor:
-        """Make this tensor a leaf without gradient."""
+        """Detach this tensor from the graph, in place: it becomes a leaf that requires no gradient."""
         self.node, self.output, self.asked = None, 0, False
         if self.window is not None:
             self.window = Window(self.window.base, None, self.window.version, True)
         return self
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The array itself: what is written into it is written into the tensor.
+        """The array itself, which shares its memory with the tensor.
 
         Args:
-            force: give a copy where the tensor requires a gradient.
+            force: whether to return a copy if the tensor requires a gradient, instead of raising.
 
         Raises:
-            RuntimeError: it requires a gradient, which the array would lose.
+            RuntimeError: the tensor requires a gradient, which the array would lose.
         """
         if self.requires_grad:
             if force:
@@ -323,18 +323,18 @@ class Tensor(Eager):
         return np.array(self.array, dtype)
 
     def item(self, *index: int) -> Any:
-        """The value as a number of Python; of one element, or of the element at `index`."""
+        """The value of a tensor of one element, or of the element at `index`, as a Python number."""
         note_departure()
         return np.asarray(self.array).item(*index)
 
     def tolist(self) -> Any:
-        """The values as nested lists of numbers."""
+        """The values as nested lists of Python numbers."""
         note_departure()
         return np.asarray(self.array).tolist()
 
 
 def inference_error() -> RuntimeError:
-    """The error for a tensor of `inference_mode` that would have to be recorded."""
+    """The error for recording an operation on a tensor created in `inference_mode`."""
     return RuntimeError(
         "a tensor made in inference_mode cannot take part in what is recorded for backward; make it under no_grad "
         f"instead, or compute with a copy: x.clone(){at_line(user_line())}"
@@ -358,18 +358,19 @@ def held(x: Any) -> Any:
 
 
 def as_tensor(data: Any, dtype: Any = None) -> Tensor:
-    """Data as a tensor, of the same memory where possible.
+    """Convert data to a tensor, without a copy where possible.
 
     Args:
-        data: a tensor, which is returned as it is where its dtype fits; an array, a number, or nested lists.
-        dtype: dtype of the tensor; that of the data by default.
+        data: a tensor, which is returned unchanged if its dtype matches; an array, a number, or nested lists.
+        dtype: dtype of the tensor; by default that of the data.
 
     Raises:
-        TypeError: the data are of a class whose arithmetic is not that of arrays, such as `numpy.matrix`.
+        TypeError: the data is of a class whose arithmetic differs from that of arrays, such as `numpy.matrix`.
     """
     data = held(data)
     if isinstance(data, Tensor):
-        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined]
+        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type:
+        ignore[attr-defined]
     refuse_lookalike(data)
     array = np.asarray(data, dtype)
     found = Tensor.of(array)

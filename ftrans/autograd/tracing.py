@@ -1,8 +1,8 @@
 """The graph that led to tensors, as one program.
 
-Each node knows the program of its operation, so the program of a graph is these one after the other.  What a graph does
-not know are the operands that no gradient flows to and no derivative needs; nothing keeps them.  In a picture they are
-inputs.  To run a graph again, let `noting_operands` keep them while it is recorded.
+Each node has the program of its operation, and the program of a graph is their concatenation.  Operands that no
+gradient flows to and no derivative needs are not kept; in a picture they are inputs.  To run a graph again, let
+`noting_operands` keep them while it is recorded.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Unknown:
 
 
 class NoProgram(Exception):
-    """A graph is more than a program says: it has hooks, rules in Python, or an operand has changed since."""
+    """A graph that is no program: it has hooks or rules in Python, or an operand has changed since."""
 
 
 def program_of(

@@ -1,7 +1,7 @@
-"""Views: which tensor a new one shares its memory with, and how one gets from that to it.
+"""Views: which tensor a new one shares its memory with.
 
-A view and its base change together in memory, so they do in the graph: an operation that changes the view becomes one
-that changes the base, and the view is then read from the base again.
+A view and its base change together in memory, and so they do in the graph: an operation that changes the view becomes
+one that changes the base, and the view is then read from the base again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def enter_view(
     index: int | None,
     is_detached: bool,
 ) -> None:
-    """Note of the result of a call what it shares its memory with, if that is another tensor or a plain array.
+    """Make the result of a call a view of the tensor or array that it shares memory with, if there is one.
 
     Args:
         x: the result.

@@ -70,7 +70,7 @@ def argmin(
     the derivative with respect to `x0` is zero.
 
     A stationary point that is not a minimum is rejected: second derivatives are checked in all directions for up to 100
-    unknowns (or with `linear_solver="dense"`); for more, in 20 directions without constraints, and not at all with them.
+    unknowns (or with `linear_solver="dense"`); for more, in 20 directions without constraints, not at all with them.
 
     Args:
         f: the objective `f(x, *args)`, which returns a real scalar.
