@@ -232,7 +232,7 @@ def hvp(
 def _product(
     recorded: Recorded, target: Recorded, v: Tensors | None, create_graph: bool, strict: bool, forward: bool
 ) -> list[Tensor]:
-    """`v` times the Jacobian of `target`, the recorded function or its gradient; if `forward`, the Jacobian times `v`."""
+    """`v` times the Jacobian of `target`, the function or its gradient; if `forward`, the Jacobian times `v`."""
     like, name = recorded.inputs, "inputs"
     if target is recorded and not forward:
         like, name = recorded.outputs, "outputs"

@@ -369,8 +369,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """
     data = held(data)
     if isinstance(data, Tensor):
-        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type:
-        ignore[attr-defined]
+        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined]
     refuse_lookalike(data)
     array = np.asarray(data, dtype)
     found = Tensor.of(array)
