@@ -122,7 +122,7 @@ class Paths:
                     f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop, and print(x) for an "
                     f"f-string with the value in it{at_line(line)}",
                     RuntimeWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         return path
 
@@ -185,18 +185,6 @@ def _bound(
         raise _closes_over_eager(f)
     program, captured = bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
     return traced, simplify(program), captured
-
-
-def run_paths(
-    paths: Paths, f: Callable[..., Any], leaves: list[Any], trace: Callable[[], Path]
-) -> tuple[list[Any], Path]:
-    """The results of the path that fits the arguments, which `trace` makes if there is none, and the path."""
-    found = run_known(paths, f, leaves)
-    if found is not None:
-        return found
-    # The path is traced with these very arguments, so its guards hold, whatever rounding says of them.
-    path = paths.add(trace(), f)
-    return run_path(path, leaves), path
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[list[Any], Path] | None:

@@ -56,7 +56,7 @@ class Traces:
             f"Since the last time there has changed: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
             f"or make what changes an nn.Buffer or an argument{at_line(user_line())}",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

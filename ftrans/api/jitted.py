@@ -1,0 +1,206 @@
+"""Jitted: a function with the programs that were compiled for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..control.call import call as call_primitive
+from ..core import tree
+from ..core.eager import Eager
+from ..core.program import Program
+from ..core.trace import Tracer, current_builder
+from ..core.types import type_of
+from ..transforms.simplify import simplify
+from ..xla import Compiled, is_jax_tracer, to_numpy
+from . import anomaly
+from .call import named, trace_flat
+from .paths import Path, Paths, native, new_path, run_known, run_path, without_collector
+from .progress import close_bars_of
+from .signatures import Signatures
+
+_NUMBERS = (float, int, bool, complex)
+
+
+class Call:
+    """One call of a jitted function, taken apart.
+
+    Attributes:
+        key: what the programs for it depend on.
+        leaves: the arrays among the arguments.
+        how: how to call the function with others in their place.
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+        inputs: what its program is to be given; None if that has to be found out anew.
+    """
+
+    __slots__ = ("args", "how", "inputs", "key", "kwargs", "leaves")
+
+    def __init__(self, key: Any, leaves: list[Any], how: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.key = key
+        self.leaves = leaves
+        self.inputs: list[Any] | None = leaves
+        self.how = how
+        self.args = args
+        self.kwargs = kwargs
+
+
+class Jitted:
+    """A function and its programs: those of one signature are its `Paths`.
+
+    This is what `ft.jit` makes.  Where arguments hold more than arrays, a subclass says what a call consists of
+    (`take_apart`, `new_paths`), what its inputs are and what becomes of its results (`attempt`, `put_together`), and
+    how the function is traced (`compile`).
+
+    Args:
+        f: the function.
+        static_argnums: positions of arguments that are no arrays.
+        static_argnames: the same by name.
+        donated: positions of arguments whose memory the results may take.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        static_argnums: int | Sequence[int],
+        static_argnames: str | Sequence[str],
+        donated: tuple[int, ...],
+    ) -> None:
+        self.f = f
+        self.donated = donated
+        self.signatures = Signatures(f, static_argnums, static_argnames)
+        self._cache: dict[Any, Paths] = {}
+
+    def function(self) -> Callable[..., Any]:
+        """The compiled function, as users call it."""
+        call = self.call
+
+        @functools.wraps(self.f)
+        def jit_of_f(*args: Any, **kwargs: Any) -> Any:
+            return call(args, kwargs)
+
+        return named(jit_of_f, self.f, "jit")
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of the function."""
+        if current_builder() is not None:
+            return self.call_inside(args, kwargs)
+        call = self.take_apart(args, kwargs)
+        new: Path | None = None
+        while True:
+            paths = self._paths(call)
+            try:
+                found = self.attempt(call, paths, new)
+                if found is None:
+                    new = self.trace(call, paths)
+                    continue
+                outs, path = found
+                if not path.on_device and paths.eager is None:
+                    outs = [to_numpy(x) for x in outs]
+                    close_bars_of(path.compiled.program, is_compiled=True)
+                return self.put_together(call, path, outs)
+            except BaseException as error:
+                for known in paths.paths:
+                    close_bars_of(known.compiled.program, is_compiled=True)
+                explained = self.explained(error, call)
+                if explained is error:
+                    raise
+                raise explained from None
+
+    def _paths(self, call: Call) -> Paths:
+        try:
+            paths = self._cache.get(call.key)
+        except TypeError:
+            raise self.signatures.unhashable(call.how) from None
+        return self._cache.setdefault(call.key, self.new_paths(call)) if paths is None else paths
+
+    def run(self, call: Call, paths: Paths, inputs: list[Any], new: Path | None) -> tuple[list[Any], Path] | None:
+        """The results of a call for these inputs, and the path that made them; None if it is yet to be traced.
+
+        Args:
+            call: the call.
+            paths: the paths of its signature.
+            inputs: what the program is given.
+            new: a path that was traced with these very inputs, so that its guards hold, whatever rounding says of them.
+        """
+        if paths.swaps_bytes:
+            inputs = list(map(native, inputs))
+        if paths.eager is not None:
+            return self._apply(call, paths, inputs)
+        return run_known(paths, self.f, inputs) if new is None else (run_path(new, inputs), new)
+
+    def _apply(self, call: Call, paths: Paths, inputs: list[Any]) -> tuple[list[Any], Path]:
+        """The same, where some of the inputs are eager values."""
+        arrays = [x.concrete() if isinstance(x, Eager) else x for x in inputs]
+        path = paths.first(arrays)
+        if path is None or path.guards:
+            found = run_known(paths, self.f, arrays)
+            path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
+        assert paths.eager is not None
+        name = self.f.__name__ if hasattr(self.f, "__name__") else "function"
+        outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], _run_compiled, name)
+        return outs[: len(outs) - len(path.guards)], path
+
+    def trace(self, call: Any, paths: Paths) -> Path | None:
+        """A new path for the inputs of a call, or a known one that assumes the same; None if it has none any more."""
+        return None if call.inputs is None else paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
+
+    # What calls consist of
+
+    def call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result while another trace runs: of one equation that holds the program."""
+        _, leaves, how = self.signatures.prepare(args, kwargs)
+        types = [type_of(x) for x in leaves]
+        weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
+        traced, _ = trace_flat(self.f, types, self.signatures.rebuild(how), leaves, weak)
+        outs = call_primitive(*leaves, *traced.captured, program=traced.program)
+        return tree.unflatten(traced.structure, outs)
+
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call."""
+        return Call(*self.signatures.prepare(args, kwargs), args, kwargs)
+
+    def new_paths(self, call: Any) -> Paths:
+        """No paths as yet, for calls like this one."""
+        return Paths(call.leaves)
+
+    def attempt(self, call: Any, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
+        """Run a call.  Where no path is known for its inputs, None, after which it is traced with them."""
+        return self.run(call, paths, call.leaves, new)
+
+    def put_together(self, call: Any, path: Path, outs: list[Any]) -> Any:
+        """The result of the function from its arrays."""
+        if anomaly.is_anomaly_enabled() and not any([isinstance(x, Eager) or is_jax_tracer(x) for x in outs]):
+            arguments = () if call.how[1] is not None else (call.args, call.kwargs)
+            inputs = [*call.leaves, *path.constants]
+            anomaly.check(path.compiled.program, inputs, outs, names=lambda: _names(arguments))
+        return tree.unflatten(path.structure, outs)
+
+    def compile(self, call: Any, inputs: list[Any]) -> Path:
+        """Trace and compile the function for the inputs of a call."""
+        donated = (lambda: self.signatures.donated(self.donated, call.args)) if self.donated else None
+        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated)
+
+    def explained(self, error: BaseException, call: Any) -> BaseException:
+        """What to raise where an error came up: the error itself, unless more is known of it."""
+        return error
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """JAX's `Lowered` object for these arguments."""
+        call = self.take_apart(args, kwargs)
+        path = self.compile(call, call.leaves)
+        return without_collector(path.compiled.lower, *call.leaves, *path.constants)
+
+
+def _run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run a program compiled; results are NumPy arrays."""
+    compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+    return [to_numpy(x) for x in compiled(*args)]
+
+
+def _names(arguments: tuple[Any, ...]) -> list[str]:
+    """What the arrays among the arguments are called."""
+    paths = [path for part in arguments for path in tree.paths(part)]
+    named = [path[1:].replace("]", "", 1).replace("'", "", 2 * path.startswith("['")) for path in paths]
+    return [f"argument {name}" for name in named]
