@@ -1,4 +1,4 @@
-"""What the functions of this package share: looking at arguments, and reductions of losses."""
+"""Shared by the functions of this package: checks of arguments, and reductions of losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reduction = Literal["none", "mean", "sum"]
 
 
 def apply_elementwise(primitive: SingleResult, x: Any) -> Any:
-    """A primitive of one operand, on an array, a traced value or a tensor."""
+    """Apply a primitive with one operand to an array, a traced value or a tensor."""
     if x.__class__ is np.ndarray and x.dtype.kind == "f":
         return primitive.numpy(x)
     if not isinstance(x, Eager) and not has_tracer(x):
@@ -36,7 +36,7 @@ def _as_inexact(x: Tracer) -> Any:
 
 
 def array(x: Any) -> Any:
-    """`x` as something with a shape: lists and numbers become arrays."""
+    """`x` as an object with a shape: lists and numbers become arrays."""
     if hasattr(x, "shape"):
         return x
     return asarray(x) if has_tracer(x) else np.asarray(x)
@@ -58,9 +58,9 @@ def described(x: Any) -> str:
 
 
 def numbers_like(x: Any, other: Any) -> Any:
-    """`x`, where its elements are integers or booleans, in the floating-point dtype of another array.
+    """`x`, if it holds integers or booleans, in the floating-point dtype of another array.
 
-    NumPy makes float64 of float32 and int64; labels and weights of whole numbers shall not do so.
+    NumPy promotes float32 and int64 to float64; integer labels and weights must not do so.
     """
     is_whole = getattr(getattr(x, "dtype", None), "kind", "") in ("b", "i", "u")
     return x.astype(other.dtype) if is_whole and is_inexact(other.dtype) else x
@@ -72,7 +72,7 @@ def dtype_of_noise(x: Any) -> Any:
 
 
 def axis_of(dim: Any, ndim: int, what: str) -> int:
-    """An axis counted from the front.
+    """A nonnegative axis.
 
     Raises:
         TypeError: `dim` is not an integer.
@@ -88,7 +88,7 @@ def axis_of(dim: Any, ndim: int, what: str) -> int:
 
 
 def concrete(x: Any) -> Any:
-    """`x` as a NumPy array, or None where its values are not known while the function is traced."""
+    """`x` as a NumPy array, or None if its values are unknown while tracing."""
     if x.__class__ is np.ndarray:
         return x
     if isinstance(x, Eager):
@@ -100,7 +100,7 @@ def checked_indices(x: Any, size: int, what: str, name: str, ignored: int | None
     """An array of integers from 0 to `size - 1`, checked as far as its values are known.
 
     Raises:
-        TypeError: they are no integers.
+        TypeError: they are not integers.
         IndexError: one is out of range, and is not `ignored`.
     """
     x = array(x)
@@ -126,7 +126,7 @@ def checked_indices(x: Any, size: int, what: str, name: str, ignored: int | None
 
 
 def same_shapes(what: str, **given: Any) -> None:
-    """Raise unless the arguments have one shape; single numbers go with any.
+    """Raise unless the arguments have the same shape; scalars match any.
 
     Raises:
         ValueError: they have not.
@@ -146,7 +146,7 @@ def reduced(loss: Any, reduction: str, what: str) -> Any:
     """The elements of a loss, their mean, or their sum.
 
     Raises:
-        ValueError: `reduction` names none of these.
+        ValueError: `reduction` is unknown.
     """
     if reduction == "mean":
         return np.mean(loss)
@@ -158,10 +158,10 @@ def reduced(loss: Any, reduction: str, what: str) -> Any:
 
 
 def unknown_reduction(reduction: Any, what: str, allowed: str = "'none', 'mean' or 'sum'") -> ValueError:
-    """The error for a reduction that there is not."""
+    """The error for an unknown reduction."""
     return ValueError(f"reduction of {what} must be {allowed}, not {reduction!r}{at_line(user_line())}")
 
 
 def positive_part(x: Any) -> Any:
-    """`max(x, 0)`, whose derivative at 0 is 1, as `torch` has it in losses."""
+    """`max(x, 0)`, with derivative 1 at 0, as in the losses of torch."""
     return np.where(x < 0, 0, x)

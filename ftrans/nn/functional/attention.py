@@ -1,4 +1,4 @@
-"""Attention: averages of values, weighted by how well keys fit queries (Vaswani et al., 2017)."""
+"""Attention: averages of values, weighted by how well keys match queries (Vaswani et al., 2017)."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def scaled_dot_product_attention(
 ) -> Any:
     """`softmax(q @ k.T * scale + mask) @ v`.
 
-    A query that no key is allowed for gets 0, and no derivative.  Time and memory grow with L * S.
+    A query that may attend to no key gives 0, with derivative 0.  Time and memory are proportional to L * S.
 
     Args:
         query: array of shape (..., L, E).
         key: array of shape (..., S, E).
         value: array of shape (..., S, V).
-        attn_mask: of a shape that broadcasts to (..., L, S): booleans, True where a key is allowed for a query; or
-            numbers, which are added to the scores.
-        dropout_p: the share of weights that is dropped.
-        is_causal: whether query i is allowed the keys up to i only.
+        attn_mask: array that broadcasts to (..., L, S): booleans, True where a query may attend to a key, or numbers
+            that are added to the scores.
+        dropout_p: dropout probability of the attention weights.
+        is_causal: whether query i may attend to the keys up to i only.
         scale: factor of the scores; 1 / sqrt(E) by default.
-        enable_gqa: whether axis -3 of queries, that of heads, may be a multiple of that of keys and values, each of
-            which then serves as many successive heads.
-        rng: where random numbers come from, as for `dropout`; needed where weights are dropped.
+        enable_gqa: whether queries may have a multiple of the heads (axis -3) of keys and values, each of which then
+            serves several successive heads.
+        rng: source of random numbers, as for `dropout`; required with dropout.
 
     Returns:
         An array of shape (..., L, V).
 
     Raises:
-        ValueError: shapes do not fit, or both `attn_mask` and `is_causal` are given.
+        ValueError: shapes do not match, or both `attn_mask` and `is_causal` are given.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -110,7 +110,7 @@ def _check_shapes(query: Any, key: Any, value: Any, enable_gqa: bool) -> None:
 
 
 def _by_groups(x: Any, y: Any, groups: int) -> Any:
-    """`x @ y`, where each matrix of `y` serves as many successive ones of `x`; in the dtype of `y`."""
+    """`x @ y`, where each matrix of `y` serves several successive ones of `x`; in the dtype of `y`."""
     x = x if x.dtype == y.dtype else x.astype(y.dtype)
     if groups == 1:
         return x @ y
@@ -121,7 +121,7 @@ def _by_groups(x: Any, y: Any, groups: int) -> Any:
 
 
 def _weights(query: Any, key: Any, mask: Any, is_causal: bool, scale: float | None, groups: int) -> tuple[Any, Any]:
-    """The weights of keys, and their total, which they are not divided by yet."""
+    """The unnormalized attention weights, and their sums."""
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else scale
     scores = _by_groups(query * factor, np.swapaxes(key, -1, -2), groups)
     shape = shape_of(scores)
@@ -172,41 +172,41 @@ def multi_head_attention_forward(
     batch_first: bool = False,
     rng: Any = None,
 ) -> tuple[Any, Any]:
-    """Attention of several heads, each of which has its own projections of queries, keys and values.
+    """Multi-head attention: each head has its own projections of queries, keys and values.
 
-    As in `torch`, boolean masks are True where a key is *not* allowed.  A query that no key is allowed for gets the
-    projection of 0.
+    As in torch, boolean masks are True where a query must *not* attend to a key.  A query that may attend to no key
+    gives the projection of 0.
 
     Args:
-        query: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E) without a batch.
-        key: array of shape (S, N, K), or likewise.
-        value: array of shape (S, N, V), or likewise.
-        num_heads: number of heads H, which divides E.
-        in_proj_weight: the matrices of queries, keys and values, one above the other: (3 E, E); or None, if they are
-            given one by one.
+        query: array of shape (L, N, E), with `batch_first` (N, L, E), or (L, E) without a batch.
+        key: array of shape (S, N, K), laid out in the same way.
+        value: array of shape (S, N, V), laid out in the same way.
+        num_heads: number of heads H; must divide E.
+        in_proj_weight: stacked projection matrices of queries, keys and values, of shape (3 E, E); None if they are
+            given separately.
         in_proj_bias: vector of shape (3 E,), or None.
         out_proj_weight: matrix of shape (E, E).
         out_proj_bias: vector of shape (E,), or None.
-        dropout_p: the share of weights that is dropped.
-        key_padding_mask: of shape (N, S), or (S,) without a batch: booleans, True for keys that nobody is allowed; or
-            numbers that are added to the scores.
-        need_weights: whether to return the weights as well.
-        attn_mask: of shape (L, S) or (N H, L, S): booleans, True where a key is not allowed for a query; or numbers
-            that are added to the scores.
-        q_proj_weight: matrix of queries, (E, E).
-        k_proj_weight: matrix of keys, (E, K).
-        v_proj_weight: matrix of values, (E, V).
-        average_attn_weights: whether the weights that are returned are the mean over all heads.
-        is_causal: whether query i is allowed the keys up to i only; in addition to the masks.
-        batch_first: which axis is that of the batch.
-        rng: where random numbers come from, as for `dropout`; needed where weights are dropped.
+        dropout_p: dropout probability of the attention weights.
+        key_padding_mask: array of shape (N, S), or (S,) without a batch: True for keys to ignore, or numbers that are
+            added to the scores.
+        need_weights: whether to return the attention weights.
+        attn_mask: array of shape (L, S) or (N H, L, S): True where a query must not attend to a key, or numbers that
+            are added to the scores.
+        q_proj_weight: projection matrix of queries, of shape (E, E).
+        k_proj_weight: projection matrix of keys, of shape (E, K).
+        v_proj_weight: projection matrix of values, of shape (E, V).
+        average_attn_weights: whether returned weights are averaged over the heads.
+        is_causal: whether query i may attend to the keys up to i only, in addition to the masks.
+        batch_first: whether the batch is axis 0.
+        rng: source of random numbers, as for `dropout`; required with dropout.
 
     Returns:
-        `(output, weights)`: the first has the shape of `query`; the second is of shape (N, L, S), or (N, H, L, S)
-        without the mean, (L, S) or (H, L, S) without a batch, or None.
+        `(output, weights)`: the output has the shape of `query`; the weights are of shape (N, L, S) if averaged, else
+        (N, H, L, S), or the same without N; None if not wanted.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     random = key_of(rng, "multi_head_attention_forward") if dropout_p else None
     return _multi_head_attention(
@@ -300,7 +300,7 @@ def _projections(inputs: tuple[Any, Any, Any], packed: Any, bias: Any, single: t
 
 
 def _scores_mask(attn_mask: Any, padding_mask: Any, shape: tuple[int, int, int, int], is_causal: bool) -> Any:
-    """What masks say together, as `scaled_dot_product_attention` takes it."""
+    """The masks combined to one, as `scaled_dot_product_attention` takes it."""
     count, heads, rows, columns = shape
     masks = []
     if padding_mask is not None:

@@ -1,7 +1,7 @@
-"""Dropout: elements or whole channels are zero at random in training, and the others larger, so that means stay.
+"""Dropout: elements or channels are set to zero at random in training, and the others scaled to preserve the mean.
 
-The same key drops the same elements, eager, compiled and in each lane of `vmap`.  A mask takes one byte for each random
-decision, which reverse mode keeps.
+The same key drops the same elements in eager code, compiled code and each lane of `vmap`.  Reverse mode keeps one byte
+for each random decision.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _LEAST_SELU = -1.7580993408473766
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
-    """In training, each element is zero with probability `p`, and else multiplied by `1 / (1 - p)`.
+    """In training, set elements to zero with probability `p`, and scale the others by `1 / (1 - p)`.
 
     Args:
         input: array.
-        p: the probability of zero.
-        training: whether to do so; if not, the result is `input`.
-        rng: where random numbers come from: a key (`ftrans.nn.random.key(0)`), or an object with a method `next_key()`,
-            such as an `nn.RngState`.  Not needed where nothing is random.
+        p: probability of an element to be zeroed.
+        training: whether to drop elements; else the result is `input`.
+        rng: source of random numbers: a key (`ftrans.nn.random.key(0)`), or an object with a method `next_key()`, such
+            as an `nn.RngState`.  Not needed where nothing is random.
 
     Returns:
-        An array like `input`.
+        An array of the same shape.
 
     Raises:
         ValueError: `p` is not between 0 and 1.
-        TypeError: `rng` is needed, and is none.
+        TypeError: `rng` is required and missing.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -48,40 +48,43 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = Non
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
-    """`dropout` of whole channels of `input`, of shape (N, C, L) or (C, L).  See `dropout` for the arguments."""
+    """`dropout` of whole channels of arrays of shape (N, C, L) or (C, L); arguments as for `dropout`."""
     return _dropped("dropout1d", input, p, training, rng, lambda x: _channels("dropout1d", x, {2: 1, 3: 2}))
 
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
-    """`dropout` of whole channels of `input`, of shape (N, C, H, W) or (N, C, L).  See `dropout` for the arguments."""
+    """`dropout` of whole channels of arrays of shape (N, C, H, W) or (N, C, L); arguments as for `dropout`."""
     return _dropped("dropout2d", input, p, training, rng, lambda x: _channels("dropout2d", x, {3: 2, 4: 2}))
 
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
-    """`dropout` of whole channels of `input`, (N, C, D, H, W) or (C, D, H, W).  See `dropout` for the arguments."""
+    """`dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `dropout`."""
     return _dropped("dropout3d", input, p, training, rng, lambda x: _channels("dropout3d", x, {4: 1, 5: 2}))
 
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: Any = None) -> Any:
-    """Dropout for networks of `selu`: mean 0 and variance 1 stay (Klambauer et al., Self-normalizing networks, 2017).
+    """Dropout for networks with `selu`, which preserves mean 0 and variance 1 (Klambauer et al., 2017).
 
-    Elements are set to the least value of selu with probability `p`; then all are scaled and shifted.
+    Elements are replaced by the lower limit of selu with probability `p`; then all are scaled and shifted.
 
     Args:
         input: array.
-        p: the probability with which an element is replaced.
-        training: whether to do so; if not, the result is `input`.
-        rng: a key, or an object with a method `next_key()`, as for `dropout`.
+        p: probability of an element to be replaced.
+        training: whether to drop elements; else the result is `input`.
+        rng: source of random numbers, as for `dropout`.
+
+    Returns:
+        An array of the same shape.
 
     Raises:
         ValueError: `p` is not between 0 and 1.
-        TypeError: `rng` is needed, and is none.
+        TypeError: `rng` is required and missing.
     """
     return _dropped("alpha_dropout", input, p, training, rng, shape_of, keeps_variance=True)
 
 
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: Any = None) -> Any:
-    """`alpha_dropout` of whole channels of `input`, of shape (N, C, ...).  See there for the arguments."""
+    """`alpha_dropout` of whole channels of arrays of shape (N, C, ...); arguments as for `alpha_dropout`."""
 
     def shape(x: Any) -> Shape:
         return _channels("feature_alpha_dropout", x, dict.fromkeys(range(2, 33), 2))
@@ -92,7 +95,7 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *,
 def _dropped(
     what: str, input: Any, p: float, training: bool, rng: Any, decisions: Any, keeps_variance: bool = False
 ) -> Any:
-    """The result of a kind of dropout; `decisions(input)` is the shape of its random decisions."""
+    """The result of one kind of dropout; `decisions(input)` is the shape of its random decisions."""
     if not isinstance(p, int | float | np.number):
         raise TypeError(
             f"p of {what} is a number, not {described(p)}; for one that is traced, write "
@@ -124,7 +127,7 @@ def _apply(what: str, input: Any, p: float, key: Any, decisions: Any, keeps_vari
 
 
 def _channels(what: str, x: Any, leading: dict[int, int]) -> Shape:
-    """The shape of decisions for whole channels; `leading` is how many axes count them, by the number of axes."""
+    """The shape of decisions for whole channels; `leading` maps numbers of axes to numbers of leading axes."""
     shape = shape_of(x)
     if len(shape) not in leading:
         counts = " or ".join(map(str, leading)) if len(leading) < 3 else f"at least {min(leading)}"

@@ -1,8 +1,8 @@
-"""The way into a function of `ftrans.nn.functional`: cells are read, and JAX arrays are computed with by JAX.
+"""The entry to the functions of `ftrans.nn.functional`: cells are read, and JAX arrays are left to JAX.
 
-A function of bfloat16 numbers returns such numbers.  NumPy, to which they are foreign, makes float32 or float64 of one
-of them and a number of Python; so that is what the function computes with where it has numbers of its own, and its
-result is rounded.
+A function of bfloat16 arrays returns bfloat16.  To NumPy the dtype is foreign: it promotes a bfloat16 array and a
+Python number to float32 or float64.  Functions with constants of their own compute in that dtype, and their result is
+rounded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def functional(f: Function) -> Function:
-    """A function of arrays, for whatever stands for arrays: NumPy's, traced ones, tensors, cells, and JAX's."""
+    """Let a function take whatever represents an array: of NumPy or JAX, traced values, tensors, and cells."""
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -38,10 +38,10 @@ def functional(f: Function) -> Function:
 
 
 def _narrow_dtype(given: list[Any], what: str) -> Any:
-    """The dtype bfloat16, if it is that of all floating-point arrays among the arguments.
+    """The dtype bfloat16, if all floating-point arrays among the arguments have it, else None.
 
     Raises:
-        TypeError: an array is one of another library.
+        TypeError: an array is from another library.
     """
     found = None
     for x in given:

@@ -1,4 +1,4 @@
-"""Linear maps, and the rows of a table that integers select."""
+"""Linear maps, and embeddings."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         bias: vector of shape (out,).
 
     Returns:
-        An array of shape (..., out); (...) for a vector `weight`.
+        An array of shape (..., out); (...) if `weight` is a vector.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -68,7 +68,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         An array of shape (..., out).
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     first, second, of_weight = shape_of(input1), shape_of(input2), shape_of(weight)
     if len(of_weight) != 3 or first[:-1] != second[:-1] or (*first[-1:], *second[-1:]) != of_weight[1:]:
@@ -89,20 +89,20 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 @functional
 def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
-    """The rows of a matrix that integers select.
+    """Look up rows of a matrix by index.
 
     Args:
         input: integers of any shape, from 0 to `rows - 1`.
         weight: matrix of shape (rows, D).
-        padding_idx: a row that derivatives take for constant.
+        padding_idx: index of a row that derivatives treat as constant.
 
     Returns:
         An array of shape (*input.shape, D).
 
     Raises:
-        ValueError: `weight` is no matrix, or `padding_idx` no row of it.
-        TypeError: `input` holds no integers.
-        IndexError: an integer is out of range.  Compiled code, where that cannot be known in advance, gives NaN.
+        ValueError: `weight` is not a matrix, or `padding_idx` is out of range.
+        TypeError: `input` does not hold integers.
+        IndexError: an index is out of range.  Compiled code, which cannot check that, returns NaN.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -131,19 +131,18 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
 
 @functional
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """Vectors of 0 with a 1 at the place that an integer says.
+    """One-hot vectors: 1 at the given index, else 0.
 
     Args:
         tensor: integers of any shape, from 0 to `num_classes - 1`.
-        num_classes: length of the vectors; by default one more than the greatest integer.
+        num_classes: length of the vectors; by default one more than the largest index.
 
     Returns:
-        An array of int64 of shape (*tensor.shape, num_classes).
+        An int64 array of shape (*tensor.shape, num_classes).
 
     Raises:
-        TypeError: these are no integers; or `num_classes` is left out and they are not known when the function is
-            traced.
-        IndexError: an integer is out of range.
+        TypeError: `tensor` does not hold integers; or `num_classes` is missing and the integers are traced.
+        IndexError: an index is out of range.
 
     Example:
         >>> import ftrans.nn.functional as F

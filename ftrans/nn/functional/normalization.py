@@ -1,4 +1,4 @@
-"""Normalization: values shifted and scaled to mean 0 and variance 1 over some of their axes."""
+"""Normalization: values shifted and scaled to mean 0 and variance 1 over some axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .entry import functional
 
 
 def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
-    """`x` with mean 0 and variance 1 over axes; and the mean and the variance, which keep these axes."""
+    """`x` with mean 0 and variance 1 over some axes; and mean and variance, with these axes kept."""
     mean = np.mean(x, axis=axes, keepdims=True)
     centred = x - mean
     variance = np.mean(centred * centred, axis=axes, keepdims=True)
@@ -25,7 +25,7 @@ def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, 
 
 
 def _scaled(x: Any, weight: Any, bias: Any, shape: Shape | None = None) -> Any:
-    """`x * weight + bias`, where these, if given, are brought to a shape first."""
+    """`x * weight + bias`, with weight and bias, if given, reshaped first."""
     for parameter, apply in ((weight, operator.mul), (bias, operator.add)):
         if parameter is not None:
             x = apply(x, parameter if shape is None else np.reshape(parameter, shape))
@@ -41,7 +41,7 @@ def _check_parameters(what: str, shape: Shape, why: str, **parameters: Any) -> N
 
 
 def _normalized_axes(what: str, input: Any, normalized_shape: Any, **parameters: Any) -> tuple[int, ...]:
-    """The last axes, which `normalized_shape` lists the sizes of."""
+    """The last axes, whose sizes are `normalized_shape`."""
     sizes = normalized_shape if isinstance(normalized_shape, Sequence) else (operator.index(normalized_shape),)
     wanted = tuple(operator.index(n) for n in sizes)
     shape = shape_of(input)
@@ -59,17 +59,20 @@ def _normalized_axes(what: str, input: Any, normalized_shape: Any, **parameters:
 def layer_norm(
     input: Any, normalized_shape: int | Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Normalization over the last axes (Ba, Kiros and Hinton, 2016).
+    """Layer normalization over the last axes (Ba, Kiros and Hinton, 2016).
 
     Args:
         input: array of shape (..., *normalized_shape).
-        normalized_shape: sizes of the axes.
-        weight: factors, of shape `normalized_shape`.
-        bias: summands, of shape `normalized_shape`.
-        eps: what is added to variances.
+        normalized_shape: sizes of these axes.
+        weight: scales, of shape `normalized_shape`.
+        bias: shifts, of shape `normalized_shape`.
+        eps: added to variances.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -82,16 +85,19 @@ def layer_norm(
 
 @functional
 def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
-    """Division by the root of the mean square over the last axes (Zhang and Sennrich, 2019).
+    """Division by the root mean square over the last axes (Zhang and Sennrich, 2019).
 
     Args:
         input: array of shape (..., *normalized_shape).
-        normalized_shape: sizes of the axes.
-        weight: factors, of shape `normalized_shape`.
-        eps: what is added to mean squares; by default the rounding unit of the dtype.
+        normalized_shape: sizes of these axes.
+        weight: scales, of shape `normalized_shape`.
+        eps: added to mean squares; by default the machine epsilon of the dtype.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     axes = _normalized_axes("rms_norm", input, normalized_shape, weight=weight)
     input = array(input)
@@ -115,17 +121,20 @@ def _channels(what: str, input: Any, least: int = 2) -> int:
 
 @functional
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Normalization over groups of channels and all positions, for each sample by itself (Wu and He, 2018).
+    """Normalization of groups of channels over all positions, separately for each sample (Wu and He, 2018).
 
     Args:
         input: array of shape (N, C, ...).
-        num_groups: into how many groups of equal size channels are divided.
-        weight: a factor for each channel, of shape (C,).
-        bias: a summand for each channel, of shape (C,).
-        eps: what is added to variances.
+        num_groups: number of groups; must divide C.
+        weight: scale of each channel, of shape (C,).
+        bias: shift of each channel, of shape (C,).
+        eps: added to variances.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
-        ValueError: shapes do not fit, or the channels cannot be divided like that.
+        ValueError: shapes do not match, or `num_groups` does not divide C.
     """
     count = _channels("group_norm", input)
     if num_groups < 1 or count % num_groups:
@@ -153,20 +162,23 @@ def batch_norm(
 ) -> Any:
     """Normalization of each channel over all samples and positions (Ioffe and Szegedy, 2015).
 
-    It changes no argument: `batch_norm_with_statistics` returns the statistics that training goes on with.
+    No argument is modified; `batch_norm_with_statistics` returns updated statistics for training.
 
     Args:
         input: array of shape (N, C, ...).
-        running_mean: mean of each channel, of shape (C,), which is used without `training`.
-        running_var: variance of each channel, of shape (C,), which is used without `training`.
-        weight: a factor for each channel, of shape (C,).
-        bias: a summand for each channel, of shape (C,).
+        running_mean: mean of each channel, of shape (C,); used unless `training`.
+        running_var: variance of each channel, of shape (C,); used unless `training`.
+        weight: scale of each channel, of shape (C,).
+        bias: shift of each channel, of shape (C,).
         training: whether to use mean and variance of `input` itself.
-        momentum: not needed here.
-        eps: what is added to variances.
+        momentum: ignored.
+        eps: added to variances.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
-        ValueError: shapes do not fit; or there is one value only for each channel in training.
+        ValueError: shapes do not match; or, in training, there is only one value per channel.
     """
     if training:
         return _batch_statistics("batch_norm", input, running_mean, running_var, weight, bias, eps)[0]
@@ -194,23 +206,23 @@ def batch_norm_with_statistics(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> tuple[Any, Any, Any]:
-    """`batch_norm` in training, and the running statistics after it.
+    """`batch_norm` in training, with updated running statistics.
 
     Args:
         input: array of shape (N, C, ...).
-        running_mean: mean of each channel so far, of shape (C,), or None.
-        running_var: variance of each channel so far, of shape (C,), or None.
-        weight: a factor for each channel, of shape (C,).
-        bias: a summand for each channel, of shape (C,).
-        momentum: the share of this batch in the new statistics.
-        eps: what is added to variances.
+        running_mean: running mean of each channel, of shape (C,), or None.
+        running_var: running variance of each channel, of shape (C,), or None.
+        weight: scale of each channel, of shape (C,).
+        bias: shift of each channel, of shape (C,).
+        momentum: weight of this batch in the updated statistics.
+        eps: added to variances.
 
     Returns:
-        `(output, new_mean, new_var)`; the latter are None where the old ones are.  The variance is the unbiased one.
-        Statistics are constants to derivatives with respect to `input`.
+        `(output, new_mean, new_var)`; the statistics are None where the given ones are.  The variance is unbiased.
+        Derivatives with respect to `input` treat the statistics as constants.
 
     Raises:
-        ValueError: shapes do not fit; or there is one value only for each channel.
+        ValueError: shapes do not match; or there is only one value per channel.
     """
     what = "batch_norm_with_statistics"
     output, mean, variance = _batch_statistics(what, input, running_mean, running_var, weight, bias, eps)
@@ -256,16 +268,19 @@ def instance_norm(
 
     Args:
         input: array of shape (N, C, L, ...).
-        running_mean: mean of each channel, of shape (C,), which is used without `use_input_stats`.
-        running_var: variance of each channel, of shape (C,), which is used without `use_input_stats`.
-        weight: a factor for each channel, of shape (C,).
-        bias: a summand for each channel, of shape (C,).
+        running_mean: mean of each channel, of shape (C,); used unless `use_input_stats`.
+        running_var: variance of each channel, of shape (C,); used unless `use_input_stats`.
+        weight: scale of each channel, of shape (C,).
+        bias: shift of each channel, of shape (C,).
         use_input_stats: whether to use mean and variance of `input` itself.
-        momentum: not needed here.
-        eps: what is added to variances.
+        momentum: ignored.
+        eps: added to variances.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
-        ValueError: shapes do not fit; or there is one position only.
+        ValueError: shapes do not match; or there is only one position.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -282,16 +297,17 @@ def instance_norm(
 
 @functional
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """Division by `(k + alpha * m) ** beta`, for the mean square m of neighbouring channels.
-
-    The source is Krizhevsky, Sutskever and Hinton (2012).
+    """Division by `(k + alpha * m) ** beta`, with the mean square m of neighboring channels (Krizhevsky et al., 2012).
 
     Args:
         input: array of shape (N, C, L, ...).
-        size: how many neighbours.
+        size: number of neighboring channels.
         alpha: factor of the mean square.
         beta: exponent.
-        k: summand.
+        k: added constant.
+
+    Returns:
+        An array of the shape of `input`.
 
     Raises:
         ValueError: `input` has fewer than three axes, or `size` is not positive.

@@ -1,8 +1,8 @@
-"""Recurrent networks: their cells, and their layers over whole sequences as loops by `ftrans.scan`.
+"""Recurrent networks: single steps, and whole sequences as loops by `ftrans.scan`.
 
-Weights are laid out as in `torch`: the matrices of all gates lie one above the other, in the order input, forget, cell,
-output for `lstm`, and reset, update, new for `gru`.  The products with all inputs are computed at once, before the
-loop, and the gradients of weights behind it.
+Weights are laid out as in torch: the matrices of all gates are stacked, in the order input, forget, cell, output for
+`lstm`, and reset, update, new for `gru`.  The products with all inputs are computed at once before the loop, and the
+gradients of weights after it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rnn_cell(
     bias_hh: Any = None,
     nonlinearity: str = "tanh",
 ) -> Any:
-    """One step of `rnn`: `tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`.
+    """A single step of `rnn`: `tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`.
 
     Args:
         input: array of shape (N, D) or (D,).
@@ -77,7 +77,7 @@ def rnn_cell(
         The next hidden state.
 
     Raises:
-        ValueError: shapes do not fit, or there is no such nonlinearity.
+        ValueError: shapes do not match, or the nonlinearity is unknown.
     """
     step, weights = _rnn_step(nonlinearity, "rnn_cell"), (weight_ih, weight_hh, bias_ih, bias_hh)
     return _one_step("rnn_cell", step, 1, input, (hx,), weights)[0]
@@ -87,11 +87,11 @@ def rnn_cell(
 def lstm_cell(
     input: Any, hx: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any = None, bias_hh: Any = None
 ) -> tuple[Any, Any]:
-    """One step of `lstm`.
+    """A single step of `lstm`.
 
     Args:
         input: array of shape (N, D) or (D,).
-        hx: hidden state and cell state, each of shape (N, H) or (H,); None for zeros.
+        hx: a pair of hidden state and cell state, each of shape (N, H) or (H,); None for zeros.
         weight_ih: matrix of shape (4 H, D).
         weight_hh: matrix of shape (4 H, H).
         bias_ih: vector of shape (4 H,).
@@ -101,7 +101,7 @@ def lstm_cell(
         `(h, c)`, the next states.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     hidden, cell = _one_step(
         "lstm_cell", _lstm_step, 4, input, _pair(hx, "lstm_cell"), (weight_ih, weight_hh, bias_ih, bias_hh)
@@ -111,7 +111,7 @@ def lstm_cell(
 
 @functional
 def gru_cell(input: Any, hx: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any = None, bias_hh: Any = None) -> Any:
-    """One step of `gru`.
+    """A single step of `gru`.
 
     Args:
         input: array of shape (N, D) or (D,).
@@ -125,7 +125,7 @@ def gru_cell(input: Any, hx: Any, weight_ih: Any, weight_hh: Any, bias_ih: Any =
         The next hidden state.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     return _one_step("gru_cell", _gru_step, 3, input, (hx,), (weight_ih, weight_hh, bias_ih, bias_hh))[0]
 
@@ -153,7 +153,7 @@ def _one_step(
 def _states(
     what: str, given: Sequence[Any], shape: tuple[int, ...], others: Sequence[Any], expected: str
 ) -> tuple[Any, ...]:
-    """The states that were given, or zeros; in the dtype that they have behind a step with the other operands."""
+    """The given states, or zeros, in the dtype that a step with the other operands gives them."""
     for x in given:
         if x is not None and shape_of(x) != shape:
             raise ValueError(
@@ -166,7 +166,7 @@ def _states(
 
 
 def _checked(what: str, gates: int, size: int, weights: Weights) -> list[Any]:
-    """The four weights of a layer in one direction, of which biases may be None, after a look at their shapes."""
+    """The four weights of a layer in one direction, with checked shapes; biases may be None."""
     if len(weights) not in (2, 4):
         raise ValueError(
             f"{what} takes (weight_ih, weight_hh, bias_ih, bias_hh), or the first two, for each layer and direction, "
@@ -203,26 +203,26 @@ def rnn(
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Layers of the recurrence `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)` over sequences.
+    """A stack of recurrent layers `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)` over sequences.
 
     Args:
-        input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
-        hx: first hidden states of all layers and directions, of shape (K, N, H), or (K, H) for one sequence; None for
+        input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+        hx: initial hidden states of all layers and directions, of shape (K, N, H), or (K, H) for one sequence; None for
             zeros.
-        weights: for each of K layers and directions `(weight_ih, weight_hh, bias_ih, bias_hh)`, of shapes (H, D),
-            (H, H), (H,), (H,); biases may be left out.  The second direction of a layer follows the first.  After the
-            first layer, D is the size of the outputs of the layer before.
+        weights: for each of K layers and directions `(weight_ih, weight_hh, bias_ih, bias_hh)`, of shapes (H, D), (H,
+            H), (H,), (H,); biases are optional.  The reverse direction of a layer follows the forward one.  After the
+            first layer, D is the size of the outputs of the previous layer.
         nonlinearity: "tanh" or "relu".
         bidirectional: whether each layer runs in both directions.
-        batch_first: which axis is that of the batch.
-        between: what is done with the outputs of each layer but the last one, dropout for instance.
+        batch_first: whether the batch is axis 0.
+        between: function that is applied to the outputs of all layers except the last, such as dropout.
 
     Returns:
-        `(output, h)`: the outputs of the last layer, (T, N, H) or (T, N, 2 H), in the order of `input`; and the last
-        hidden states, of the shape of `hx`.
+        `(output, h)`: the outputs of the last layer, of shape (T, N, H) or (T, N, 2 H), laid out as `input`; and the
+        final hidden states, of the shape of `hx`.
 
     Raises:
-        ValueError: shapes do not fit, or there is no such nonlinearity.
+        ValueError: shapes do not match, or the nonlinearity is unknown.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -244,23 +244,21 @@ def lstm(
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, tuple[Any, Any]]:
-    """Layers of long short-term memory (Hochreiter and Schmidhuber, 1997) over sequences.
-
-    Arguments are those of `rnn`, except for these:
+    """A stack of long short-term memory layers (Hochreiter and Schmidhuber, 1997) over sequences.
 
     Args:
-        input: as in `rnn`.
-        hx: the pair of first hidden states and first cell states, each as in `rnn`; None for zeros.
-        weights: as in `rnn`, of shapes (4 H, D), (4 H, H), (4 H,), (4 H,).
-        bidirectional: as in `rnn`.
-        batch_first: as in `rnn`.
-        between: as in `rnn`.
+        input: as for `rnn`.
+        hx: a pair of initial hidden states and cell states, each as for `rnn`; None for zeros.
+        weights: as for `rnn`, of shapes (4 H, D), (4 H, H), (4 H,), (4 H,).
+        bidirectional: as for `rnn`.
+        batch_first: as for `rnn`.
+        between: as for `rnn`.
 
     Returns:
         `(output, (h, c))`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     output, (hidden, cell) = _layers(
         "lstm", _lstm_step, 4, input, _pair(hx, "lstm"), weights, bidirectional, batch_first, between
@@ -277,21 +275,21 @@ def gru(
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Layers of gated recurrent units (Cho et al., 2014) over sequences.
+    """A stack of gated recurrent unit layers (Cho et al., 2014) over sequences.
 
     Args:
-        input: as in `rnn`.
-        hx: as in `rnn`.
-        weights: as in `rnn`, of shapes (3 H, D), (3 H, H), (3 H,), (3 H,).
-        bidirectional: as in `rnn`.
-        batch_first: as in `rnn`.
-        between: as in `rnn`.
+        input: as for `rnn`.
+        hx: as for `rnn`.
+        weights: as for `rnn`, of shapes (3 H, D), (3 H, H), (3 H,), (3 H,).
+        bidirectional: as for `rnn`.
+        batch_first: as for `rnn`.
+        between: as for `rnn`.
 
     Returns:
         `(output, h)`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not match.
     """
     output, (hidden,) = _layers("gru", _gru_step, 3, input, (hx,), weights, bidirectional, batch_first, between)
     return output, hidden
@@ -344,7 +342,7 @@ def _layers(
 
 
 def _loop(step: Step, x: Any, weights: Weights, state: tuple[Any, ...], reverse: bool) -> tuple[tuple[Any, ...], Any]:
-    """One layer in one direction: its last states, and all of its outputs."""
+    """One layer in one direction: its final states, and all its outputs."""
     weight_ih, weight_hh, bias_ih, bias_hh = weights
 
     def body(state: tuple[Any, ...], of_input: Any) -> tuple[tuple[Any, ...], Any]:

@@ -1,4 +1,4 @@
-"""What the layers share: sizes for several axes, initial values, and checks of inputs."""
+"""Shared by the layers: sizes for several axes, initial values, and checks of inputs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..module import Module
 
 
 def sizes(x: int | Sequence[int], count: int, what: str) -> tuple[int, ...]:
-    """One number for each of `count` axes; a single number counts for all of them.
+    """A tuple of `count` integers, from one integer for all axes or a sequence.
 
     Raises:
-        ValueError: there are neither one nor `count` numbers.
+        ValueError: the sequence has another length.
     """
     if hasattr(x, "__index__"):
         return (operator.index(x),) * count
@@ -31,7 +31,7 @@ def sizes(x: int | Sequence[int], count: int, what: str) -> tuple[int, ...]:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Parameter:
-    """A parameter that is to be filled.
+    """An uninitialized parameter.
 
     Raises:
         ValueError: a size is negative.
@@ -42,7 +42,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Parameter:
 
 
 def fill_uniformly(weight: Parameter, bias: Parameter | None) -> None:
-    """Fill weight and bias of a layer with uniform numbers up to 1 / sqrt(inputs of each output)."""
+    """Initialize weight and bias of a layer uniformly between ±1 / sqrt(fan_in)."""
     # This is what torch writes as kaiming_uniform_(weight, a=sqrt(5)).
     inputs = math.prod(weight.shape[1:])
     bound = 1 / math.sqrt(inputs) if inputs else 0.0
@@ -63,7 +63,7 @@ def positive(**given: int) -> None:
 
 
 def shown(module: Module) -> str:
-    """A module as messages name it."""
+    """The name of a module in messages."""
     return f"{type(module).__name__}({module.extra_repr()})"
 
 
@@ -74,7 +74,7 @@ def _got(input: Any) -> str:
 
 
 def expect_last_axis(module: Module, input: Any, size: int, name: str = "inputs") -> None:
-    """Raise unless the last axis of an input has a size.
+    """Raise unless the last axis of an input has a certain size.
 
     Raises:
         ValueError: it has not.
@@ -88,16 +88,16 @@ def expect_last_axis(module: Module, input: Any, size: int, name: str = "inputs"
 
 
 def expect_channels(module: Module, input: Any, channels: int | None, layouts: Sequence[str]) -> None:
-    """Raise unless an input has one of some layouts, with a number of channels.
+    """Raise unless an input has one of several layouts, and a certain number of channels.
 
     Args:
-        module: for the message.
+        module: the layer, for the message.
         input: array.
         channels: size of the axis C, or None for any.
-        layouts: such as "(N, C, L)" and "(C, L)", of different numbers of axes.
+        layouts: such as "(N, C, L)" and "(C, L)", with different numbers of axes.
 
     Raises:
-        ValueError: it has none of these layouts, or another number of channels.
+        ValueError: it has not.
     """
     shape = shape_of(input)
     for layout in layouts:

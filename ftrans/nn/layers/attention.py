@@ -1,4 +1,4 @@
-"""Attention of several heads, and the cache of keys and values with which a sequence is decoded step by step."""
+"""Multi-head attention, and the cache of keys and values for decoding a sequence step by step."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from .linear import Linear
 
 
 class KeyValueCache(Module):
-    """The keys and values that an attention layer has seen, so that a new position costs one row instead of all.
+    """The keys and values that an attention layer has already computed, so that a new position costs one row, not all.
 
     It is a module: pass it to compiled functions beside the model, and it holds the new keys and values afterwards.
-    Shapes do not change from step to step, so that one compiled program serves all of them.
+    Shapes stay the same in all steps, so that one compiled program serves all of them.
 
     Args:
-        batch_size: how many sequences are decoded at a time.
-        max_length: the greatest length of a sequence.
-        num_heads: heads of the attention.
+        batch_size: number of sequences that are decoded together.
+        max_length: maximum length of a sequence.
+        num_heads: number of attention heads.
         head_dim: size of each head.
         dtype: dtype of keys and values.
 
     Attributes:
         key: a buffer of shape (batch_size, max_length, num_heads, head_dim), not part of `state_dict()`.
-        value: likewise.
-        length: a buffer, the number of positions so far.
+        value: the same for the values.
+        length: a buffer with the number of positions so far.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> attention = nn.MultiheadAttention(4, 2, batch_first=True)
         >>> cache = attention.new_cache(batch_size=1, max_length=8)
@@ -55,22 +56,22 @@ class KeyValueCache(Module):
         self.length = Buffer(np.zeros((), np.int64), persistent=False)
 
     def reset(self) -> None:
-        """Begin with new sequences."""
+        """Start new sequences."""
         self.length.value = np.zeros((), np.int64)
 
     def extend(self, key: Any, value: Any) -> tuple[Any, Any, Any]:
-        """Add keys and values of the next positions.
+        """Append the keys and values of the next positions.
 
         Args:
             key: array of shape (batch_size, L, num_heads, head_dim).
-            value: likewise.
+            value: array of the same shape.
 
         Returns:
-            `(keys, values, allowed)`: those of all `max_length` places; and booleans (L, max_length), True where a
-            position may look at a place, which are those up to itself.
+            `(keys, values, allowed)`: keys and values of all `max_length` positions; and booleans of shape (L,
+            max_length), True where a new position may attend to a position: to those up to itself.
 
         Raises:
-            ValueError: there is no room left, or the shape is another one.
+            ValueError: the cache is full, or shapes do not match.
         """
         batch_size, max_length, *rest = self.key.shape
         shape = shape_of(key)
@@ -98,7 +99,7 @@ class KeyValueCache(Module):
 
 
 def _put_in(cell: Buffer, positions: Any, rows: Any) -> Any:
-    """Overwrite rows of a buffer; return all of them."""
+    """Overwrite rows of a buffer; return the whole."""
     if not isinstance(rows, Eager):
         cell[:, positions] = rows
         return cell.read()
@@ -110,29 +111,32 @@ def _put_in(cell: Buffer, positions: Any, rows: Any) -> Any:
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads, see `functional.multi_head_attention_forward`.
+    """Multi-head attention; see `functional.multi_head_attention_forward`.
 
     Args:
         embed_dim: size E of queries and results.
-        num_heads: number of heads, which divides E.
-        dropout: the share of weights that is dropped in training.
+        num_heads: number of heads; must divide E.
+        dropout: dropout probability of attention weights in training.
         bias: whether the projections have biases.
         kdim: size of keys; E by default.
         vdim: size of values; E by default.
-        batch_first: whether arrays are (N, L, E), and not (L, N, E).
+        batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         dtype: dtype of the parameters.
 
     Attributes:
-        in_proj_weight: the matrices of queries, keys and values one above the other, (3 E, E); None if sizes differ.
-        q_proj_weight: matrix of queries, (E, E), if sizes differ; likewise `k_proj_weight` and `v_proj_weight`.
+        in_proj_weight: stacked projection matrices of queries, keys and values, of shape (3 E, E); None if sizes
+            differ.
+        q_proj_weight: projection matrix of queries, of shape (E, E), if sizes differ; also `k_proj_weight` and
+            `v_proj_weight`.
         in_proj_bias: vector of shape (3 E,), or None.
-        out_proj: a `Linear` from E to E.
-        rng: the stream of random numbers of dropout; None without.
+        out_proj: a `Linear` layer from E to E.
+        rng: the stream of random numbers for dropout; None without dropout.
 
     Raises:
         ValueError: `num_heads` does not divide `embed_dim`.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> attention = nn.MultiheadAttention(8, num_heads=2, batch_first=True)
         >>> x = np.ones((3, 5, 8), np.float32)
@@ -173,7 +177,7 @@ class MultiheadAttention(Module):
         self._reset()
 
     def reset_parameters(self) -> None:
-        """Draw new initial values: weights by Glorot and Bengio, biases zero."""
+        """Draw new initial values: Xavier-uniform weights, zero biases."""
         self.out_proj.reset_parameters()
         self._reset()
 
@@ -201,27 +205,26 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> tuple[Any, Any]:
-        """The values that queries find, and with which weights.
+        """Attend to the values whose keys match the queries.
 
         Args:
-            query: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E) without a batch.
-            key: array of shape (S, N, kdim), or likewise.
-            value: array of shape (S, N, vdim), or likewise.
-            key_padding_mask: of shape (N, S): True for keys that nobody is allowed, or numbers added to scores.
-            need_weights: whether to return the weights as well.
-            attn_mask: of shape (L, S) or (N H, L, S): True where a key is not allowed for a query, or numbers added
-                to scores.
-            average_attn_weights: whether the weights that are returned are the mean over all heads.
-            is_causal: whether query i is allowed the keys up to i only; in addition to the masks.
-            cache: from `new_cache`: the arguments are the next positions, which are allowed all positions so far and
-                those up to themselves; no masks can be given, and no weights are returned.
+            query: array of shape (L, N, E), with `batch_first` (N, L, E), or (L, E) without a batch.
+            key: array of shape (S, N, kdim), laid out in the same way.
+            value: array of shape (S, N, vdim), laid out in the same way.
+            key_padding_mask: array of shape (N, S): True for keys to ignore, or numbers that are added to the scores.
+            need_weights: whether to return the attention weights.
+            attn_mask: array of shape (L, S) or (N H, L, S): True where a query must not attend to a key, or numbers
+                that are added to the scores.
+            average_attn_weights: whether returned weights are averaged over the heads.
+            is_causal: whether query i may attend to the keys up to i only, in addition to the masks.
+            cache: from `new_cache`: the arguments are the next positions, which attend to all positions so far and to
+                those up to themselves.  Takes no masks and returns no weights.
 
         Returns:
             `(output, weights)`; see `functional.multi_head_attention_forward`.
 
         Raises:
-            ValueError: shapes do not fit; or there is no room left in the cache.  In compiled code, where that cannot
-                be known in advance, the output is NaN then.
+            ValueError: shapes do not match; or the cache is full.  Compiled code, which cannot check that, returns NaN.
         """
         for name, x, size in (
             ("queries", query, self.embed_dim),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from ...base.source import at_line, user_line
 from .. import functional as F
@@ -11,7 +12,9 @@ from ..module import Module
 
 
 class _Dropout(Module):
-    """Layers with a probability and a stream of random numbers, which is part of the state."""
+    """Layers with a dropout probability, and a stream of random numbers that is part of their state."""
+
+    _function: ClassVar[Callable[..., Any]]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0 <= p <= 1:
@@ -23,19 +26,23 @@ class _Dropout(Module):
         self.inplace = inplace
         self.rng = RngState()
 
+    def forward(self, input: Any) -> Any:
+        """An array of the same shape."""
+        return type(self)._function(input, self.p, self.training, rng=self.rng)
+
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout(_Dropout):
-    """In training, each element is zero with probability `p`, and else multiplied by `1 / (1 - p)`.
+    """In training, set elements to zero with probability `p`, and scale the others by `1 / (1 - p)`.
 
     Args:
-        p: the probability of zero.
-        inplace: has no effect, since no layer overwrites its input.
+        p: probability of an element to be zeroed.
+        inplace: accepted as in torch, without effect: no layer overwrites its input.
 
     Attributes:
-        rng: the stream of random numbers, which each call in training moves on.
+        rng: the stream of random numbers, which every call in training advances.
 
     Raises:
         ValueError: `p` is not between 0 and 1.
@@ -47,46 +54,34 @@ class Dropout(_Dropout):
         array([1., 1., 1.])
     """
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.dropout(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.dropout)
 
 
 class Dropout1d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, L) or (C, L); the arguments are those of `Dropout`."""
+    """`Dropout` of whole channels of arrays of shape (N, C, L) or (C, L); arguments as for `Dropout`."""
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.dropout1d(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, H, W); the arguments are those of `Dropout`."""
+    """`Dropout` of whole channels of arrays of shape (N, C, H, W); arguments as for `Dropout`."""
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.dropout2d(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); see there for arguments."""
+    """`Dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `Dropout`."""
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.dropout3d(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_Dropout):
-    """`Dropout` for networks of `SELU`, which keeps mean 0 and variance 1; the arguments are those of `Dropout`."""
+    """`Dropout` for networks with `SELU`, which preserves mean 0 and variance 1; arguments as for `Dropout`."""
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.alpha_dropout(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
-    """`AlphaDropout` of whole channels of arrays of shape (N, C, ...); the arguments are those of `Dropout`."""
+    """`AlphaDropout` of whole channels of arrays of shape (N, C, ...); arguments as for `Dropout`."""
 
-    def forward(self, input: Any) -> Any:
-        """An array like `input`."""
-        return F.feature_alpha_dropout(input, self.p, self.training, rng=self.rng)
+    _function = staticmethod(F.feature_alpha_dropout)

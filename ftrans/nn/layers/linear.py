@@ -1,4 +1,4 @@
-"""Linear maps, and tables of vectors."""
+"""Linear maps, and embeddings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Identity(Module):
     """Returns its input.
 
     Args:
-        args: not used, so that it may stand in the place of other layers.
-        kwargs: not used.
+        args: ignored, so that it can replace other layers.
+        kwargs: ignored.
 
     Example:
         >>> from ftrans import nn
@@ -37,19 +37,20 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`x @ weight.T + bias`, see `functional.linear`.
+    """`x @ weight.T + bias`; see `functional.linear`.
 
     Args:
-        in_features: size of the last axis of inputs.
-        out_features: size of the last axis of results.
-        bias: whether there is a bias.
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the result.
+        bias: whether to add a trained bias.
         dtype: dtype of the parameters.
 
     Attributes:
-        weight: matrix of shape (out_features, in_features), at first uniform up to 1 / sqrt(in_features).
-        bias: vector of shape (out_features,), likewise; or None.
+        weight: matrix of shape (out_features, in_features), initialized uniformly between ±1 / sqrt(in_features).
+        bias: vector of shape (out_features,), initialized in the same way; or None.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> layer = nn.Linear(3, 2)
         >>> layer(np.ones((5, 3), np.float32)).shape
@@ -77,20 +78,22 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """`x1 @ weight[k] @ x2 + bias[k]` for every `k`, see `functional.bilinear`.
+    """`x1 @ weight[k] @ x2 + bias[k]` for every `k`; see `functional.bilinear`.
 
     Args:
         in1_features: size of the last axis of the first input.
         in2_features: size of the last axis of the second input.
-        out_features: size of the last axis of results.
-        bias: whether there is a bias.
+        out_features: size of the last axis of the result.
+        bias: whether to add a trained bias.
         dtype: dtype of the parameters.
 
     Attributes:
-        weight: array of shape (out_features, in1_features, in2_features), uniform up to 1 / sqrt(in1_features).
-        bias: vector of shape (out_features,), likewise; or None.
+        weight: array of shape (out_features, in1_features, in2_features), initialized uniformly between
+            ±1 / sqrt(in1_features).
+        bias: vector of shape (out_features,), initialized in the same way; or None.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.Bilinear(3, 4, 2)(np.ones((5, 3), np.float32), np.ones((5, 4), np.float32)).shape
         (5, 2)
@@ -127,21 +130,22 @@ class Bilinear(Module):
 
 
 class Embedding(Module):
-    """A table of vectors that integers select, see `functional.embedding`.
+    """A table of vectors that are looked up by index; see `functional.embedding`.
 
     Args:
-        num_embeddings: how many vectors.
-        embedding_dim: their size.
-        padding_idx: a vector that is zero at first, and is not trained.
+        num_embeddings: number of vectors.
+        embedding_dim: size of the vectors.
+        padding_idx: index of a vector that is initialized with zeros and not trained.
         dtype: dtype of the table.
 
     Attributes:
-        weight: matrix of shape (num_embeddings, embedding_dim), at first normal numbers.
+        weight: matrix of shape (num_embeddings, embedding_dim), initialized with standard normal numbers.
 
     Raises:
-        ValueError: `padding_idx` is no row of the table.
+        ValueError: `padding_idx` is out of range.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.Embedding(10, 3)(np.array([[1, 2, 2]])).shape
         (1, 3, 3)
@@ -168,12 +172,12 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Self:
-        """A layer of a given table.
+        """Make a layer from a given table.
 
         Args:
-            embeddings: matrix, whose rows are the vectors.
-            freeze: whether the table is not trained.
-            padding_idx: a vector that is not trained.
+            embeddings: matrix whose rows are the vectors.
+            freeze: whether the table is excluded from training.
+            padding_idx: index of a vector that is not trained.
         """
         table = np.array(embeddings)
         if table.ndim != 2:
@@ -183,7 +187,7 @@ class Embedding(Module):
         return layer
 
     def forward(self, input: Any) -> Any:
-        """An array (*shape, embedding_dim) from integers of some shape."""
+        """An array of shape (*shape, embedding_dim) from integers of any shape."""
         return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""Normalization layers, with the running statistics that batches leave in their buffers."""
+"""Normalization layers, and the running statistics that they keep in buffers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..cells import Buffer, Parameter
 from ..functional.arguments import described, shape_of
 from ..module import Module
 from .arguments import empty, expect_channels, positive, shown
+from .function_layer import FunctionLayer
 
 
 def _fill(weight: Parameter | None, bias: Parameter | None) -> None:
@@ -26,7 +27,7 @@ def _fill(weight: Parameter | None, bias: Parameter | None) -> None:
 
 
 class _Channelwise(Module):
-    """Normalization of each channel, with a scale and a shift for it, and running statistics."""
+    """Normalization of each channel, with a scale and a shift per channel, and running statistics."""
 
     # Layouts of inputs; that of one sample is the last one, where there is one.
     _layouts: ClassVar[tuple[str, ...]] = ()
@@ -64,13 +65,13 @@ class _Channelwise(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget the batches seen so far."""
+        """Reset the running statistics to mean 0 and variance 1."""
         for cell, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
             if cell is not None:
                 cell.value = np.full(cell.shape, value, cell.dtype)
 
     def reset_parameters(self) -> None:
-        """Set scales to 1 and shifts to 0, and forget the batches seen so far."""
+        """Reset scales to 1, shifts to 0, and the running statistics."""
         self.reset_running_stats()
         _fill(self.weight, self.bias)
 
@@ -86,7 +87,7 @@ class _Channelwise(Module):
 
 class _BatchNorm(_Channelwise):
     def forward(self, input: Any) -> Any:
-        """An array like `input`; in training, the running statistics follow."""
+        """An array of the same shape; in training, the running statistics are updated."""
         expect_channels(self, input, self.num_features, self._layouts)
         if not self.training and self.running_mean is not None:
             return self._normalized_with(input, self.running_mean, self.running_var)
@@ -99,7 +100,7 @@ class _BatchNorm(_Channelwise):
         return out
 
     def _share_of_batch(self, dtype: Any) -> Any:
-        """The share of this batch, which is counted now, in the running statistics."""
+        """Count this batch; return its weight in the running statistics."""
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.value = count = self.num_batches_tracked.read() + 1
             if self.momentum is None:
@@ -108,31 +109,32 @@ class _BatchNorm(_Channelwise):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalization of each channel of arrays (N, C) or (N, C, L) over samples and positions.
+    """Batch normalization of arrays of shape (N, C) or (N, C, L): each channel over samples and positions.
 
-    In training, mean and variance are those of the batch, and running ones follow them; in evaluation the running ones
-    are used.  See `functional.batch_norm`.
+    Training uses mean and variance of the batch and updates the running statistics, which evaluation uses.  See
+    `functional.batch_norm`.
 
     Args:
-        num_features: the number of channels.
-        eps: what is added to variances.
-        momentum: the share of a batch in the running statistics; None for the mean over all batches.
-        affine: whether each channel has a scale and a shift.
-        track_running_stats: whether there are running statistics; without them, those of the batch are used always.
+        num_features: number of channels.
+        eps: added to variances.
+        momentum: weight of a batch in the running statistics; None for the mean over all batches.
+        affine: whether each channel has a trained scale and shift.
+        track_running_stats: whether to keep running statistics; without them, evaluation uses those of the batch, too.
         dtype: dtype of parameters and statistics.
-        bias: whether there is a shift, where there is a scale.
+        bias: whether to have a shift beside the scale.
 
     Attributes:
-        weight: the scales, at first 1; or None.
-        bias: the shifts, at first 0; or None.
+        weight: scales, initialized with 1; or None.
+        bias: shifts, initialized with 0; or None.
         running_mean: a buffer of shape (num_features,); or None.
-        running_var: a buffer of shape (num_features,), of unbiased variances; or None.
-        num_batches_tracked: a buffer, the number of batches so far, int64; or None.
+        running_var: a buffer of shape (num_features,), with unbiased variances; or None.
+        num_batches_tracked: a buffer with the number of batches so far, int64; or None.
 
     Raises:
-        ValueError: in a call, the input has another shape; or, in training, a single value for each channel.
+        ValueError: when called, if the input has another shape, or, in training, only one value per channel.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> layer = nn.BatchNorm1d(2)
         >>> layer(np.array([[1.0, 0.0], [3.0, 0.0]], np.float32)).round(3)
@@ -146,13 +148,13 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """`BatchNorm1d` for arrays of shape (N, C, H, W); the arguments are those of `BatchNorm1d`."""
+    """Batch normalization of arrays of shape (N, C, H, W); arguments as for `BatchNorm1d`."""
 
     _layouts = ("(N, C, H, W)",)
 
 
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` for arrays of shape (N, C, D, H, W); the arguments are those of `BatchNorm1d`."""
+    """Batch normalization of arrays of shape (N, C, D, H, W); arguments as for `BatchNorm1d`."""
 
     _layouts = ("(N, C, D, H, W)",)
 
@@ -172,7 +174,7 @@ class _InstanceNorm(_Channelwise):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
 
     def forward(self, input: Any) -> Any:
-        """An array like `input`; in training, the running statistics, if there are any, follow."""
+        """An array of the same shape; in training, running statistics, if there are any, are updated."""
         expect_channels(self, input, self.num_features, self._layouts)
         if len(shape_of(input)) == len(self._layouts[-1].split(",")):
             return self._of_batch(np.expand_dims(input, 0))[0]
@@ -195,21 +197,22 @@ class _InstanceNorm(_Channelwise):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalization of each channel of each sample of arrays (N, C, L) or (C, L) over positions.
+    """Instance normalization of arrays of shape (N, C, L) or (C, L): each channel of each sample over positions.
 
     Args:
-        num_features: the number of channels.
-        eps: what is added to variances.
-        momentum: the share of a batch in the running statistics.
-        affine: whether each channel has a scale and a shift.
-        track_running_stats: whether there are running statistics, which evaluation uses.
+        num_features: number of channels.
+        eps: added to variances.
+        momentum: weight of a batch in the running statistics.
+        affine: whether each channel has a trained scale and shift.
+        track_running_stats: whether to keep running statistics, which evaluation then uses.
         dtype: dtype of parameters and statistics.
-        bias: whether there is a shift, where there is a scale.
+        bias: whether to have a shift beside the scale.
 
     Raises:
-        ValueError: in a call, the input has another shape, or a single position.
+        ValueError: when called, if the input has another shape, or only one position.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.InstanceNorm1d(1)(np.array([[[1.0, 3.0]]])).round(3)
         array([[[-1.,  1.]]])
@@ -219,13 +222,13 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """`InstanceNorm1d` for arrays (N, C, H, W) or (C, H, W); the arguments are those of `InstanceNorm1d`."""
+    """Instance normalization of arrays of shape (N, C, H, W) or (C, H, W); arguments as for `InstanceNorm1d`."""
 
     _layouts = ("(N, C, H, W)", "(C, H, W)")
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """`InstanceNorm1d` for arrays (N, C, D, H, W) or (C, D, H, W); the arguments are those of `InstanceNorm1d`."""
+    """Instance normalization of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `InstanceNorm1d`."""
 
     _layouts = ("(N, C, D, H, W)", "(C, D, H, W)")
 
@@ -251,20 +254,21 @@ class _OverLastAxes(Module):
 
 
 class LayerNorm(_OverLastAxes):
-    """Normalization over the last axes, see `functional.layer_norm`.
+    """Layer normalization over the last axes; see `functional.layer_norm`.
 
     Args:
-        normalized_shape: sizes of the axes.
-        eps: what is added to variances.
-        elementwise_affine: whether each element has a scale and a shift.
-        bias: whether there is a shift, where there is a scale.
+        normalized_shape: sizes of these axes; an integer for one axis.
+        eps: added to variances.
+        elementwise_affine: whether each element has a trained scale and shift.
+        bias: whether to have a shift beside the scale.
         dtype: dtype of the parameters.
 
     Attributes:
-        weight: the scales, at first 1; or None.
-        bias: the shifts, at first 0; or None.
+        weight: scales, initialized with 1; or None.
+        bias: shifts, initialized with 0; or None.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.LayerNorm(2)(np.array([[1.0, 3.0]], np.float32)).round(3)
         array([[-1.,  1.]], dtype=float32)
@@ -286,11 +290,11 @@ class LayerNorm(_OverLastAxes):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set scales to 1 and shifts to 0."""
+        """Reset scales to 1 and shifts to 0."""
         _fill(self.weight, self.bias)
 
     def forward(self, input: Any) -> Any:
-        """An array like `input`."""
+        """An array of the same shape."""
         self._expect_last_axes(input)
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -302,18 +306,19 @@ class LayerNorm(_OverLastAxes):
 
 
 class RMSNorm(_OverLastAxes):
-    """Division by the root of the mean square over the last axes, see `functional.rms_norm`.
+    """Division by the root mean square over the last axes; see `functional.rms_norm`.
 
     Args:
-        normalized_shape: sizes of the axes.
-        eps: what is added to mean squares; by default the rounding unit of the dtype.
-        elementwise_affine: whether each element has a scale.
+        normalized_shape: sizes of these axes; an integer for one axis.
+        eps: added to mean squares; by default the machine epsilon of the dtype.
+        elementwise_affine: whether each element has a trained scale.
         dtype: dtype of the parameter.
 
     Attributes:
-        weight: the scales, at first 1; or None.
+        weight: scales, initialized with 1; or None.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.RMSNorm(2)(np.array([[2.0, -2.0]], np.float32)).round(3)
         array([[ 1., -1.]], dtype=float32)
@@ -331,11 +336,11 @@ class RMSNorm(_OverLastAxes):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set scales to 1."""
+        """Reset scales to 1."""
         _fill(self.weight, None)
 
     def forward(self, input: Any) -> Any:
-        """An array like `input`."""
+        """An array of the same shape."""
         self._expect_last_axes(input)
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
@@ -344,24 +349,25 @@ class RMSNorm(_OverLastAxes):
 
 
 class GroupNorm(Module):
-    """Normalization over groups of channels and all positions of arrays (N, C, ...), see `functional.group_norm`.
+    """Group normalization of arrays of shape (N, C, ...): each group of channels over all positions.
 
     Args:
-        num_groups: how many groups.
-        num_channels: the number of channels.
-        eps: what is added to variances.
-        affine: whether each channel has a scale and a shift.
+        num_groups: number of groups.
+        num_channels: number of channels.
+        eps: added to variances.
+        affine: whether each channel has a trained scale and shift.
         dtype: dtype of the parameters.
-        bias: whether there is a shift, where there is a scale.
+        bias: whether to have a shift beside the scale.
 
     Attributes:
-        weight: the scales, at first 1; or None.
-        bias: the shifts, at first 0; or None.
+        weight: scales, initialized with 1; or None.
+        bias: shifts, initialized with 0; or None.
 
     Raises:
-        ValueError: the channels cannot be divided into as many groups of one size.
+        ValueError: `num_groups` does not divide `num_channels`.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.GroupNorm(2, 4)(np.ones((5, 4, 3), np.float32)).shape
         (5, 4, 3)
@@ -395,11 +401,11 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set scales to 1 and shifts to 0."""
+        """Reset scales to 1 and shifts to 0."""
         _fill(self.weight, self.bias)
 
     def forward(self, input: Any) -> Any:
-        """An array like `input`."""
+        """An array of the same shape."""
         shape = shape_of(input)
         layout = ", ".join(["N", "C", *(f"S{i}" for i in range(1, len(shape) - 1))])
         expect_channels(self, input, self.num_channels, (f"({layout})",))
@@ -412,25 +418,16 @@ class GroupNorm(Module):
         )
 
 
-class LocalResponseNorm(Module):
-    """Division by a power of the mean square of neighbouring channels, see `functional.local_response_norm`.
-
-    Args:
-        size: how many neighbours.
-        alpha: factor of the mean square.
-        beta: exponent.
-        k: summand.
+class LocalResponseNorm(FunctionLayer, of=F.local_response_norm):
+    """
+    >>> nn.LocalResponseNorm(2, alpha=1.0)(np.ones((1, 3, 1))).round(3).ravel()
+    array([0.738, 0.595, 0.595])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Any) -> Any:
-        """An array like `input`, of shape (N, C, L, ...)."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,4 +1,4 @@
-"""Recurrent layers over whole sequences, and their cells, which make one step."""
+"""Recurrent layers for whole sequences, and cells that compute a single step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _fill(module: Module, hidden_size: int) -> None:
 
 
 class _Recurrent(Module):
-    """Layers of a recurrence, each in one or two directions."""
+    """A stack of recurrent layers, in one direction or two."""
 
     # How many gates there are, so many times are weights as high as the hidden state.
     _gates: ClassVar[int]
@@ -67,7 +67,7 @@ class _Recurrent(Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
     def reset_parameters(self) -> None:
-        """Draw new initial values: all are uniform up to 1 / sqrt(hidden_size)."""
+        """Draw new initial values, uniformly between ±1 / sqrt(hidden_size)."""
         _fill(self, self.hidden_size)
 
     def _weights(self) -> list[tuple[Parameter, ...]]:
@@ -76,7 +76,7 @@ class _Recurrent(Module):
         return [tuple([getattr(self, name + ending) for name in names]) for ending in endings]
 
     def _settings(self) -> dict[str, Any]:
-        """Arguments that all recurrences take."""
+        """Arguments that all recurrent functions take."""
         between = None
         if self.training and self.dropout and self.rng is not None:
             keys = iter([self.rng.next_key() for _ in range(self.num_layers - 1)])
@@ -97,28 +97,29 @@ class _Recurrent(Module):
 
 
 class RNN(_Recurrent):
-    """Layers of the recurrence `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`, see `functional.rnn`.
+    """A stack of layers `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)`; see `functional.rnn`.
 
     Args:
-        input_size: size D of inputs.
+        input_size: size D of the input.
         hidden_size: size H of the hidden state.
-        num_layers: how many layers, each on the outputs of the one before.
+        num_layers: number of layers; each takes the outputs of the previous one.
         nonlinearity: "tanh" or "relu".
-        bias: whether there are biases.
-        batch_first: whether arrays are (N, T, D), and not (T, N, D).
-        dropout: the share of the outputs of each layer but the last one that is dropped in training.
+        bias: whether to have biases.
+        batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
+        dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
         dtype: dtype of the parameters.
 
     Attributes:
-        weight_ih_l0: matrix of shape (H, D) of layer 0; likewise `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`, those
-            of further layers, and those of the other direction, which end in `_reverse`.
-        rng: the stream of random numbers of dropout; None without.
+        weight_ih_l0: matrix of shape (H, D) of layer 0; also `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`, those of
+            further layers, and those of the reverse direction, which end in `_reverse`.
+        rng: the stream of random numbers for dropout; None without dropout.
 
     Raises:
-        ValueError: a size is not positive, or there is no such nonlinearity.
+        ValueError: a size is not positive, or the nonlinearity is unknown.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> output, h = nn.RNN(3, 4, num_layers=2)(np.ones((7, 5, 3), np.float32))
         >>> output.shape, h.shape
@@ -143,34 +144,35 @@ class RNN(_Recurrent):
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """`(output, h)`: the outputs of the last layer, and the last hidden states of all layers and directions.
+        """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
-            hx: first hidden states, of shape (layers * directions, N, H); zeros by default.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            hx: initial hidden states, of shape (layers * directions, N, H); zeros by default.
         """
         expect_last_axis(self, input, self.input_size)
         return F.rnn(input, hx, self._weights(), self.nonlinearity, **self._settings())
 
 
 class LSTM(_Recurrent):
-    """Layers of long short-term memory, see `functional.lstm`.
+    """A stack of long short-term memory layers; see `functional.lstm`.
 
     Args:
-        input_size: size D of inputs.
+        input_size: size D of the input.
         hidden_size: size H of the hidden state.
-        num_layers: how many layers, each on the outputs of the one before.
-        bias: whether there are biases.
-        batch_first: whether arrays are (N, T, D), and not (T, N, D).
-        dropout: the share of the outputs of each layer but the last one that is dropped in training.
+        num_layers: number of layers; each takes the outputs of the previous one.
+        bias: whether to have biases.
+        batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
+        dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
         dtype: dtype of the parameters.
 
     Attributes:
-        weight_ih_l0: matrix of shape (4 H, D) of layer 0, of the gates input, forget, cell and output; the other names
-            are those of `RNN`.
+        weight_ih_l0: matrix of shape (4 H, D) of layer 0, with the gates input, forget, cell and output; the other
+            names are those of `RNN`.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> output, (h, c) = nn.LSTM(3, 4, bidirectional=True)(np.ones((7, 5, 3), np.float32))
         >>> output.shape, h.shape, c.shape
@@ -193,24 +195,25 @@ class LSTM(_Recurrent):
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
-        """`(output, (h, c))`: the outputs of the last layer, and the last states of all layers and directions.
+        """`(output, (h, c))`: the outputs of the last layer, and the final states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
-            hx: the pair of first hidden and cell states, each (layers * directions, N, H); zeros by default.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            hx: a pair of initial hidden and cell states, each of shape (layers * directions, N, H); zeros by default.
         """
         expect_last_axis(self, input, self.input_size)
         return F.lstm(input, hx, self._weights(), **self._settings())
 
 
 class GRU(_Recurrent):
-    """Layers of gated recurrent units, see `functional.gru`; the arguments are those of `LSTM`.
+    """A stack of gated recurrent unit layers; see `functional.gru`.  Arguments as for `LSTM`.
 
     Attributes:
-        weight_ih_l0: matrix of shape (3 H, D) of layer 0, of the gates reset, update and new; the other names are
+        weight_ih_l0: matrix of shape (3 H, D) of layer 0, with the gates reset, update and new; the other names are
             those of `RNN`.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> output, h = nn.GRU(3, 4, batch_first=True)(np.ones((5, 7, 3), np.float32))
         >>> output.shape, h.shape
@@ -233,11 +236,11 @@ class GRU(_Recurrent):
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """`(output, h)`: the outputs of the last layer, and the last hidden states of all layers and directions.
+        """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), or (N, T, D) with `batch_first`, or (T, D) for one sequence.
-            hx: first hidden states, of shape (layers * directions, N, H); zeros by default.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            hx: initial hidden states, of shape (layers * directions, N, H); zeros by default.
         """
         expect_last_axis(self, input, self.input_size)
         return F.gru(input, hx, self._weights(), **self._settings())
@@ -250,7 +253,7 @@ def _checked(nonlinearity: str) -> str:
 
 
 class _RecurrentCell(Module):
-    """One step of a recurrence."""
+    """A single step of a recurrent layer."""
 
     _gates: ClassVar[int]
 
@@ -267,7 +270,7 @@ class _RecurrentCell(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new initial values: all are uniform up to 1 / sqrt(hidden_size)."""
+        """Draw new initial values, uniformly between ±1 / sqrt(hidden_size)."""
         _fill(self, self.hidden_size)
 
     def extra_repr(self) -> str:
@@ -275,12 +278,12 @@ class _RecurrentCell(Module):
 
 
 class RNNCell(_RecurrentCell):
-    """One step of `RNN`.
+    """A single step of `RNN`.
 
     Args:
-        input_size: size D of inputs.
+        input_size: size D of the input.
         hidden_size: size H of the hidden state.
-        bias: whether there are biases.
+        bias: whether to have biases.
         nonlinearity: "tanh" or "relu".
         dtype: dtype of the parameters.
 
@@ -291,6 +294,7 @@ class RNNCell(_RecurrentCell):
         bias_hh: vector of shape (H,), or None.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.RNNCell(3, 4)(np.ones((5, 3), np.float32)).shape
         (5, 4)
@@ -310,7 +314,7 @@ class RNNCell(_RecurrentCell):
         self.nonlinearity = _checked(nonlinearity)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """The next hidden state, from an input (N, D) or (D,) and a hidden state, which is zero by default."""
+        """The next hidden state, from an input of shape (N, D) or (D,) and a hidden state, zeros by default."""
         expect_last_axis(self, input, self.input_size)
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return F.rnn_cell(input, hx, *weights, nonlinearity=self.nonlinearity)
@@ -320,15 +324,16 @@ class RNNCell(_RecurrentCell):
 
 
 class LSTMCell(_RecurrentCell):
-    """One step of `LSTM`, with weights of shapes (4 H, D) and (4 H, H).
+    """A single step of `LSTM`, with weights of shapes (4 H, D) and (4 H, H).
 
     Args:
-        input_size: size D of inputs.
+        input_size: size D of the input.
         hidden_size: size H of the hidden state.
-        bias: whether there are biases.
+        bias: whether to have biases.
         dtype: dtype of the parameters.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> h, c = nn.LSTMCell(3, 4)(np.ones((5, 3), np.float32))
         >>> h.shape, c.shape
@@ -338,17 +343,24 @@ class LSTMCell(_RecurrentCell):
     _gates = 4
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """The next hidden and cell state, from an input (N, D) or (D,) and the pair of states, zero by default."""
+        """The next hidden and cell state, from an input (N, D) or (D,) and a pair of states; the default is zeros."""
         expect_last_axis(self, input, self.input_size)
         return F.lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 
 
 class GRUCell(_RecurrentCell):
-    """One step of `GRU`, with weights of shapes (3 H, D) and (3 H, H); the arguments are those of `LSTMCell`."""
+    """A single step of `GRU`, with weights of shapes (3 H, D) and (3 H, H); arguments as for `LSTMCell`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.GRUCell(3, 4)(np.ones((5, 3), np.float32)).shape
+        (5, 4)
+    """
 
     _gates = 3
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """The next hidden state, from an input (N, D) or (D,) and a hidden state, which is zero by default."""
+        """The next hidden state, from an input of shape (N, D) or (D,) and a hidden state, zeros by default."""
         expect_last_axis(self, input, self.input_size)
         return F.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and of a small network for each position (Vaswani et al., 2017)."""
+"""Transformers: layers of attention and position-wise feed-forward networks (Vaswani et al., 2017)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _activation(activation: Activation) -> Callable[[Any], Any]:
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
-    """Copies of a layer, with the same initial values as in torch, and streams of random numbers of their own."""
+    """Copies of a layer: with equal initial values, as in torch, but with separate streams of random numbers."""
     copies = ModuleList([copy.deepcopy(layer) for _ in range(count)])
     for _, cell in copies.named_cells():
         if isinstance(cell, RngState):
@@ -42,7 +42,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share."""
+    """Shared by encoder and decoder layers."""
 
     self_attn: MultiheadAttention
     activation: Callable[[Any], Any]
@@ -51,7 +51,7 @@ class _Layer(Module):
     linear2: Linear
 
     def _network(self, x: Any) -> Any:
-        """The small network for each position, before the last dropout."""
+        """The feed-forward network, up to the last dropout."""
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def new_cache(self, batch_size: int, max_length: int) -> KeyValueCache:
@@ -60,21 +60,22 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention, and a small network for each position; with residuals, dropout and normalization.
+    """Self-attention and a feed-forward network, with residual connections, dropout and layer normalization.
 
     Args:
         d_model: size E of each position.
-        nhead: number of heads, which divides E.
-        dim_feedforward: size of the hidden layer of the small network.
-        dropout: the share that dropout drops in training.
-        activation: of the small network: "relu", "gelu", or a function.
-        layer_norm_eps: `eps` of the normalizations.
-        batch_first: whether arrays are (N, L, E), and not (L, N, E).
-        norm_first: whether inputs of both parts are normalized, and not the sums behind them.
-        bias: whether linear maps and normalizations have biases.
+        nhead: number of heads; must divide E.
+        dim_feedforward: size of the hidden layer of the feed-forward network.
+        dropout: dropout probability in training.
+        activation: activation of the feed-forward network: "relu", "gelu", or a function.
+        layer_norm_eps: `eps` of the layer normalizations.
+        batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
+        norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
+        bias: whether linear layers and normalizations have biases.
         dtype: dtype of the parameters.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
         >>> layer(np.ones((3, 5, 8), np.float32), is_causal=True).shape
@@ -113,14 +114,14 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Any:
-        """An array like `src`.
+        """An array of the shape of `src`.
 
         Args:
-            src: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E).
-            src_mask: which positions see which, as `attn_mask` of `MultiheadAttention`.
-            src_key_padding_mask: which positions nobody sees, as `key_padding_mask`.
-            is_causal: whether each position sees only those up to itself.
-            cache: from `new_cache`: `src` holds the next positions of sequences.
+            src: array of shape (L, N, E), with `batch_first` (N, L, E), or (L, E).
+            src_mask: attention mask, as `attn_mask` of `MultiheadAttention`.
+            src_key_padding_mask: positions to ignore, as `key_padding_mask`.
+            is_causal: whether each position attends only to those up to itself.
+            cache: from `new_cache`: `src` holds the next positions of the sequences.
         """
 
         def attention(x: Any) -> Any:
@@ -136,21 +137,22 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the results of an encoder, and a small network for each position.
+    """Self-attention, attention to the output of an encoder, and a feed-forward network.
 
     Args:
         d_model: size E of each position.
-        nhead: number of heads, which divides E.
-        dim_feedforward: size of the hidden layer of the small network.
-        dropout: the share that dropout drops in training.
-        activation: of the small network: "relu", "gelu", or a function.
-        layer_norm_eps: `eps` of the normalizations.
-        batch_first: whether arrays are (N, L, E), and not (L, N, E).
-        norm_first: whether inputs of all parts are normalized, and not the sums behind them.
-        bias: whether linear maps and normalizations have biases.
+        nhead: number of heads; must divide E.
+        dim_feedforward: size of the hidden layer of the feed-forward network.
+        dropout: dropout probability in training.
+        activation: activation of the feed-forward network: "relu", "gelu", or a function.
+        layer_norm_eps: `eps` of the layer normalizations.
+        batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
+        norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
+        bias: whether linear layers and normalizations have biases.
         dtype: dtype of the parameters.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
         >>> layer(np.ones((3, 5, 8), np.float32), np.ones((3, 7, 8), np.float32), tgt_is_causal=True).shape
@@ -196,18 +198,18 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Any:
-        """An array like `tgt`.
+        """An array of the shape of `tgt`.
 
         Args:
-            tgt: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E).
-            memory: result of an encoder, of shape (S, N, E), or likewise.
-            tgt_mask: which positions of `tgt` see which, as `attn_mask` of `MultiheadAttention`.
-            memory_mask: which positions of `tgt` see which of `memory`.
-            tgt_key_padding_mask: which positions of `tgt` nobody sees, as `key_padding_mask`.
-            memory_key_padding_mask: which positions of `memory` nobody sees.
-            tgt_is_causal: whether each position of `tgt` sees only those up to itself.
-            memory_is_causal: whether position i of `tgt` sees those of `memory` up to i only.
-            cache: from `new_cache`: `tgt` holds the next positions of sequences.
+            tgt: array of shape (L, N, E), with `batch_first` (N, L, E), or (L, E).
+            memory: output of an encoder, of shape (S, N, E), laid out in the same way.
+            tgt_mask: attention mask within `tgt`, as `attn_mask` of `MultiheadAttention`.
+            memory_mask: attention mask from `tgt` to `memory`.
+            tgt_key_padding_mask: positions of `tgt` to ignore, as `key_padding_mask`.
+            memory_key_padding_mask: positions of `memory` to ignore.
+            tgt_is_causal: whether each position of `tgt` attends only to those up to itself.
+            memory_is_causal: whether position i of `tgt` attends only to positions of `memory` up to i.
+            cache: from `new_cache`: `tgt` holds the next positions of the sequences.
         """
 
         def attention(x: Any) -> Any:
@@ -230,7 +232,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """Layers one after the other, and a normalization behind them."""
+    """A sequence of layers, followed by a normalization."""
 
     layers: ModuleList
     norm: Module | None
@@ -257,12 +259,12 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Several encoder layers, one after the other.  With `is_causal=True` it is the body of a GPT.
+    """A stack of encoder layers.  With `is_causal=True` it is the body of a GPT.
 
     Args:
-        encoder_layer: a layer, which is copied.
-        num_layers: how many copies.
-        norm: a normalization of the result.
+        encoder_layer: the layer to copy.
+        num_layers: number of copies.
+        norm: normalization of the result.
 
     Example:
         >>> import numpy as np
@@ -283,14 +285,14 @@ class TransformerEncoder(_Stack):
         is_causal: bool | None = None,
         cache: Sequence[KeyValueCache] | ModuleList | None = None,
     ) -> Any:
-        """An array like `src`.
+        """An array of the shape of `src`.
 
         Args:
-            src: array of shape (L, N, E), or (N, L, E) with `batch_first`, or (L, E).
-            mask: which positions see which, as `attn_mask` of `MultiheadAttention`.
-            src_key_padding_mask: which positions nobody sees, as `key_padding_mask`.
-            is_causal: whether each position sees only those up to itself.
-            cache: from `new_cache`: `src` holds the next positions of sequences.
+            src: array of shape (L, N, E), with `batch_first` (N, L, E), or (L, E).
+            mask: attention mask, as `attn_mask` of `MultiheadAttention`.
+            src_key_padding_mask: positions to ignore, as `key_padding_mask`.
+            is_causal: whether each position attends only to those up to itself.
+            cache: from `new_cache`: `src` holds the next positions of the sequences.
         """
         x = src
         for layer, of_layer in self._with_caches(cache):
@@ -299,12 +301,20 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Several decoder layers, one after the other.
+    """A stack of decoder layers.
 
     Args:
-        decoder_layer: a layer, which is copied.
-        num_layers: how many copies.
-        norm: a normalization of the result.
+        decoder_layer: the layer to copy.
+        num_layers: number of copies.
+        norm: normalization of the result.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+        >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(np.ones((3, 5, 8), np.float32), np.ones((3, 7, 8), np.float32)).shape
+        (3, 5, 8)
     """
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
@@ -322,7 +332,7 @@ class TransformerDecoder(_Stack):
         memory_is_causal: bool = False,
         cache: Sequence[KeyValueCache] | ModuleList | None = None,
     ) -> Any:
-        """An array like `tgt`; the arguments are those of `TransformerDecoderLayer`."""
+        """An array of the shape of `tgt`; arguments as for `TransformerDecoderLayer`."""
         x = tgt
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer, of_layer in self._with_caches(cache):
@@ -331,23 +341,24 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder, and a decoder that looks at its results.
+    """An encoder, and a decoder that attends to its output.
 
     Args:
         d_model: size E of each position.
-        nhead: number of heads, which divides E.
-        num_encoder_layers: layers of the encoder.
-        num_decoder_layers: layers of the decoder.
-        dim_feedforward: size of the hidden layers of the small networks.
-        dropout: the share that dropout drops in training.
-        activation: of the small networks: "relu", "gelu", or a function.
-        layer_norm_eps: `eps` of the normalizations.
-        batch_first: whether arrays are (N, L, E), and not (L, N, E).
-        norm_first: whether inputs of all parts are normalized, and not the sums behind them.
-        bias: whether linear maps and normalizations have biases.
+        nhead: number of heads; must divide E.
+        num_encoder_layers: number of layers of the encoder.
+        num_decoder_layers: number of layers of the decoder.
+        dim_feedforward: size of the hidden layers of the feed-forward networks.
+        dropout: dropout probability in training.
+        activation: activation of the feed-forward networks: "relu", "gelu", or a function.
+        layer_norm_eps: `eps` of the layer normalizations.
+        batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
+        norm_first: whether to normalize before attention and feed-forward networks (pre-norm) instead of after.
+        bias: whether linear layers and normalizations have biases.
         dtype: dtype of the parameters.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> model = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
         >>> model(np.ones((3, 7, 8), np.float32), np.ones((3, 5, 8), np.float32), tgt_is_causal=True).shape
@@ -394,12 +405,12 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Any:
-        """An array like `tgt`; the arguments are those of `TransformerEncoder` and `TransformerDecoder`."""
+        """An array of the shape of `tgt`; arguments as for `TransformerEncoder` and `TransformerDecoder`."""
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         return self.decoder(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
-        """A mask of shape (sz, sz): minus infinity where a position is behind that which looks, else 0."""
+        """A causal mask of shape (sz, sz): -inf where a position must not attend to a later one, else 0."""
         return np.triu(np.full((sz, sz), -np.inf, dtype), 1)
