@@ -1,4 +1,4 @@
-"""Tools to find out what programs do: what they look like, where the time goes, and where a NaN comes from."""
+"""Debugging tools: pictures of programs, profiles, costs of compiled functions, and the origin of a NaN."""
 
 from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError

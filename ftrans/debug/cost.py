@@ -1,4 +1,4 @@
-"""cost: what a compiled function costs by XLA's account, and what each line of the user's code adds to that."""
+"""cost: XLA's cost analysis of a compiled function, and the operations of each line of the user's code."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _GROUPS = ("line", "scope")
 
 
 class CostReport:
-    """What a compiled program costs.  Printing it shows the table by line.
+    """The cost of a compiled program.  Printing it shows the table by line.
 
     Attributes:
         name: name of the function.
         flops: floating-point operations of the compiled program by XLA's analysis, which counts the body of a loop
             once, and what library routines (of linear algebra) do not at all.
-        nbytes: bytes that it reads and writes, by the same analysis.
-        temporary_nbytes: bytes of memory that it needs beside arguments and results.
-        estimated_flops: operations of the function as it is written: what its primitives say of themselves.
-        calls: how often it was called while a profile recorded it.
-        time_per_call: seconds of one of these calls, on average.
+        nbytes: bytes read and written, by the same analysis.
+        temporary_nbytes: bytes of memory needed in addition to arguments and results.
+        estimated_flops: operations of the function as written: the sum over its primitives.
+        calls: number of calls that a profile recorded.
+        time_per_call: average time of one of these calls, in seconds.
     """
 
     def __init__(self, program: Program, name: str, found: Costs, calls: int = 0, time: float = 0.0) -> None:
@@ -62,10 +62,10 @@ class CostReport:
         Args:
             sort_by: "flops", "bytes" or "name".
             group_by: "line" or "scope".
-            limit: how many rows to show; None for all.
+            limit: number of rows to show; None for all.
 
         Raises:
-            ValueError: there is nothing of that name to sort or group by.
+            ValueError: `sort_by` or `group_by` is unknown.
         """
         return report.text_table(*self._table(sort_by, group_by, limit))
 
@@ -118,17 +118,18 @@ def _add_costs(program: Program, times: float, by_line: dict[Line | None, Row]) 
 
 
 def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
-    """What a function costs when XLA compiles it: floating-point operations, memory traffic, and temporary memory.
+    """Estimate the cost of a function compiled by XLA: floating-point operations, memory traffic, temporary memory.
 
-    The table says what each line contributes as it is written; its last row has XLA's own figures, which tell what it
-    computes once instead of twice, or twice instead of once, and what it keeps out of memory.  The function may be a
-    gradient or any other transformed function: derivatives count for the line that they are of.
+    The table has the operations of each line as written.  Below it stand XLA's totals for the compiled program, which
+    may share, repeat or fuse computations.  The function may be a gradient or any other transformed function:
+    derivatives are attributed to the line that they differentiate.
 
     Args:
-        f: the function; it need not be jitted.
+        f: the function, jitted or not.
 
     Returns:
-        A function of the same arguments, which are arrays.  It compiles, does not run, and gives a `CostReport`.
+        A function of the same arguments, which must be arrays.  It compiles `f` without running it, and returns a
+        `CostReport`.
 
     Raises:
         TypeError: an argument is not an array.

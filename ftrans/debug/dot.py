@@ -1,4 +1,4 @@
-"""A graph in DOT, the language of Graphviz, and the pictures that its program `dot` makes of that.
+"""A graph as text in DOT, the language of Graphviz, and as a picture drawn by its program `dot`.
 
 The way forward and the way back are two clusters, side by side; the edges of the second are written in reverse, so that
 it flows up.  Each sub-program is a cluster below the equation that runs it.

@@ -21,12 +21,12 @@ _FORMATS = (*_TEXTS, "svg", "png", "pdf")
 
 
 class Drawing:
-    """A picture of a program, as text in DOT, the language of Graphviz.  `print` shows the text.
+    """A drawing of a program, as text in DOT, the language of Graphviz; `print` shows the text.
 
-    Where Graphviz is installed, the last expression of a notebook's cell shows itself as a picture.
+    A notebook displays it as a picture if Graphviz is installed.
 
     Attributes:
-        program: what is drawn; print it to read the same letters as equations.
+        program: the program; printed, it has the same variable names.
         graph: the nodes and edges.
         dot: the text.
     """
@@ -38,7 +38,7 @@ class Drawing:
 
     @cached_property
     def svg(self) -> str:
-        """The picture as SVG text, which Graphviz draws.
+        """The picture as SVG, drawn by Graphviz.
 
         Raises:
             RuntimeError: Graphviz is not installed.
@@ -49,15 +49,15 @@ class Drawing:
         """Write the text or the picture to a file.
 
         Args:
-            path: the file; its suffix, .dot, .gv, .svg, .png or .pdf, says the format.
-            scale: pixels of a PNG per point, of which a letter is about 12 high.
+            path: the file, with the suffix .dot, .gv, .svg, .png or .pdf.
+            scale: pixels per point of a PNG; text is about 12 points high.
 
         Returns:
             The path.
 
         Raises:
-            ValueError: the suffix is another one.
-            RuntimeError: it is a picture, and Graphviz is not installed.
+            ValueError: the suffix is unknown.
+            RuntimeError: the file is a picture, and Graphviz is not installed.
         """
         path = Path(path)
         form = _format_of(path)
@@ -92,32 +92,31 @@ def draw(
     part: slice | None = None,
     max_eqns: int = 1000,
 ) -> Drawing:
-    """A picture of a program: a box for each equation, a line for each value on its way.
+    """Draw a program: a box for each equation, and a line from each value to the equations that use it.
 
-    A box says the equation in the letters of the printed program, the type of its result and the user's line; resting
-    the pointer on it shows all of it.  What only arranges or retypes values is drawn small.
+    A box shows the equation with the variable names of the printed program, the type of its result, and the user's
+    line; its tooltip has the full equation.  Equations that only rearrange or convert values are drawn small.
 
     Args:
-        what: a `Program`, as `ft.trace(f)(*args)` returns; a tensor, for the graph that led to it; or another object
-            with a method `__ftrans_program__` that returns a program and its default of `argnums`.
-        path: a file to write too: .dot or .gv for the text, .svg, .png or .pdf for a picture, which Graphviz draws.
-        backward: whether to draw the way back too, in a column that flows up beside the one that flows down.  Dashed
-            lines between them are the values that are kept on the way forward for the way back.
-        argnums: which inputs of the program the way back leads to; by default all of floating dtype, of a tensor the
+        what: a `Program`, as returned by `ft.trace(f)(*args)`; a tensor, for the graph that led to it; or another
+            object with a method `__ftrans_program__` that returns a program and its default of `argnums`.
+        path: a file to write: .dot or .gv for the text, .svg, .png or .pdf for a picture drawn by Graphviz.
+        backward: whether to draw the backward pass too, in a second column that flows up.  Dashed lines between the
+            columns are residuals: values that the forward pass keeps for the backward pass.
+        argnums: the inputs to differentiate with respect to; by default all floating-point ones, for a tensor the
             leaves.
-        names: what the inputs are called, in their order; letters by default.
-        expand: whether to draw the programs of loops, branches and custom rules too, below.
-        part: which equations to draw, as a slice of those of the program; all by default.
-        max_eqns: refuse more equations than this.
+        names: names of the inputs, in order; letters by default.
+        expand: whether to draw the programs of loops, branches and custom rules too, below their equations.
+        part: the equations to draw, as a slice; all by default.
+        max_eqns: maximum number of equations to draw.
 
     Returns:
-        A `Drawing`: `print` shows its text, which any viewer of Graphviz draws, `.save(path)` writes it, and in a
-        notebook it shows itself.
+        A `Drawing`: `print` shows its text in DOT, `.save(path)` writes it to a file, and a notebook displays it.
 
     Raises:
-        TypeError: `what` is no program.
+        TypeError: `what` is not a program.
         ValueError: there are more than `max_eqns` equations, or nothing to differentiate.
-        RuntimeError: a picture is to be written, and Graphviz is not installed.
+        RuntimeError: `path` is a picture, and Graphviz is not installed.
 
     Example:
         >>> import numpy as np, ftrans as ft

@@ -1,4 +1,4 @@
-"""What a profile records: the tree of places where something runs, and single events on an axis of time."""
+"""What a profile records: a tree of places where something runs, and a timeline of single events."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ class Place:
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """One recorded event.
 
     Attributes:
         kind: "equation", "tracing", "transforming", "compiling" or "compiled call".
         name: the primitive, or what was done.
         line: the user's line that it was for, as text.
         scope: path of the named scope.
-        start: seconds after the profile began.
-        duration: seconds that it took.
+        start: seconds since the profile began.
+        duration: seconds.
         thread: number of the thread.
     """
 
@@ -91,10 +91,10 @@ class Totals(NamedTuple):
 
     Attributes:
         calls: equations and compiled programs that ran.
-        self_time: seconds in all that was recorded.
+        self_time: seconds recorded.
         flops: floating-point operations.
         nbytes: bytes of operands and results.
-        wall_time: seconds from the beginning of the profile to its end, with all Python in between.
+        wall_time: seconds from the beginning to the end of the profile, including other Python code.
     """
 
     calls: int

@@ -1,7 +1,7 @@
-"""The graph of a program: what a picture of it shows, before anything has a place.
+"""The graph of a program: what a picture of it shows.
 
-A node is an input, an equation or a result; an edge is a variable on its way from the node that makes it to one that
-takes it.  Constants are written into the equations that take them.
+A node is an input, an equation or a result; an edge leads from the node that defines a variable to one that uses it.
+Constants are written into the equations that use them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Node:
 
     Attributes:
         kind: what it stands for.
-        part: whether it is on the way forward, or depends on the gradient that comes back.
-        title: the first line, as (text before the name, name, text behind it); the name is what stands out.
+        part: whether it belongs to the forward pass, or depends on the incoming gradient.
+        title: the first line, as (text before the name, name, text after it); the name is printed bold.
         lines: further lines.
-        tooltip: all that there is to know.
-        eqn: the equation, where it is one.
+        tooltip: the equation in full, with the user's line.
+        eqn: the equation, if it is one.
     """
 
     kind: Literal["input", "equation", "plumbing", "result"]
@@ -61,13 +61,13 @@ class Node:
 
 
 class Edge(NamedTuple):
-    """A variable on its way from one node to another, by their positions in the graph.
+    """A variable that leads from one node to another, both given by their positions in the graph.
 
     Attributes:
-        source: the node that makes it.
-        target: a node that takes it.
+        source: the node that defines it.
+        target: a node that uses it.
         var: the variable.
-        is_residual: whether it is kept on the way forward for the way back.
+        is_residual: whether the forward pass keeps it for the backward pass.
     """
 
     source: int
@@ -84,7 +84,7 @@ class Graph:
         program: the program.
         name: what it is called.
         nodes: inputs, then equations, then results, each in the order of the program.
-        edges: from each variable's node to all that take it, once each.
+        edges: from each variable's node to all that use it, once each.
         subgraphs: graphs of the sub-programs, if asked for, each with the number of the node that runs it.
         way: whether an equation on the way forward or on the way back runs it.
     """

@@ -1,8 +1,8 @@
-"""profile: what programs do with their time, by primitive, by line of the user's code and by named scope.
+"""profile: where programs spend their time, by primitive, by line of the user's code and by named scope.
 
-While a profile is active in a thread or task, the evaluators tell it of each equation that runs, and of tracing,
-transforming and compiling.  It keeps a tree of places: one for each equation's primitive and line below the place that
-ran it, however often that happens; and the single events, up to a number, for a picture of the time axis.
+While a profile is active in a thread or task, the evaluators report each equation that runs, and tracing, transforming
+and compiling.  It keeps a tree of places, one for each primitive and line below the place that ran it, however often
+it runs; and a limited number of single events, for a timeline.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_COSTS = 100_000
 
 
 class Profile(Observer):
-    """What a `profile` recorded.  Printing it shows the table by primitive.
+    """The record of a `profile`.  Printing it shows the table by primitive.
 
     Attributes:
         root: the tree of places.
@@ -138,7 +138,7 @@ class Profile(Observer):
 
     @property
     def events(self) -> list[Event]:
-        """What happened, in the order in which it began; of a long profile, what ended first."""
+        """The events, ordered by their start; of a long profile, those that ended first."""
         return [
             Event(
                 p.kind,
@@ -157,7 +157,7 @@ class Profile(Observer):
         return sorted(self._events, key=lambda e: (e[1], -e[2]))
 
     def totals(self) -> Totals:
-        """Sums over all that was recorded."""
+        """Sums over everything that was recorded."""
         places = list(self.root.walk())
         return Totals(
             sum(p.calls for p in places if p.kind in (EQUATION, COMPILED)),
@@ -171,7 +171,7 @@ class Profile(Observer):
         """The rows of the table, unsorted.
 
         Args:
-            group_by: "primitive", "line" or "scope".  A scope's `total_time` contains that of the scopes inside it.
+            group_by: "primitive", "line" or "scope".  The `total_time` of a scope includes the scopes inside it.
         """
         report.check_group(group_by, _GROUPS)
         rows: dict[Any, Row] = {}
@@ -199,13 +199,13 @@ class Profile(Observer):
         """A table as text.
 
         Args:
-            sort_by: "self_time" (time without what is called), "total_time", "time_per_call", "calls", "bytes",
-                "flops", "flops_per_second" or "name"; or what PyTorch's and Python's profilers call these.
+            sort_by: "self_time" (without callees), "total_time", "time_per_call", "calls", "bytes", "flops",
+                "flops_per_second" or "name"; or the names that PyTorch's and Python's profilers use for these.
             group_by: "primitive", "line" (of the user's code) or "scope" (see `ftrans.debug.scope`).
-            limit: how many rows to show; None for all.
+            limit: number of rows to show; None for all.
 
         Raises:
-            ValueError: there is nothing of that name to sort or group by.
+            ValueError: `sort_by` or `group_by` is unknown.
         """
         return report.text_table(*self._table(sort_by, group_by, limit))
 
@@ -238,7 +238,7 @@ class Profile(Observer):
         return report.html_table(*self._table("self_time", "primitive", 30))
 
     def compiled(self) -> list[CostReport]:
-        """For each program that XLA compiled and that was called: what it costs, and the time per call."""
+        """The cost of each compiled program that was called, and its time per call."""
         return [
             CostReport(
                 compiled.program,
@@ -254,7 +254,7 @@ class Profile(Observer):
     # Files
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the events in the Trace Event format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+        """Write the events in the Trace Event format, for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
         Args:
             path: the file, usually a `.json`.
@@ -264,18 +264,18 @@ class Profile(Observer):
     def chart(
         self, path: str | os.PathLike[str], kind: str = "flame", group_by: str = "primitive", limit: int = 20
     ) -> None:
-        """Draw where the time went, through matplotlib (`pip install 'ftrans[plot]'`).
+        """Draw where the time went, with matplotlib (`pip install 'ftrans[plot]'`).
 
         Args:
-            path: the file; `.png`, `.svg` and `.pdf` say in which format.
-            kind: "flame", a flame graph of scopes, the lines in them and the primitives of these, as wide as the time
-                they took; or "bars", the largest rows of the table.
+            path: the file, with the suffix `.png`, `.svg` or `.pdf`.
+            kind: "flame" for a flame graph of scopes, the lines in them and their primitives; or "bars" for the largest
+                rows of the table.
             group_by: for "bars": "primitive", "line" or "scope".
-            limit: for "bars": how many.
+            limit: for "bars": number of rows.
 
         Raises:
             ImportError: matplotlib is not installed.
-            ValueError: an unknown kind, group or format; or nothing was recorded.
+            ValueError: the kind, group or format is unknown, or nothing was recorded.
         """
         charts.check(path, kind, self.root.children)
         if kind == "bars":
@@ -326,17 +326,17 @@ def _group_keys(place: Place, group_by: str) -> dict[Any, str]:
 def profile(*, max_events: int = 200_000) -> Iterator[Profile]:
     """Record what runs in this block: each operation, with its time, bytes and floating-point operations.
 
-    Programs run equation by equation, also those of loops and branches; what `jit` compiled is one event for each call,
-    which is waited for, with the figures of XLA's cost analysis.  Tracing, transforming and compiling are listed, too.
-    Only the thread or asyncio task that enters the block is recorded.  An equation takes about 2 us longer than
-    usual, which is not in its own time, but in that of what called it.
+    Programs are recorded equation by equation, including those of loops and branches.  A call of a compiled function is
+    one event, which lasts until the result is ready, with the figures of XLA's cost analysis.  Tracing, transforming
+    and compiling are listed too.  Only the thread or asyncio task that enters the block is recorded.  The overhead of
+    about 2 us per equation counts towards its caller, not towards the equation.
 
     Args:
-        max_events: how many events to keep one by one, for `events` and `chrome_trace`, at about 150 bytes each.  The
-            tables and charts count all of them.
+        max_events: maximum number of events to keep individually, for `events` and `chrome_trace`, at about 150 bytes
+            each.  Tables and charts always cover all events.
 
     Returns:
-        A context manager that gives a `Profile`: `table()`, `rows()`, `totals()`, `events`, `compiled()`,
+        A context manager that yields a `Profile`: `table()`, `rows()`, `totals()`, `events`, `compiled()`,
         `chrome_trace(path)` and `chart(path)`.
 
     Example:

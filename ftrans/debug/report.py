@@ -1,4 +1,4 @@
-"""Tables of what was measured or estimated: rows that sort, as text and as HTML."""
+"""Tables of measurements and estimates, sorted, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LONGEST_NAME = 60
 
 @dataclass
 class Row:
-    """What belongs to one name.
+    """One row of a table.
 
     Attributes:
         name: the primitive, line or scope.
-        calls: how often it ran.
-        self_time: seconds in it, without what it called.
-        total_time: seconds in it, with what it called.
+        calls: number of calls.
+        self_time: seconds, without callees.
+        total_time: seconds, with callees.
         nbytes: bytes of operands and results, or, for compiled programs, bytes read and written.
         flops: floating-point operations.
     """
@@ -36,7 +36,7 @@ class Row:
 
     @property
     def time_per_call(self) -> float:
-        """Seconds of one call, with what it called."""
+        """Seconds per call, with callees."""
         return self.total_time / self.calls if self.calls else 0.0
 
     @property

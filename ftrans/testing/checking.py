@@ -1,4 +1,4 @@
-"""check_grads: is the derivative of a function right?"""
+"""check_grads: check the derivatives of a function."""
 
 from __future__ import annotations
 
@@ -45,46 +45,47 @@ def check_grads(
 
     Along random directions, up to an order and in all combinations of modes, it checks
 
-    * that differences of values converge to the derivative: over a range of steps, extrapolated to step zero (Ridders
-      1982), which knows most derivatives to nine digits;
+    * that finite differences converge to the derivative: over a range of steps, extrapolated to step zero (Ridders
+      1982), which is accurate to about nine digits;
     * that forward and reverse mode are transposes of each other, <u, J v> = <J^T u, v>, which needs no step;
-    * that a float32, float16 or bfloat16 function has the derivative that it has in float64, up to its rounding.  The
-      other checks are made in float64: of `f` called with wider arguments, with what it narrows kept wide;
-    * that derivatives leave the values alone, that calling `f` twice gives the same, and that tracing it changes
-      nothing.
+    * that a float32, float16 or bfloat16 function has the same derivative as in float64, up to rounding.  The other
+      checks run in float64: `f` is traced for float64 arguments, and casts to lower precision are dropped;
+    * that derivatives do not change values, that calling `f` twice gives the same result, and that tracing `f` does not
+      change it.
 
-    If one fails, each equation of the program is checked by itself, with the values that it has there; the error names
-    the operation and your line.
+    If a check fails, each equation of the program is checked on its own, at the values that it has there; the error
+    names the wrong operation and your line.
 
-    At a kink, a tie or a jump there is no derivative, whatever a rule chooses there, and a check says so: check at
-    another point.  Differences are those of the path that Python's `if` and `while` take at the point.  What a solver
-    finds to a tolerance has a derivative to that tolerance: pass an `rtol` above it.
+    At a kink, a tie or a jump a function has no derivative, whatever a rule returns there, and the check says so: check
+    at another point.  Finite differences follow the path that Python's `if` and `while` take at the point.  The result
+    of an iterative solver has a derivative up to its tolerance: pass a larger `rtol`.
 
     A check takes some 30 evaluations of the function and as many of each derivative below `order`, on the NumPy
     evaluator; jitted functions are run equation by equation.
 
     Args:
-        f: the function.  Its results are arrays and containers of them; those that are not floating-point are ignored.
-        args: its arguments: floating-point arrays, Python floats, and containers of them are differentiated; integers,
+        f: the function; it returns arrays or containers of them, of which those that are not floating-point are
+            ignored.
+        args: its arguments.  Floating-point arrays, Python floats, and containers of them are differentiated; integers,
             booleans and other objects are held fixed.
-        order: up to which order derivatives are checked.
+        order: highest order of derivatives to check.
         modes: "forward", "reverse", or both.
-        eps: a step.  With it, Jacobians are also compared element by element with central differences of this step, in
-            double precision (along random directions, if they have more than 256 rows or columns).
-        atol: the absolute error of a derivative that is accepted: none by default, 1e-5 for what `eps` adds.
-        rtol: the relative error that is accepted: 1e-6 by default, 1e-3 for what `eps` adds.
-        nondet_tol: by how much two computations of the same derivative may differ.
-        raise_exception: whether a failure is an error; else it gives False.
-        seed: what the random directions come from.
+        eps: a step.  If given, Jacobians are also compared element by element with central differences of this step, in
+            double precision (along random directions if they have more than 256 rows or columns).
+        atol: absolute tolerance for derivatives: 0 by default, 1e-5 for the comparison with `eps`.
+        rtol: relative tolerance: 1e-6 by default, 1e-3 for the comparison with `eps`.
+        nondet_tol: tolerance for the difference between two computations of the same derivative.
+        raise_exception: whether to raise if a check fails, instead of returning False.
+        seed: seed of the random directions.
 
     Returns:
         True, or False if a check fails and `raise_exception` is False.
 
     Raises:
-        GradientError: a derivative is wrong, or there is none at this point.  It has the attributes `failures` and
-            `culprits`.
+        GradientError: a derivative is wrong, or the function is not differentiable at this point.  It has the
+            attributes `failures` and `culprits`.
         TypeError: there is nothing to differentiate.
-        ValueError: an option is not one.
+        ValueError: an option is invalid.
         MissingRule: an operation has no derivative in one of the modes.
 
     Example:

@@ -33,7 +33,7 @@ Chain = tuple[Mode, ...]
 
 
 def examine(subject: Subject, settings: Settings) -> tuple[list[Failure], list[str]]:
-    """The failures of a program's derivatives up to an order, and what could not be checked.
+    """The failures of a program's derivatives up to an order, and inconclusive checks.
 
     The derivatives of an order are examined only if those below it are right.
     """

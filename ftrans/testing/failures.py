@@ -1,4 +1,4 @@
-"""What a check of derivatives found: failures, the equations that are to blame, and how they are told."""
+"""Results of a check of derivatives: failures, the equations that cause them, and the error message."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Failure(NamedTuple):
         chain: the modes whose derivative is wrong, the first applied first: `("forward",)`, or `("forward", "reverse")`
             for the reverse-mode derivative of the forward-mode derivative.
         text: what is wrong, with the numbers.
-        actual: the number that the derivative gives.
-        expected: the number that it should be.
-        detail: more numbers.
+        actual: the computed derivative.
+        expected: its correct value.
+        detail: further numbers.
     """
 
     check: str
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
 
     @property
     def relative_error(self) -> float:
-        """How far off the derivative is."""
+        """Relative error of the derivative."""
         return abs(self.actual - self.expected) / max(abs(self.expected), 1e-300)
 
     def describe(self) -> str:
@@ -77,7 +77,7 @@ class Culprit(NamedTuple):
 
 
 class GradientError(AssertionError):
-    """A derivative is wrong, or a function has none at the point where it was checked.
+    """A derivative is wrong, or the function is not differentiable at the point where it was checked.
 
     Attributes:
         failures: the checks that failed.
@@ -97,7 +97,7 @@ class Report(NamedTuple):
         name: name of the function.
         failures: the checks that failed.
         culprits: the equations whose own derivatives are wrong.
-        doubts: what could not be checked.
+        doubts: checks that were inconclusive.
     """
 
     name: str

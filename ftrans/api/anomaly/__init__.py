@@ -1,7 +1,7 @@
-"""Anomaly detection: results that are NaN or infinite are an error that names the operation and the user's line.
+"""Anomaly detection: NaN or infinite results raise an error that names the operation and the user's line.
 
-While the mode is on, each result of a derivative or of a compiled function is checked when it is there.  That is cheap.
-Only where one is not finite, the program runs again in search of the culprit: see `search`.
+In the mode, each result of a derivative or of a compiled function is checked once it is computed, which is cheap.  Only
+if one is not finite does the program run again, in search of the operation that caused it: see `search`.
 """
 
 from __future__ import annotations
@@ -73,25 +73,25 @@ def _switched(checks: Checks | None) -> Checks | None:
 
 
 class detect_anomaly(_Switch):
-    """Raise an error that names the culprit when a result is NaN or infinite.
+    """Raise an error that names the operation when a result is NaN or infinite.
 
     Every result of a derivative (`grad`, `jvp`, `vjp`, `jacobian`, `hessian`, ...), of `vmap` and of a compiled
-    function is checked.  The error says which operation made the first NaN or infinity that the result depends on,
-    whether in the function or in its derivative, for which values, and at which line.  A NaN that `where` masks away
-    is no anomaly.
+    function is checked.  The error names the operation that produced the first NaN or infinity on which the result
+    depends, in the function or in its derivative, its operands, and the line.  A NaN that `where` masks out is not an
+    anomaly.
 
-    Mode and check cost little: nothing is computed twice unless there is a NaN.  Then the program runs again on NumPy,
-    equation by equation, which takes as long as an un-jitted run and the memory of all its bad values.
+    The overhead is small: nothing is computed twice unless a result is not finite.  Then the program runs again on
+    NumPy, equation by equation, which takes as long as an un-jitted run, and the memory of all non-finite values.
 
     Args:
         check_nan: whether NaN in a result is an error.
         check_inf: whether an infinity in a result is an error.
 
     Returns:
-        A context manager, which is a decorator as well.  It holds for the thread or asyncio task that it is used in.
+        A context manager and decorator, in effect for the thread or asyncio task that uses it.
 
     Raises:
-        AnomalyError: later, by what runs in the mode: a result is not finite.
+        AnomalyError: raised by code that runs in the mode: a result is not finite.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -108,7 +108,7 @@ class detect_anomaly(_Switch):
 
 
 class set_detect_anomaly(_Switch):
-    """Switch anomaly detection on or off: from now on, or as a context manager until its block ends.
+    """Enable or disable anomaly detection: from now on or, as a context manager, until its block ends.
 
     Args:
         mode: whether to check results: see `detect_anomaly`.
@@ -136,12 +136,12 @@ class set_detect_anomaly(_Switch):
 
 
 def residuals_of(program: Program, args: Sequence[Any], start: int) -> Residuals | None:
-    """What `check` is to know of the program whose results from `start` on are residuals; None if the mode is off."""
+    """A program whose results from `start` on are residuals, for `check`; None if the mode is off."""
     return Residuals(program, list(args), start) if is_anomaly_enabled() else None
 
 
 def without_warnings() -> np.errstate:
-    """A context without NumPy's warnings of floating-point errors, in the mode, where the check has more to say."""
+    """A context that silences NumPy's floating-point warnings in the mode, where errors of `check` say more."""
     silent: Any = {kind: "ignore" for kind, mode in np.geterr().items() if mode == "warn"}
     return np.errstate(**silent)
 
@@ -158,11 +158,11 @@ def check(
 
     Args:
         program: the program.
-        args: its arguments, as it ran on them.
+        args: its arguments.
         results: its results, or the first of them; NumPy or JAX arrays, or eager values.
         residuals: the program that made the first arguments, if they are residuals.
-        names: returns what its first arguments are called; those behind them are closed over.
-        out_names: returns what its results are called; numbers by default.
+        names: returns the names of its first arguments; further ones are closed over.
+        out_names: returns the names of its results; numbers by default.
     """
     checks = _checks.get()
     if checks is None:
@@ -180,7 +180,7 @@ def check(
 
 
 def is_anomaly(x: Any) -> bool:
-    """Whether an array holds what is an anomaly in this thread or task."""
+    """Whether an array holds an anomaly, by the checks of this thread or task."""
     checks = _checks.get()
     if checks is None or is_finite(x):
         return False

@@ -1,4 +1,4 @@
-"""What kind of trouble makes a NaN or an infinity, and what to write instead."""
+"""Kinds of operations that produce NaN or infinity, and what to write instead."""
 
 from __future__ import annotations
 

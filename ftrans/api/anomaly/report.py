@@ -1,4 +1,4 @@
-"""The error for a result that is not finite: what happened, where, for which numbers, and what to do about it."""
+"""The error for a result that is not finite: the operation, its operands, the line, and what to write instead."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class AnomalyError(FloatingPointError):
     """A result is NaN or infinite.
 
     Attributes:
-        operation: name of the primitive that made the first bad number, or None if that was there before.
-        kind: what happened in it, in a few words: `"0 * inf"`, `"sqrt'(0)"`, `"logarithm of a negative number"`, ...
+        operation: name of the primitive that produced the first non-finite number; None if it was an argument.
+        kind: what happened, in a few words: `"0 * inf"`, `"sqrt'(0)"`, `"logarithm of a negative number"`, ...
         line: the user's line of the forward code (`filename`, `number`, `text`, `expression`), or None.
         in_derivative: whether the operation belongs to the derivative of that line.
-        operands: the values that the operation took; those at the bad element where it works on each by itself.
-        argument: the number of the argument that was bad from the beginning, or None.
-        index: where the bad number is, in the result of the operation or in the argument.
-        steps: the loops and branches that the operation is in, with the number of the step.
-        callers: the user's lines that called the one of the operation, where they are known.
+        operands: operands of the operation; for an elementwise one, those at the element concerned.
+        argument: the position of the argument that was not finite, or None.
+        index: index of the number in the result of the operation, or in the argument.
+        steps: the loops and branches around the operation, with the number of the step.
+        callers: the user's lines from which the operation was called, if known.
     """
 
     # Where it is public.
@@ -69,8 +69,8 @@ def error_of(
         result: the result.
         checks: what is an anomaly.
         residuals: the program that made the first arguments, if they are residuals.
-        names: returns what its first arguments are called; those behind them are closed over.
-        out_names: returns what its results are called; numbers by default.
+        names: returns the names of its first arguments; further ones are closed over.
+        out_names: returns the names of its results; numbers by default.
     """
     index = _anomaly(result, checks)
     if index is None:
@@ -136,7 +136,7 @@ def _title(program: Program) -> str:
 
 
 def _is_argument(culprit: Culprit | None) -> bool:
-    """Whether what is to be said is that an argument was bad."""
+    """Whether the error is about an argument that was not finite."""
     source = culprit.source if culprit is not None else None
     return source is not None and source.argument is not None and (culprit.turned is None or np.isnan(source.value))  # type: ignore[union-attr]
 

@@ -1,9 +1,9 @@
-"""The culprit: the equation of a program that made the first NaN or infinity which a bad result depends on.
+"""The culprit: the equation that produced the first NaN or infinity on which a non-finite result depends.
 
 The program runs once more on NumPy, equation by equation.  From the bad element of the result the search goes back,
-from equation to equation, along elements that are bad themselves and that matter: put a finite number in the place of
-one, and the result changes.  So neither a NaN that `where` masks away nor a mask of infinities is ever a culprit.
-Programs inside an equation (a branch, the step of a loop) are watched as they are called, and searched in the same way.
+from equation to equation, along elements that are not finite and that matter: replaced by a finite number, they change
+the result.  So neither a NaN that `where` masks out nor a mask of infinities is ever the culprit.  Programs inside an
+equation (a branch, the step of a loop) are observed as they are called, and searched in the same way.
 """
 
 from __future__ import annotations
