@@ -14,7 +14,7 @@ from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.names import printable
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, building, current_builder
