@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import Said
 from ..base.lookalikes import refuse_lookalike
 from ..core import tree
 from ..core.trace import Tracer
@@ -108,7 +109,7 @@ def called_directly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def explain(error: ValueError) -> None:
     """Add to NumPy's error for an assignment to a large array that was lent what can be done."""
-    if "read-only" in str(error):
+    if Said.READ_ONLY in str(error):
         error.add_note(
             "  Arguments above 64 KiB that are not differentiated are lent for reading only, so that the array of the "
             "caller stays as it is: assign to a copy, x = x.copy()"

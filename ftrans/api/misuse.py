@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import struct
 from traceback import walk_tb
 from types import FrameType
@@ -11,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as namespace
+from ..base.foreign import Said
 from ..base.source import at_line, line_of_error, of_package, user_line
 from ..core.trace import Builder, Tracer
 from ..core.witness import ConcretizationError
 from ..numpy.promotion import has_tracer
 from ..numpy.torch_names import add_hint
 
-_OF_OBJECT_ARRAYS = (
-    "NPY_ITER_REFS_OK", "loop of ufunc does not support argument", "dtype('O')", "not supported for the input types",
-    "'numpy.object_'> not inexact",
-)  # fmt: skip
+_OF_OBJECT_ARRAYS = (Said.HOLDS_REFERENCES, Said.NO_LOOP, Said.OBJECT_DTYPE, Said.NOT_SUPPORTED, Said.NOT_INEXACT)
 
 _INSTEAD = {
     **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "ftrans.odeint"),
@@ -37,7 +36,7 @@ _INSTEAD = {
     **dict.fromkeys(("scipy.interpolate.interp1d", "scipy.interpolate.interp1d.__call__"), "numpy.interp"),
 }
 # How errors begin behind which NumPy hides that a tracer refused to tell its value.
-_OF_NUMPY = ("only integers, slices", "Error setting single item", "required argument is not")
+_OF_NUMPY = (Said.NO_INDEX, Said.NO_ELEMENT, Said.NO_ARGUMENT)
 
 # How they call its class.
 _NAMES_OF_TRACER = ("'Tracer'", "not Tracer", "from Tracer", "of type Tracer", f"{Tracer.__module__}.Tracer")
@@ -54,42 +53,42 @@ _OF_PACKAGES = {
 }
 # What errors of Python and of other libraries say that were given a traced value, and what is said in their place.
 _INSTEAD_OF = {
-    "unhashable type": (
+    Said.UNHASHABLE: (
         "a traced value cannot be a key of a dictionary, an element of a set or an argument of a cached function: it "
         "stands for a number, which may be another one next time. For an integer write table[int(n)], which looks at "
         "its value; in a table that is an array, ftrans.numpy.take(table, n). int() cuts off decimals: for other "
         "numbers write x in [1.0, 2.0] in place of x in {1.0, 2.0}"
     ),
-    "bytes-like": (
+    Said.NO_BYTES: (
         "a traced value has no bytes: it stands for a value of the program that is being traced. Return it from the "
         "traced function, and take the bytes of the result"
     ),
-    "JSON": (
+    Said.NO_JSON: (
         "a traced value cannot be written as JSON: it has no number before the program runs. Return it from the traced "
         "function, and write the result; or watch it by ftrans.tap"
     ),
-    "JAX": _OF_JAX,
-    "Tensor": (
+    Said.NOT_OF_JAX: _OF_JAX,
+    Said.NOT_OF_TORCH: (
         "functions of another library take its own tensors, and know nothing of a traced value of ftrans. Write the "
         "function of numpy (np.sin in place of torch.sin), or one of ftrans.scipy or ftrans.nn.functional"
     ),
-    "numerator": (
+    Said.NO_FRACTION: (
         "the modules statistics and fractions take numbers of Python, from which no derivative comes back. Write the "
         "function of numpy: np.mean, np.std, np.median"
     ),
-    "Decimal": "a traced value cannot become a Decimal, which has no derivative; compute with it as it is",
-    "not callable": "a traced value is an array, and no function: is a `*` missing, or are [] meant by ()",
-    "operand": (
+    Said.NO_DECIMAL: "a traced value cannot become a Decimal, which has no derivative; compute with it as it is",
+    Said.NOT_CALLABLE: "a traced value is an array, and no function: is a `*` missing, or are [] meant by ()",
+    Said.NO_OPERAND: (
         "a traced value, the 'Tracer' below, meets something that is neither an array nor a number; a None "
         "is often the result of a function without `return`"
     ),
-    "between instances": (
+    Said.NO_ORDERING: (
         "a traced value, the 'Tracer' below, is compared with something that is neither an array nor a number"
     ),
 }
 
 # What Python says where an attribute of a traced value is set or deleted.
-_OF_SETTING = ("'Tracer' object has no attribute", "of 'Tracer' object has no")
+_OF_SETTING = (f"'Tracer' {Said.NO_ATTRIBUTE}", f"of 'Tracer' {Said.NO_SETTER}")
 _NAMED = ("'Tracer' object", "traced value")
 _NO_SETTING = (
     "a traced value takes no attributes, as little as an array of NumPy does, and its own are not changed by "
@@ -115,7 +114,7 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
         return TypeError(f"{call}{_where(error)}")
     was_refused = refused is not None and (error is refused or error.__cause__ is refused)
     # NumPy permutes the array of Python objects that it has made of a traced value.
-    if was_refused or _met_object_array(error) or str(error) == "array is read-only":
+    if was_refused or _met_object_array(error) or str(error) == Said.SHUFFLED_READ_ONLY:
         call = _call_of_random(error) or _call_of_numpy(error)
         if call is not None:
             return TypeError(f"{call}{_where(error)}")
@@ -274,16 +273,14 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
 
 def _name_and_arguments(frame: FrameType) -> tuple[str, bool]:
     """The public name of the function that runs in a frame, and whether a traced value is among its arguments."""
-    code = frame.f_code
-    values = frame.f_locals
-    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    names, rest, keywords, values = inspect.getargvalues(frame)
     owner: Any = values.get("self")
     path = frame.f_globals["__name__"].split(".")[:2]
     if owner is not None:
         path.append(getattr(owner, "name", None) or type(owner).__name__)
-    if code.co_name != "__init__":
-        path.append(code.co_name)
-    given = [values.get(name) for name in code.co_varnames[:count]]
+    if frame.f_code.co_name != "__init__":
+        path.append(frame.f_code.co_name)
+    given = [values.get(name) for name in (*names, rest, keywords) if name is not None]
     return ".".join(path), any(has_tracer(list(x.values()) if isinstance(x, dict) else x) for x in given)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import Said
 from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.program import literal
@@ -27,7 +28,7 @@ def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, A
     try:
         out = f(*args, **kwargs)
     except ValueError as error:
-        if "read-only" in str(error) and any(isinstance(x, np.ndarray) for x in before):
+        if Said.READ_ONLY in str(error) and any(isinstance(x, np.ndarray) for x in before):
             raise _changed(what, "an array that it is given") from error
         raise
     except TypeError as error:

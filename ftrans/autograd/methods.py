@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..api.call import call_on_eager
+from ..base.foreign import assigns_element, without_name_of_method
 from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -142,9 +142,8 @@ class _Method(Static):
         try:
             return getattr(x, self.__name__)(*args, **kwargs)
         except TypeError as error:
-            # NumPy's methods are functions with names of their own, and so are its errors.
-            own, _, said = str(error).partition("() ")
-            if own not in (f"_{self.__name__}", f"_a{self.__name__}"):
+            said = without_name_of_method(self.__name__, str(error))
+            if said is None:
                 raise
             raise TypeError(f"{self.__name__}() {said}{at_line(user_line())}") from None
 
@@ -212,7 +211,7 @@ def _attribute(name: str) -> property:
 
 
 def _only(self: Tensor, what: str, frame: FrameType | None = None) -> Any:
-    if frame is not None and self.requires_grad and _assigns(frame):
+    if frame is not None and self.requires_grad and assigns_element(frame):
         raise RuntimeError(
             f"a tensor that requires a gradient ({self.array_type}) would lose it as an element of a NumPy array; make "
             "the array a tensor (ftrans.autograd.zeros), or write float(x) or x.detach() if that is meant"
@@ -224,11 +223,6 @@ def _only(self: Tensor, what: str, frame: FrameType | None = None) -> Any:
             + at_line(user_line())
         )
     return self.item()
-
-
-def _assigns(frame: FrameType) -> bool:
-    """Whether what runs is an assignment `array[index] = value`."""
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
 
 
 def _len(self: Tensor) -> int:

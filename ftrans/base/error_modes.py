@@ -11,28 +11,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextvars import Context, ContextVar, copy_context
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .foreign import VARIABLE_OF_ERROR_MODES, receiver_of_warnings
 
 # The modes in which something happens where the error is.  "print" and "warn" only tell.
 _TAKEN = ("raise", "call", "log")
 
 
-def _variable() -> ContextVar[Any] | None:
-    """The context variable that NumPy keeps its modes in: the one that changes with them, if there is one."""
-
-    def context(mode: Any) -> Context:
-        with np.errstate(divide=mode):
-            return copy_context()
-
-    before, after = context("warn"), context("ignore")
-    found = [v for v in after if before.get(v) is not after[v]]
-    return found[0] if len(found) == 1 else None
-
-
-_variable_of_modes = _variable()
+_variable_of_modes = VARIABLE_OF_ERROR_MODES
 _known: dict[Any, Any] = {}
 
 
@@ -71,7 +60,7 @@ class Handling:
         modes: stands for NumPy's modes.
     """
 
-    __slots__ = ("_count", "_filters", "_first", "_recorder", "_show", "modes")
+    __slots__ = ("_count", "_filters", "_first", "_receiver", "_show", "modes")
 
     def __init__(self) -> None:
         self.modes = current_modes()
@@ -79,7 +68,7 @@ class Handling:
         self._count = len(filters)
         self._first = filters[0] if filters else None
         self._show = warnings.showwarning
-        self._recorder = _recorder()
+        self._receiver = receiver_of_warnings()
 
     def is_current(self) -> bool:
         """Whether nothing has been set since."""
@@ -94,16 +83,7 @@ class Handling:
 
     def shows_warnings(self) -> bool:
         """Whether what becomes of a warning that is shown is now what it was."""
-        return warnings.showwarning is self._show and _recorder() is self._recorder
-
-
-def _recorder() -> Any:
-    """Where `warnings.showwarning` hands its warnings.
-
-    `warnings.catch_warnings(record=True)` replaces this alone, and there is no public way to see it.  Without it, only
-    those are recognised that have a filter which asks for all warnings.
-    """
-    return getattr(warnings, "_showwarnmsg_impl", None)
+        return warnings.showwarning is self._show and receiver_of_warnings() is self._receiver
 
 
 def reaction_since(earlier: Handling) -> Reaction | None:

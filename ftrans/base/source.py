@@ -20,6 +20,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from .foreign import instruction_at
+
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
 # The packages whose lines are not the user's; the last ones, which may not be imported, lie beside NumPy.
 _PACKAGES = {
@@ -31,8 +33,6 @@ _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 # Where other packages lie, perhaps within the folder of the standard library.
 _INSTALLED = ("site-packages", "dist-packages")
 _is_internal: dict[str, bool] = {}
-# The opcode of the cells behind an instruction in which Python keeps what it has learned of its operands.
-_CACHE = 0
 _MOST_LINES = 100_000
 _MOST_SCOPES = 10_000
 
@@ -50,9 +50,11 @@ class Line:
             primitive that was differentiated.
         order: how often it was differentiated.
         written: the same place without `derivative_of`: what the user wrote.
+        callers: the user's places that led there when it was traced last, the outermost first; known only while
+            `keep_callers` asks for them.
     """
 
-    __slots__ = ("_derivatives", "code", "derivative_of", "instruction", "order", "scope", "written")
+    __slots__ = ("_derivatives", "callers", "code", "derivative_of", "instruction", "order", "scope", "written")
 
     def __init__(self, code: CodeType, instruction: int, scope: str = "") -> None:
         self.code = code
@@ -61,6 +63,7 @@ class Line:
         self.derivative_of: str | None = None
         self.order = 0
         self.written = self
+        self.callers: tuple[Line, ...] = ()
         self._derivatives: dict[str, Line] | None = None
 
     def differentiated(self, primitive: str) -> Line:
@@ -135,8 +138,7 @@ class _Scope(dict[tuple[int, int], "Line"]):
 
 _attributed: ContextVar[Line | None] = ContextVar("attributed", default=None)
 _scope: ContextVar[_Scope] = ContextVar("scope", default=_Scope(""))  # noqa: B039 - a place for lines, shared by all
-# For lines traced by this thread or task while that is asked for, the user's places that led there.
-_callers: ContextVar[dict[Line, tuple[Line, ...]] | None] = ContextVar("callers", default=None)
+_callers_wanted: ContextVar[bool] = ContextVar("callers wanted", default=False)
 
 
 def of_package(filename: str) -> str | None:
@@ -177,38 +179,22 @@ def user_line() -> Line | None:
             if line is None:
                 if len(scope) > _MOST_LINES:
                     scope.clear()
-                place = _instruction_at(code, frame.f_lasti)
+                place = instruction_at(code, frame.f_lasti)
                 line = scope.setdefault((id(code), place), Line(code, place, scope.path))
                 scope[key] = line
-            callers = _callers.get()
-            if callers is not None:
-                callers[line] = _places_above(frame)
+            if _callers_wanted.get():
+                line.callers = _callers(frame)
             return line
         frame = frame.f_back
     return None
 
 
-def _instruction_at(code: CodeType, place: int) -> int:
-    """The place of an instruction, of which Python reports the cache behind it once it has specialized it."""
-    while place > 0 and code.co_code[place] == _CACHE:
-        place -= 2
-    return place
-
-
 def keep_callers(wanted: bool) -> None:
-    """Choose whether it is noted who called the lines that this thread or task traces from now on."""
-    if not wanted:
-        _callers.set(None)
-    elif _callers.get() is None:
-        _callers.set({})
+    """Choose whether lines that this thread or task traces from now on note who called them."""
+    _callers_wanted.set(wanted)
 
 
-def callers_of(line: Line) -> tuple[Line, ...]:
-    """The user's places that led to a line when it was traced last, the outermost first; none if nobody asked."""
-    return (_callers.get() or {}).get(line.written, ())
-
-
-def _places_above(frame: FrameType) -> tuple[Line, ...]:
+def _callers(frame: FrameType) -> tuple[Line, ...]:
     """The user's places above a frame, from the call that began to trace on."""
     found: list[Line] = []
     began = 0

@@ -19,6 +19,7 @@ from ..api.call import name_of
 from ..api.jitted import Call, Jitted
 from ..api.paths import Path, Paths, new_path
 from ..api.signatures import leaf_key
+from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..core import tree
@@ -298,7 +299,7 @@ class _Jitted(Jitted):
 
     def explained(self, error: BaseException, call: _Call) -> BaseException:
         """The error for an array that was donated before, by the path of its cell; other errors as they are."""
-        if isinstance(error, RuntimeError | ValueError) and ("deleted" in str(error) or "donated" in str(error)):
+        if isinstance(error, RuntimeError | ValueError) and Said.DELETED in str(error):
             for path, cell in zip(call.graph.paths, call.graph.cells, strict=True):
                 if is_jax(cell.array) and cell.array.is_deleted():
                     return deleted_error(path)

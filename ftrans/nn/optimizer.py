@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
+from ..base.foreign import Said
 from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
 from ..control.rules.jax_function import as_jax_function
 from ..core import tree
-from ..core.cell import Cell, Eager
+from ..core.cell import Cell
+from ..core.eager import Eager
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
@@ -305,7 +307,7 @@ def _depends(program: Program, count: int) -> bool:
 
 def _missing_arguments(error: TypeError) -> TypeError | None:
     """The error for an argument that a transformation lacks, which says where to give it; None for another error."""
-    if "required keyword-only argument" not in str(error):
+    if Said.MISSING_KEYWORD not in str(error):
         return None
     names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
     given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
@@ -100,7 +101,7 @@ def signature_of(ufunc: np.ufunc) -> inspect.Signature:
     if ufunc.signature is None:
         options = {"where": True} | options
     else:
-        options = {"axes": np._NoValue, "axis": np._NoValue, "keepdims": False} | options
+        options = {"axes": NO_VALUE, "axis": NO_VALUE, "keepdims": False} | options
     out = None if ufunc.nout == 1 else (None,) * ufunc.nout
     parameter = inspect.Parameter
     return inspect.Signature(

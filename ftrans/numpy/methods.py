@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from ..base.foreign import is_within_vectorize, requires_properties, shuffles
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.witness import ConcretizationError, concretize, refuse
@@ -26,8 +26,6 @@ from .selection import Selection
 from .texts import formatted, representation, text
 from .views import Flat, assignable, converted, in_order, is_scalar, lent_element, view_of
 
-# What runs where np.require asks for an array.
-_REQUIRE = inspect.unwrap(np.require).__code__
 # Python's operators, by the names of their methods without underscores.
 BINARY = {
     "add": np.add,
@@ -139,19 +137,9 @@ def _to_float(self: Tracer, target: str = "float") -> float:
         "return it from the traced function and use the result, or hand it over by ftrans.tap or ftrans.black_box"
         + at_line(user_line())
     )
-    if any(frame.f_code.co_name == "_vectorize_call" for frame in _callers(4)):
+    if is_within_vectorize(sys._getframe(1)):
         error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
     raise refuse(error)
-
-
-def _callers(count: int) -> list[FrameType]:
-    """Where NumPy or the user is, the innermost function first."""
-    frame: FrameType | None = sys._getframe(2)
-    frames: list[FrameType] = []
-    while frame is not None and len(frames) < count:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
 
 
 def _to_complex(self: Tracer) -> complex:
@@ -170,7 +158,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
                 + at_line(user_line())
             )
         )
-    if caller.f_code is _REQUIRE and caller.f_locals.get("requirements"):
+    if requires_properties(caller):
         # It would copy what cannot be written to, and nobody would see what is written to the copy.
         error = f"np.require of a traced value ({self.type}) is ftrans.numpy.require{at_line(user_line())}"
         raise refuse(TypeError(error))
@@ -256,7 +244,7 @@ def _contains(self: Tracer, value: Any) -> bool:
 def _setitem(self: Tracer, index: Any, value: Any) -> None:
     if value.__class__ is Tracer and value.memory is not None and value.ndim:
         line = user_line()
-        if line is not None and ".shuffle(" in line.expression:
+        if line is not None and shuffles(line.expression):
             raise TypeError(
                 "shuffle exchanges rows of a traced array, which are views that its next assignment changes; write "
                 "x = x[rng.permutation(len(x))]" + at_line(line)

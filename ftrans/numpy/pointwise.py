@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
@@ -33,7 +34,7 @@ from .promotion import (
     result_dtype,
     same_value,
 )
-from .reductions import NO_VALUE, truth
+from .reductions import truth
 from .selection import known_mask
 from .views import is_scalar
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import is_of_python_function, pairing_in
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
@@ -27,7 +28,7 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
         implementation = _of_others(ufunc)
     if method == "__call__":
         if inputs[0].__class__ is np.ndarray:
-            _check_polynomial(sys._getframe(1))
+            _require_clear_pairing(sys._getframe(1))
         if not kwargs:
             return implementation(*inputs)
         return call_with_options(ufunc, implementation, inputs, kwargs)
@@ -43,7 +44,7 @@ def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
     implementation = TABLE.get(ufunc)
     if implementation is None:
         name = ufunc.__name__
-        if name.endswith(" (vectorized)"):
+        if is_of_python_function(ufunc):
             return functools.partial(apply_to_objects, ufunc)
         raise missing(next((n for n in (f"numpy.{name}", f"scipy.special.{name}") if n in REFUSED), name))
     return implementation
@@ -62,24 +63,21 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
             )
         raise missing(f"{module}.{function.__name__}")
     if function is np.prod:
-        _check_polynomial(sys._getframe(1))
+        _require_clear_pairing(sys._getframe(1))
     return implementation(*args, **kwargs)
 
 
-def _check_polynomial(frame: FrameType) -> None:
+def _require_clear_pairing(frame: FrameType) -> None:
     """Raise if a function of `numpy.polynomial`, running in `frame`, takes a traced array for a number.
 
     These functions give coefficients (or roots) further axes for those of `x`, if that is an array of NumPy's class.
     The other argument is then an array where NumPy would have a number.
     """
-    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
+    found = pairing_in(frame)
+    if found is None or found.x.__class__ is not Tracer or not found.x.ndim:
         return
-    values = frame.f_locals
-    if not values.get("tensor"):
-        return
-    x, name = values["x"], "r" if "r" in values else "c"
-    if x.__class__ is Tracer and x.ndim and (name == "r" or np.ndim(values["c"]) > 1):
-        function = frame.f_code.co_name
+    name, function = found.name, found.function
+    if name == "r" or np.ndim(found.polynomials) > 1:
         raise TypeError(
             f"{function} cannot pair each traced element of x with each of several polynomials, because it looks for "
             f"arrays of the class numpy.ndarray. Write {function}(x, {name}.reshape({name}.shape + (1,) * x.ndim), "

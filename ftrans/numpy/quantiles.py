@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
@@ -20,7 +21,6 @@ from .delivery import deliver
 from .dispatch import implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, has_tracer, is_weak, operand, reshaped, value_in_hand
-from .reductions import NO_VALUE
 from .statistics import weights_over
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

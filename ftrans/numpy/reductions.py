@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, current_builder
@@ -24,8 +25,6 @@ __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
     "cumulative_sum", "diff", "ediff1d", "max", "min", "prod", "ptp", "sum", "trapezoid",
 ]  # fmt: skip
-
-NO_VALUE: Any = np._NoValue
 
 
 def kept_shape(shape: Shape, axes: Shape) -> Shape:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
@@ -165,13 +166,13 @@ def _nan_arg_extremum(extremum: Any, worst: float, a: Any, axis: Any, out: Any, 
 
 
 @implements(np.nanargmax, constant=True)
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
     """The position of the first largest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
     return _nan_arg_extremum(np.argmax, -np.inf, a, axis, out, keepdims)
 
 
 @implements(np.nanargmin, constant=True)
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = np._NoValue) -> Any:
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
     """The position of the first smallest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
     return _nan_arg_extremum(np.argmin, np.inf, a, axis, out, keepdims)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
@@ -17,7 +18,6 @@ from .delivery import deliver
 from .dispatch import TABLE, implements
 from .manipulation import normal_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, real_dtype, value_in_hand
-from .reductions import NO_VALUE
 
 __all__ = [
     "average", "corrcoef", "cov", "mean", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",

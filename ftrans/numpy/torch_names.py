@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import Said
 from ..base.source import at_line, line_of_error, user_line
 
 _F = "from ftrans.nn import functional as F"
@@ -296,22 +297,22 @@ def hint(error: BaseException) -> str | None:
         return None if is_said or not _is_array(error.obj) else f"instead of {error.name}: {found}"
     if not isinstance(error, TypeError | ValueError):
         return None
-    if "unexpected keyword" in text or "invalid keyword" in text:
+    if Said.UNEXPECTED_KEYWORD in text or Said.INVALID_KEYWORD in text:
         function, _, said = text.partition("() ")
         if said and not _is_of_numpy(function.lstrip("_")):
             return None
         return next((words for name, words in _KEYWORDS.items() if f"'{name}'" in text), None)
-    if "'int' object is not callable" in text and ".size(" in _last_line(error):
+    if "'int'" in text and Said.NOT_CALLABLE in text and ".size(" in _last_line(error):
         return _SIZE
-    if "'tuple' object is not callable" in text and ".shape(" in _last_line(error):
+    if "'tuple'" in text and Said.NOT_CALLABLE in text and ".shape(" in _last_line(error):
         return "x.shape is a tuple; write x.shape[i]"
-    if "don't match array" in text and ".transpose(" in _last_line(error):
+    if Said.AXES_DIFFER in text and ".transpose(" in _last_line(error):
         return "x.transpose takes all axes in their new order; write np.swapaxes(x, i, j) to exchange two of them"
-    if "Cannot interpret 'True' as a data type" in text:
+    if Said.NO_DTYPE in text:
         return "the second argument of NumPy's reductions is a dtype; write keepdims=True"
-    if "order must be str, not int" in text and ".flatten(" in _last_line(error):
+    if Said.NO_ORDER in text and ".flatten(" in _last_line(error):
         return "x.flatten(order) is a vector; write x.reshape(*x.shape[:start], -1)"
-    if "bytes-like object is required, not" in text and text.endswith(("'Tensor'", "'Parameter'", "'Buffer'")):
+    if Said.NO_BYTES in text and text.endswith(("'Tensor'", "'Parameter'", "'Buffer'")):
         return "arrays have bytes: x.detach().numpy() is that of a tensor, p.value that of a parameter or a buffer"
     if ".view(" in _last_line(error) and "astype" not in text and "reshape" not in text:
         return "x.view reads the bytes of x as another type; write x.reshape(shape)"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import Shape, is_inexact
@@ -25,7 +26,6 @@ from .indexing import add_at, getitem, setitem
 from .manipulation import normal_axis, reduced_axes
 from .promotion import asarray, broadcast_to, cast, has_tracer, operand, reshaped
 from .reductions import (
-    NO_VALUE,
     accumulator,
     check_start,
     kept_shape,

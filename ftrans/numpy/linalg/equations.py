@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.foreign import NO_VALUE
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.witness import ConcretizationError
@@ -77,17 +78,14 @@ def cutoff_of(a: Tracer, rcond: Any) -> Any:
         ) from None
 
 
-_NOT_GIVEN: Any = np._NoValue
-
-
 @implements(np.linalg.pinv)
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
     """The pseudo-inverses of matrices; the derivative is that of matrices whose rank does not change."""
     (a,) = matrices(a)
     check_matrices("pinv", a)
-    if rcond is not None and rtol is not _NOT_GIVEN:
+    if rcond is not None and rtol is not NO_VALUE:
         raise ValueError(f"`rtol` and `rcond` can't be both set.{at_line(user_line())}")
-    if rcond is None and rtol is _NOT_GIVEN:
+    if rcond is None and rtol is NO_VALUE:
         rcond = 1e-15
     elif rcond is None:
         rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol

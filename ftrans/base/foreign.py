@@ -1,0 +1,197 @@
+"""What ftrans knows of the insides of Python and of other libraries, which they do not promise to keep.
+
+No result of a correct program depends on it.  It is there for error messages, for speed, and for noticing code that
+cannot be traced.  Each item says what it leans on, and what happens once that is gone.  `tests/test_foreign.py` fails
+when the ground has moved.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import warnings
+from contextvars import Context, ContextVar, copy_context
+from enum import StrEnum
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Python
+
+_CACHE = dis.opmap.get("CACHE", -1)
+
+
+def instruction_at(code: CodeType, place: int) -> int:
+    """The place of an instruction that runs, of which Python may report the cache behind it.
+
+    Leans on: once Python has specialized an instruction, `f_lasti` may point at the CACHE entries that follow it.
+    Without it: one place in the user's code counts as several, so that programs are traced again that are known.
+    """
+    while place > 0 and code.co_code[place] == _CACHE:
+        place -= 2
+    return place
+
+
+def assigns_element(frame: FrameType) -> bool:
+    """Whether what runs in a frame is an assignment `array[index] = value`.
+
+    Leans on: the names of the instructions for it.
+    Without it: a tensor that requires a gradient may lose it in silence as an element of a NumPy array.
+    """
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE")
+
+
+def receiver_of_warnings() -> Any:
+    """Where `warnings.showwarning` hands its warnings, which `warnings.catch_warnings(record=True)` replaces.
+
+    Leans on: the name of the function.
+    Without it: of traced code that waits for warnings, only what has a filter is noticed.
+    """
+    return getattr(warnings, "_showwarnmsg_impl", None)
+
+
+# NumPy
+
+# What NumPy has as the default of arguments that are left out, and passes on to the functions that it calls.
+NO_VALUE: Any = inspect.signature(np.sum).parameters["initial"].default
+
+
+def _find_variable_of_error_modes() -> ContextVar[Any] | None:
+    def context(mode: Any) -> Context:
+        with np.errstate(divide=mode):
+            return copy_context()
+
+    before, after = context("warn"), context("ignore")
+    found = [v for v in after if before.get(v) is not after[v]]
+    return found[0] if len(found) == 1 else None
+
+
+# The context variable of `np.errstate` and `np.seterr`, which has another object as its value after each of them.
+# Leans on: NumPy keeps its error modes in one context variable.
+# Without it, which is None here: `np.geterr()` is asked for each equation, so that tracing takes longer.
+VARIABLE_OF_ERROR_MODES: ContextVar[Any] | None = _find_variable_of_error_modes()
+
+
+class Pairing(NamedTuple):
+    """A function of `numpy.polynomial` that pairs each element of `x` with each polynomial.
+
+    Attributes:
+        function: its name.
+        x: where it evaluates.
+        name: the argument that holds the polynomials, "c" for coefficients or "r" for roots.
+        polynomials: these, as the function has them now.
+    """
+
+    function: str
+    x: Any
+    name: str
+    polynomials: Any
+
+
+def pairing_in(frame: FrameType) -> Pairing | None:
+    """The function of `numpy.polynomial` that runs in a frame with `tensor=True`, or None.
+
+    Leans on: it has its arguments `x`, `c` (or `r`) and `tensor` in variables of their names while it computes.
+    Without it: a traced `x`, which NumPy takes for a number because it is no array of NumPy's class, gives an error
+    about shapes, or meets the wrong polynomials.
+    """
+    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
+        return None
+    values = inspect.getargvalues(frame).locals
+    if not values.get("tensor"):
+        return None
+    name = "r" if "r" in values else "c"
+    return Pairing(frame.f_code.co_name, values["x"], name, values[name])
+
+
+def is_of_python_function(ufunc: np.ufunc) -> bool:
+    """Whether `numpy.frompyfunc` has made a ufunc: it takes and returns Python objects alone."""
+    return all(set(types) <= set("O->") for types in ufunc.types)
+
+
+_VECTORIZE = np.vectorize.__call__.__code__
+_REQUIRE = inspect.unwrap(np.require).__code__
+
+
+def is_within_vectorize(frame: FrameType | None) -> bool:
+    """Whether a frame, or one of those that called it, is a call of `np.vectorize`.
+
+    Leans on: it is written in Python, and converts results by functions that are called in few steps.
+    Without it: the error about a traced value as an element of a plain array does not say that this is the reason.
+    """
+    for _ in range(8):
+        if frame is None or frame.f_code is _VECTORIZE:
+            break
+        frame = frame.f_back
+    return frame is not None and frame.f_code is _VECTORIZE
+
+
+def requires_properties(frame: FrameType) -> bool:
+    """Whether what runs in a frame is `np.require` with requirements.
+
+    Leans on: it is written in Python, and asks for the array in its own code.
+    Without it: what is written to the copy that it makes of a traced value is lost in silence.
+    """
+    return frame.f_code is _REQUIRE and bool(inspect.getargvalues(frame).locals.get("requirements"))
+
+
+def shuffles(expression: str) -> bool:
+    """Whether the user's expression is a call of `numpy.random`'s `shuffle`.
+
+    Leans on: nothing but the name.  The function leaves no frame, since it is compiled.
+    Without it: a shuffled traced array has some rows twice.
+    """
+    return ".shuffle(" in expression
+
+
+def without_name_of_method(method: str, said: str) -> str | None:
+    """What an error of a method of arrays says behind the name of the function of NumPy that failed; None for others.
+
+    Leans on: methods that NumPy has written in Python are functions named `_method`, or `_amethod`.
+    Without it: wrong arguments are told by the name of that function.
+    """
+    name, _, rest = said.partition("() ")
+    return rest if name in (f"_{method}", f"_a{method}") else None
+
+
+class Said(StrEnum):
+    """What errors of Python and of other libraries say.
+
+    Without it: the error reaches the user as it is, without the advice that goes with it.
+    """
+
+    # NumPy, of an array of Python objects
+    HOLDS_REFERENCES = "NPY_ITER_REFS_OK"
+    NO_LOOP = "loop of ufunc does not support argument"
+    OBJECT_DTYPE = "dtype('O')"
+    NOT_SUPPORTED = "not supported for the input types"
+    NOT_INEXACT = "'numpy.object_'> not inexact"
+    # NumPy and struct, where what they asked raised an error that they hide
+    NO_INDEX = "only integers, slices"
+    NO_ELEMENT = "Error setting single item"
+    NO_ARGUMENT = "required argument is not"
+    # NumPy, of arguments
+    READ_ONLY = "read-only"
+    SHUFFLED_READ_ONLY = "array is read-only"
+    INVALID_KEYWORD = "invalid keyword"
+    AXES_DIFFER = "don't match array"
+    NO_DTYPE = "Cannot interpret 'True' as a data type"
+    NO_ORDER = "order must be str, not int"
+    # Python
+    UNEXPECTED_KEYWORD = "unexpected keyword"
+    MISSING_KEYWORD = "required keyword-only argument"
+    UNHASHABLE = "unhashable type"
+    NO_BYTES = "bytes-like"
+    NO_JSON = "JSON"
+    NO_FRACTION = "numerator"
+    NO_DECIMAL = "Decimal"
+    NOT_CALLABLE = "not callable"
+    NO_OPERAND = "operand"
+    NO_ORDERING = "between instances"
+    NO_ATTRIBUTE = "object has no attribute"
+    NO_SETTER = "object has no"
+    # Other libraries
+    NOT_OF_JAX = "JAX"
+    NOT_OF_TORCH = "Tensor"
+    DELETED = "deleted"

@@ -1,0 +1,268 @@
+"""What `ftrans.base.foreign` takes for granted of Python and of other libraries still holds."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import statistics
+import struct
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ftrans.base import foreign
+from ftrans.base.foreign import Said
+
+MOVED = "the ground has moved: see what base/foreign.py says of {}, and what is lost without it"
+
+
+class Rows:
+    """What is indexed by a function in Python, which Python calls in a shorter way once it knows it."""
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[int, int]] = set()
+
+    def __getitem__(self, index: int) -> None:
+        frame = sys._getframe(1)
+        self.asked.add((frame.f_lasti, foreign.instruction_at(frame.f_code, frame.f_lasti)))
+
+
+def test_caches_follow_instructions() -> None:
+    rows = Rows()
+    for _ in range(1000):
+        rows[0]
+    assert len({place for _, place in rows.asked}) == 1, MOVED.format("instruction_at")
+
+
+class Asked:
+    """An object that notes whether it was asked for a number by an assignment to an element."""
+
+    def __init__(self) -> None:
+        self.by_assignment: list[bool] = []
+
+    def __float__(self) -> float:
+        self.by_assignment.append(foreign.assigns_element(sys._getframe(1)))
+        return 1.0
+
+
+def test_assignments_of_elements() -> None:
+    x, array = Asked(), np.zeros(4)
+    for _ in range(50):
+        array[0] = x
+        array[1:2] = x
+        float(x)
+    assert x.by_assignment == [True, True, False] * 50, MOVED.format("assigns_element")
+
+
+def test_receiver_of_warnings() -> None:
+    before = foreign.receiver_of_warnings()
+    assert before is not None, MOVED.format("receiver_of_warnings")
+    with warnings.catch_warnings(record=True):
+        assert foreign.receiver_of_warnings() is not before, MOVED.format("receiver_of_warnings")
+    assert foreign.receiver_of_warnings() is before, MOVED.format("receiver_of_warnings")
+
+
+def test_default_of_arguments_that_are_left_out() -> None:
+    for value in (1.0, [1.0, 2.0]):
+        assert np.sum(value, initial=foreign.NO_VALUE) == np.sum(value), MOVED.format("NO_VALUE")
+    assert foreign.NO_VALUE not in (None, 0), MOVED.format("NO_VALUE")
+
+
+def test_variable_of_error_modes() -> None:
+    variable = foreign.VARIABLE_OF_ERROR_MODES
+    assert variable is not None, MOVED.format("VARIABLE_OF_ERROR_MODES")
+    before = variable.get()
+    old = np.seterr(over="raise")
+    assert variable.get() is not before, MOVED.format("VARIABLE_OF_ERROR_MODES")
+    np.seterr(**old)
+    with np.errstate(divide="raise"):
+        assert variable.get() is not before, MOVED.format("VARIABLE_OF_ERROR_MODES")
+
+
+class Watching:
+    """An operand that looks at the frame of the function that computes with it."""
+
+    __array_priority__ = 1000.0
+    ndim, shape, dtype = 1, (3,), np.dtype(float)
+
+    def __init__(self, look: Callable[[FrameType], Any]) -> None:
+        self.look = look
+        self.seen: list[Any] = []
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        self.seen.append(self.look(sys._getframe(1)))
+        return self
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        self.seen.append(self.look(sys._getframe(1)))
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self.seen.append(self.look(sys._getframe(1)))
+        return np.zeros(3)
+
+    def __float__(self) -> float:
+        self.seen.append(self.look(sys._getframe(1)))
+        return 1.0
+
+    def __add__(self, other: Any) -> Any:
+        return self
+
+    __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __add__
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "name"),
+    [
+        (np.polynomial.polynomial.polyval, "c"),
+        (np.polynomial.polynomial.polyvalfromroots, "r"),
+        (np.polynomial.chebyshev.chebval, "c"),
+        (np.polynomial.legendre.legval, "c"),
+        (np.polynomial.laguerre.lagval, "c"),
+        (np.polynomial.hermite.hermval, "c"),
+        (np.polynomial.hermite_e.hermeval, "c"),
+    ],
+)
+def test_arguments_of_polynomials(evaluate: Any, name: str) -> None:
+    x = Watching(foreign.pairing_in)
+    evaluate(x, np.ones((2, 3)))
+    found = [pairing for pairing in x.seen if pairing is not None]
+    assert found, MOVED.format("pairing_in")
+    assert (found[0].function, found[0].name) == (evaluate.__name__, name), MOVED.format("pairing_in")
+    assert found[0].x is x, MOVED.format("pairing_in")
+    assert np.ndim(found[0].polynomials) == 2, MOVED.format("pairing_in")
+
+
+def test_ufuncs_of_python_functions() -> None:
+    made = np.frompyfunc(lambda x, y: x, 2, 1)
+    assert foreign.is_of_python_function(made), MOVED.format("is_of_python_function")
+    others = [x for x in vars(np).values() if isinstance(x, np.ufunc)]
+    assert not any(map(foreign.is_of_python_function, others)), MOVED.format("is_of_python_function")
+
+
+def test_calls_of_vectorize() -> None:
+    x = Watching(foreign.is_within_vectorize)
+    np.vectorize(lambda i: x, otypes=[float])(np.arange(2))
+    assert x.seen, MOVED.format("is_within_vectorize")
+    assert all(x.seen), MOVED.format("is_within_vectorize")
+    assert not foreign.is_within_vectorize(sys._getframe())
+
+
+def test_requirements() -> None:
+    x = Watching(foreign.requires_properties)
+    np.require(x, None, ["W"])
+    assert x.seen == [True], MOVED.format("requires_properties")
+    np.asarray(x)
+    assert x.seen == [True, False], MOVED.format("requires_properties")
+
+
+def test_shuffling_leaves_no_frame() -> None:
+    frames = []
+
+    class Shuffled(list[Any]):
+        def __setitem__(self, index: Any, value: Any) -> None:
+            frames.append(sys._getframe(1))
+            super().__setitem__(index, value)
+
+    np.random.default_rng(0).shuffle(Shuffled(range(4)))
+    assert {frame.f_code.co_name for frame in frames} == {"test_shuffling_leaves_no_frame"}, MOVED.format("shuffles")
+
+
+@pytest.mark.parametrize("method", ["mean", "sum", "std", "max", "all"])
+def test_names_in_errors_of_methods(method: str) -> None:
+    with pytest.raises(TypeError) as error:
+        getattr(np.zeros(3), method)(surely_not=1)
+    said = foreign.without_name_of_method(method, str(error.value))
+    assert said is not None, MOVED.format("without_name_of_method")
+    assert "surely_not" in said
+
+
+# What other libraries say
+
+
+class Probe:
+    """What no other library knows."""
+
+    @property
+    def fixed(self) -> int:
+        return 0
+
+
+OBJECTS = np.array([Probe()], dtype=object)
+LOCKED = np.broadcast_to(1.0, 3)
+
+
+def with_keyword_only(*, wanted: int) -> None:
+    """A function that cannot be called without a keyword."""
+
+
+def of_jax() -> Any:
+    jnp = pytest.importorskip("jax.numpy")
+    return jnp.asarray(Probe())
+
+
+def of_torch() -> Any:
+    return pytest.importorskip("torch").sin(Probe())
+
+
+def deleted_by_jax() -> Any:
+    x = pytest.importorskip("jax.numpy").ones(3)
+    x.delete()
+    return x + 1
+
+
+anything: Any = Probe()
+PROVOKED: dict[Said, Callable[[], Any]] = {
+    Said.HOLDS_REFERENCES: lambda: np.nditer(OBJECTS),
+    Said.NO_LOOP: lambda: np.exp(OBJECTS),
+    Said.OBJECT_DTYPE: lambda: np.add(np.ones(1), OBJECTS, out=np.ones(1)),
+    Said.NOT_SUPPORTED: lambda: np.isfinite(OBJECTS),
+    Said.NOT_INEXACT: lambda: np.finfo(anything.__class__),
+    Said.NO_INDEX: lambda: np.zeros(3)[anything],
+    Said.NO_ELEMENT: lambda: np.zeros(3).flat.__setitem__(0, anything),
+    Said.NO_ARGUMENT: lambda: struct.pack("d", anything),
+    Said.READ_ONLY: lambda: LOCKED.__setitem__(0, 2.0),
+    Said.SHUFFLED_READ_ONLY: lambda: np.random.default_rng(0).shuffle(LOCKED),
+    Said.INVALID_KEYWORD: lambda: np.zeros(3).reshape(dim=1),  # type: ignore[call-overload]
+    Said.AXES_DIFFER: lambda: np.zeros((2, 2, 2)).transpose(0, 1),
+    Said.NO_DTYPE: lambda: np.zeros(3).sum(0, True),  # type: ignore[call-overload]
+    Said.NO_ORDER: lambda: np.zeros(3).flatten(1),  # type: ignore[arg-type]
+    Said.UNEXPECTED_KEYWORD: lambda: with_keyword_only(wanted=1, other=2),  # type: ignore[call-arg]
+    Said.MISSING_KEYWORD: lambda: with_keyword_only(),  # type: ignore[call-arg]
+    Said.UNHASHABLE: lambda: hash(anything.__dict__),
+    Said.NO_BYTES: lambda: b"".join([anything]),
+    Said.NO_JSON: lambda: json.dumps(anything),
+    Said.NO_FRACTION: lambda: statistics.mean([anything]),
+    Said.NO_DECIMAL: lambda: decimal.Decimal(anything),
+    Said.NOT_CALLABLE: lambda: anything(),
+    Said.NO_OPERAND: lambda: anything + 1,
+    Said.NO_ORDERING: lambda: anything < 1,
+    Said.NO_ATTRIBUTE: lambda: anything.surely_not,
+    Said.NO_SETTER: lambda: setattr(anything, "fixed", 1),
+    Said.NOT_OF_JAX: of_jax,
+    Said.NOT_OF_TORCH: of_torch,
+    Said.DELETED: deleted_by_jax,
+}
+
+
+def test_every_text_is_provoked() -> None:
+    assert set(PROVOKED) == set(Said)
+
+
+@pytest.mark.parametrize("text", Said, ids=lambda text: text.name)
+def test_texts_of_errors(text: Said) -> None:
+    with pytest.raises(Exception) as error:  # noqa: PT011 - which one it is depends on the library
+        PROVOKED[text]()
+    assert text in str(error.value), MOVED.format(f"Said.{text.name}")
+
+
+@pytest.mark.parametrize("text", [Said.NO_ATTRIBUTE, Said.NO_SETTER], ids=lambda text: text.name)
+def test_texts_that_begin_with_a_class(text: Said) -> None:
+    with pytest.raises(AttributeError) as error:
+        PROVOKED[text]()
+    assert f"'Probe' {text}" in str(error.value), MOVED.format(f"Said.{text.name}")
