@@ -15,7 +15,7 @@ from random_programs import random_arguments, random_program
 
 import ftrans as ft
 from ftrans.control.checkpoints import recompute
-from ftrans.control.checkpoints.recompute import Budget, Kept, Named, cost, in_segments, just_in_time, keep, nbytes
+from ftrans.control.checkpoints.recompute import Budget, Kept, Named, in_segments, just_in_time, keep, nbytes
 from ftrans.core import tree
 from ftrans.core.program import Program, Var
 
@@ -380,20 +380,21 @@ def example() -> tuple[Program, list[Var]]:
     return program, [eqn.outputs[0] for eqn in program.eqns[1::2]]
 
 
-def price_of(kept: Kept, price: float, everything: tuple[float, float]) -> float:
-    return price * nbytes(kept) / everything[0] + (1 - price) * sum(map(cost, kept.again)) / everything[1]
+def price_of(kept: Kept, price: float, chooser: recompute._Budgeted) -> float:
+    everything = chooser._sizes.sum(), sum(chooser._costs.values())
+    again = sum(chooser._costs[eqn] for eqn in kept.again)
+    return float(price * nbytes(kept) / everything[0] + (1 - price) * again / everything[1])
 
 
 def test_the_cut_is_least() -> None:
     program, wanted = example()
     chooser = recompute._Budgeted(program, wanted, 0)
-    everything = (chooser._sizes.sum(), chooser._costs.sum())
     choices = [
         chooser._with(v) for n in range(len(chooser._vars) + 1) for v in itertools.combinations(chooser._vars, n)
     ]
     for price in (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0):
-        found = price_of(chooser._with(chooser._cheapest(price)), price, everything)
-        least = min(price_of(kept, price, everything) for kept in choices)
+        found = price_of(chooser._with(chooser._cheapest(price)), price, chooser)
+        least = min(price_of(kept, price, chooser) for kept in choices)
         assert least <= found <= least * (1 + recompute._UNEVENNESS) + 1e-6
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base.source import at_line, user_line
-from ..control.rules.tap import Place, expose
+from ..control.rules.exposed import Place, expose
 from ..control.rules.tap import tap as tap_primitive
 from ..core import tree
 from ..core.interpret import inline

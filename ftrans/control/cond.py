@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.interpret import inline
 from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.broadcast import Reduction
 from ..ops.elementwise import convert, eq
-from ..ops.indexing import Gather
 from ..ops.literals import full_like, splat
-from ..ops.reductions import ArgExtremum, reduce_or
-from ..ops.shapes import StructuralPrimitive
-from ..run.costs import program_flops
+from ..ops.reductions import reduce_or
+from ..run.costs import is_known, program_cost
 from ..run.evaluate import evaluate
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
@@ -47,9 +45,8 @@ from .subprograms import (
 
 Branches = tuple[Program, ...]
 _INDEX = ArrayType((), np.int64)
-# XLA computes all branches of so many elements, rather than branch.
-_CHEAP_SIZE = 1 << 12
-_CHEAP = (StructuralPrimitive, Reduction, ArgExtremum, Gather)
+# XLA computes all branches that take no longer than so many additions, rather than branch.
+_CHEAP_TIME = 1 << 14
 
 
 class Cond(MultipleResults):
@@ -95,8 +92,9 @@ class Cond(MultipleResults):
         tests = [index == i for i in range(len(branches) - 1)]
         return [jnp.select(tests, column[:-1], column[-1]) for column in zip(*outs, strict=True)]
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return max(map(program_flops, params["branches"]))
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        costs = [program_cost(branch) for branch in params["branches"]]
+        return Cost(max(c.flops for c in costs), max(c.time for c in costs))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, branches: Branches) -> Any:
         index, *xs = primals
@@ -229,10 +227,8 @@ def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
 
 
 def _is_cheap(program: Program) -> bool:
-    """Whether computing a branch in vain costs less than branching, and does no harm."""
-    if sum(v.type.size for eqn in program.eqns for v in eqn.outputs) > _CHEAP_SIZE:
-        return False
-    return all(eqn.primitive.broadcasts or isinstance(eqn.primitive, _CHEAP) for eqn in program.eqns)
+    """Whether computing a branch in vain costs less than branching."""
+    return all(map(is_known, program.eqns)) and program_cost(program).time <= _CHEAP_TIME
 
 
 def _split(branches: Branches, unknown: Flags) -> SplitEqn:

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..base.source import at_line, user_line
+from .cost import Cost
 from .on_numpy import OnNumpy
-from .program import Eqn, Params, Program, programs_in
+from .program import Eqn, Params, Program
 from .trace import Tracer, current_builder, leak_error
 from .types import ArrayType
 
@@ -106,14 +107,9 @@ class Primitive(OnNumpy):
         """The equation without what only the results not flagged in `used` need; it assigns all that are flagged."""
         return eqn
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        """Estimated operations on numbers; by default one for each element of the result."""
-        from ..run.costs import program_flops
-
-        if isinstance(self, Moving):
-            return 0.0
-        programs = list(programs_in(params))
-        return float(sum(map(program_flops, programs)) if programs else results[0].size if results else 0)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
+        """What an equation costs; None if that is not known, or what the programs cost that it holds."""
+        return None
 
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer] | None:
         """The operands that its results are, where it only states a derivative or shows values; None if it computes."""
@@ -158,6 +154,9 @@ class MultipleResults(Primitive):
 
 class Moving(SingleResult):
     """Base class of primitives that move, copy or make elements, and compute nothing."""
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
+        return Cost.moves(results[0].size)
 
 
 class ProgramCall(MultipleResults):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -60,6 +61,9 @@ class Broadcast(StructuralPrimitive):
         from jax import lax
 
         return lax.broadcast_in_dim(x, shape, dims)
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost()
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, shape: Shape, dims: Shape) -> list[Tangent]:
 
@@ -138,8 +142,8 @@ class Reduction(SingleResult):
 
         return getattr(lax, self.name)(x, axes)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(types[0].size)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(types[0].size)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axes: Shape) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents

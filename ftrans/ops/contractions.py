@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -60,9 +61,10 @@ class DotGeneral(SingleResult):
 
         return lax.dot_general(x, y, (contract, batch), lax.Precision.HIGHEST, x.dtype)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         (x, _), (contracted, _) = types, params["contract"]
-        return 2.0 * results[0].size * math.prod(x.shape[i] for i in contracted)
+        operations = 2 * results[0].size * math.prod(x.shape[i] for i in contracted)
+        return Cost.products(operations, max(t.size for t in (*types, *results)))
 
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, contract: Dims, batch: Dims

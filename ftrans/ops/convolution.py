@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -114,8 +115,9 @@ class Convolution(SingleResult):
 
         return lax.platform_dependent(x, kernel, cpu=on_cpu, default=whole)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return 2.0 * results[0].size * math.prod(types[1].shape[1:])
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        operations = 2 * results[0].size * math.prod(types[1].shape[1:])
+        return Cost.products(operations, max(t.size for t in (*types, *results)))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x, kernel), (tx, tk) = primals, tangents

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -40,11 +41,11 @@ class FourierTransform(SingleResult):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         axes = params["axes"] if "axes" in params else (params["axis"],)
         x = max(types[0], results[0], key=lambda t: t.size)
         count = 5.0 if is_complex(types[0].dtype) and is_complex(results[0].dtype) else 2.5
-        return count * x.size * sum(math.log2(max(x.shape[a], 1)) for a in axes)
+        return Cost.arithmetic(count * x.size * sum(math.log2(max(x.shape[a], 1)) for a in axes))
 
     def _check(self, x: ArrayType, axes: Shape, norm: Norm) -> None:
         if any(not 0 <= a < x.ndim or x.shape[a] == 0 for a in axes) or len(set(axes)) != len(axes):

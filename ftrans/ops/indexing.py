@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
@@ -199,8 +200,8 @@ class ScatterAdd(Scatter):
     def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0) -> Any:
         return super().__call__(x, updates, *indices, axis=axis)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(types[1].size)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost(types[1].size, types[1].size + results[0].size / 2)
 
     def numpy(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
         out = np.array(x, order="C")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult
 from ..core.program import Params
@@ -69,9 +70,9 @@ class RandomBits(SingleResult):
     def xla(self, key: Any, counter: Any, *, shape: Shape) -> Any:
         return _compiled()(key, counter, shape)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         # Each round adds, rotates by two shifts and a union, and takes the exclusive or, for two words.
-        return 5.0 * 4 * _GROUPS * results[0].size / 2
+        return Cost.arithmetic(5 * 4 * _GROUPS * results[0].size / 2)
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, shape: Shape) -> Any:
         key, counter = (with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True))

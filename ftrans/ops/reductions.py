@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -107,8 +108,8 @@ class ArgExtremum(SingleResult):
 
         return getattr(lax, self.name)(x, axis, np.int64)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(types[0].size)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(types[0].size)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         return self(primals[0], axis=axis), None
@@ -262,8 +263,8 @@ class LinearRecurrence(SingleResult):
             raise TypeError(f"{self.name} along axis {axis} is not defined for {a} and {b}")
         return b
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return 2.0 * results[0].size
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(2 * results[0].size)
 
     def numpy(self, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
         a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)

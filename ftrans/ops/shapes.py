@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, Primitive, Tangent
 from ..core.program import Params
@@ -52,6 +53,9 @@ class Reshape(StructuralPrimitive):
         from jax import lax
 
         return lax.reshape(x, shape)
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost()
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, shape: Shape) -> list[Tangent]:
         return [reshape(ct, shape=operands[0].shape)]

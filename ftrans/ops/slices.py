@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
@@ -113,8 +114,8 @@ class AddSlice(SliceUpdate):
 
     name = "add_slice"
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(types[1].size)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost(types[1].size, types[1].size + results[0].size / 2)
 
     def numpy(self, x: Any, updates: Any, *, start: Shape, limit: Shape, strides: Shape) -> Any:
         out = np.array(x)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
@@ -49,8 +50,8 @@ class Argsort(SingleResult):
         places = lax.broadcasted_iota(np.int64, x.shape, axis)
         return lax.sort((x, places), dimension=axis, is_stable=stable, num_keys=1)[1]
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return types[0].size * math.log2(max(types[0].shape[params["axis"]], 1))
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(types[0].size * math.log2(max(types[0].shape[params["axis"]], 1)))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return argsort(*primals, **params), None
@@ -85,8 +86,8 @@ class Sort(SingleResult):
 
         return lax.sort(x, dimension=axis, is_stable=False)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return types[0].size * math.log2(max(types[0].shape[params["axis"]], 1))
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(types[0].size * math.log2(max(types[0].shape[params["axis"]], 1)))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -139,9 +140,9 @@ class Searchsorted(SingleResult):
             search = jax.vmap(search)
         return search(table, values)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         table, values = types
-        return values.size * math.log2(max(table.shape[-1], 1))
+        return Cost.arithmetic(values.size * math.log2(max(table.shape[-1], 1)))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, side: str) -> tuple[Any, Any]:
         return searchsorted(*primals, side=side), None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent
 from ..core.program import Params
@@ -125,8 +126,8 @@ class WindowPrimitive(SingleResult):
         """The lowering, for windows in any number of the last axes."""
         raise NotImplementedError
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return float(results[0].size * math.prod(params["window"]))
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(results[0].size * math.prod(params["window"]))
 
 
 # Maxima

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.source import at_line, user_line
-from ...core.program import Atom, Eqn, Params, Program, Var, programs_in
+from ...core.program import Atom, Eqn, Params, Program, Var
 from ...core.types import ArrayType
-from ...ops import elementwise as e
-from ...ops import linalg, literals, parts, shapes
-from ...ops.broadcast import broadcast
 from ...ops.contractions import dot_general
-from ...spectral import eig, eigh, svd
+from ...run.costs import cost
+from ..rules.tap import tap
 
 Chooser = Callable[[str, tuple[ArrayType, ...], Params], bool]
 
@@ -72,7 +70,7 @@ def keep(program: Program, wanted: Sequence[Var], policy: Policy) -> Kept:
 
 def _keeps(policy: Policy, eqn: Eqn) -> bool:
     if isinstance(policy, Named):
-        return eqn.primitive.name == "tap" and eqn.params["name"] in policy.names
+        return eqn.primitive is tap and eqn.params["name"] in policy.names
     if callable(policy):
         return bool(policy(eqn.primitive.name, tuple(v.type for v in eqn.outputs), eqn.params))
     return policy == "dots" and eqn.primitive is dot_general
@@ -161,54 +159,6 @@ def in_segments(eqns: Sequence[Eqn], given: Sequence[Var], least: int) -> list[l
     return segments
 
 
-# The cost of computing again, in units of one addition of two numbers in memory.
-
-_TRANSCENDENTAL = frozenset(
-    (
-        e.exp, e.exp2, e.expm1, e.log, e.log1p, e.log2, e.log10, e.sin, e.cos, e.tan, e.tanh, e.sinh, e.cosh, e.arcsin,
-        e.arccos, e.arctan, e.arctan2, e.arcsinh, e.arccosh, e.arctanh, e.power, e.logaddexp, e.logaddexp2, e.cbrt,
-    )
-)  # fmt: skip
-_FREE = frozenset((shapes.reshape, broadcast, literals.iota, e.stop_gradient, e.placeholder))
-_MOVES = frozenset((shapes.transpose, parts.slice_, parts.concatenate, parts.pad, shapes.reverse))
-_FACTORISATIONS = frozenset(
-    (
-        linalg.cholesky, linalg.det, eig, eigh, linalg.expm, linalg.inv, linalg.logm, linalg.lu,
-        linalg.nuclear_norm, linalg.pinv, linalg.polar_factor, linalg.qr, linalg.signm, linalg.slogdet, linalg.solve,
-        linalg.sqrtm, svd, linalg.sylvester, linalg.triangular_solve,
-    )
-)  # fmt: skip
-# Multiplications and additions of a matrix product that take as long as reading and writing one number.
-_FLOPS = 16
-# The number of steps that a loop is taken for whose number of steps is not known.
-_STEPS = 100
-
-
-def cost(eqn: Eqn) -> float:
-    """About how long an equation takes, relative to the addition of two numbers that lie in memory."""
-    size = max([v.type.size for v in eqn.outputs] + [a.type.size for a in eqn.operands], default=0)
-    primitive = eqn.primitive
-    if primitive in _FREE:
-        return 0.01 * size
-    if primitive in _MOVES:
-        return 0.5 * size
-    if primitive in _TRANSCENDENTAL:
-        return 10.0 * size
-    if primitive is dot_general:
-        x = eqn.operands[0].type
-        contracted = float(np.prod([x.shape[i] for i in eqn.params["contract"][0]]))
-        return size + 2 * contracted * eqn.outputs[0].type.size / _FLOPS
-    if primitive in _FACTORISATIONS:
-        return size * (1 + max((n for a in eqn.operands for n in a.type.shape[-1:]), default=1))
-    inner = [sum(map(cost, program.eqns)) for program in programs_in(eqn.params)]
-    if not inner:
-        return size
-    if primitive.name == "cond":
-        return max(inner)
-    steps = eqn.params.get("length", _STEPS if primitive.name == "while" else 1)
-    return float(steps * sum(inner))
-
-
 # Budgets
 
 # Capacities of SciPy's flows are 32-bit integers, and so are their sums.
@@ -222,6 +172,11 @@ _UNEVENNESS = 0.02
 _GOLDEN = 0.6180339887498949
 # How many values are tried, one by one, in what is left of a budget.
 _MOST_TRIED = 64
+# Even what costs nothing is better not done again: for each element this much of an addition.
+_LEAST = 0.01
+# What only the backward pass uses is computed right before it.  To keep that makes no chain of other values shorter,
+# which are in memory at once while they are computed again, so it is worth this much less.
+_LAST = 0.5
 
 
 class _Budgeted:
@@ -238,7 +193,8 @@ class _Budgeted:
         self._nbytes = nbytes
         self._eqns = _kept(program, wanted, set(program.inputs)).again
         self._vars = list(dict.fromkeys([*program.inputs, *wanted, *(v for eqn in self._eqns for v in eqn.outputs)]))
-        self._costs = np.array([cost(eqn) for eqn in self._eqns] or [0.0])
+        used = {a for eqn in self._eqns for a in eqn.operands}
+        self._costs = {eqn: _duration(eqn) * (_LAST if used.isdisjoint(eqn.outputs) else 1) for eqn in self._eqns}
         self._sizes = np.array([float(v.type.nbytes) for v in self._vars] or [0.0])
         self._edges = self._network()
 
@@ -295,7 +251,7 @@ class _Budgeted:
 
         spread = 1 + _UNEVENNESS * (np.arange(len(self._vars)) * _GOLDEN % 1) * (price < 1)
         sizes = price * self._sizes * spread / max((self._sizes * spread).sum(), 1)
-        costs = (1 - price) * self._costs / max(self._costs.sum(), 1e-9)
+        costs = np.array([*self._costs.values()]) * (1 - price) / max(sum(self._costs.values()), 1e-9)
         wanted, kept, again, operands = self._edges
         capacities = np.concatenate(
             [
@@ -317,7 +273,7 @@ class _Budgeted:
 
     def _filled(self, fitting: Kept, too_large: Kept) -> Kept:
         """`fitting`, with more of what is kept in `too_large` as long as it fits."""
-        costs = {v: cost(eqn) / max(v.type.nbytes, 1) for eqn in self._eqns for v in eqn.outputs}
+        costs = {v: c / max(v.type.nbytes, 1) for eqn, c in self._costs.items() for v in eqn.outputs}
         kept = set(fitting.values)
         candidates = sorted((v for v in too_large.values if v not in kept), key=lambda v: -costs.get(v, 0.0))
         for v in candidates[:_MOST_TRIED]:
@@ -330,3 +286,9 @@ class _Budgeted:
 def nbytes(kept: Kept) -> int:
     """Bytes of all that is kept."""
     return sum(v.type.nbytes for v in kept.values)
+
+
+def _duration(eqn: Eqn) -> float:
+    """About how long it takes to compute an equation again, relative to the addition of two numbers in memory."""
+    size = max([v.type.size for v in eqn.outputs] + [a.type.size for a in eqn.operands], default=0)
+    return max(cost(eqn).time, _LEAST * size)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...core.primitive import Primitive
 from ...core.program import Atom, Const, Eqn, Program, Var
-from ...ops import elementwise as e
-from ...ops import shapes as s
-from ...ops.broadcast import broadcast
+from ...ops.elementwise import Elementwise
+from ...run.costs import cost
 from .motion import SMALL_BYTES, is_one_operation
 
-# What is computed again rather than kept for every element, where that takes no more memory.
-CHEAP: frozenset[Primitive] = frozenset(
-    (
-        e.add, e.sub, e.mul, e.div, e.neg, e.square, e.select, e.abs_, e.sign, e.maximum, e.minimum, e.convert, e.real,
-        e.imag, e.eq, e.ne, e.lt, e.le, e.gt, e.ge, e.bitwise_and, e.bitwise_or, e.bitwise_not, e.stop_gradient,
-        e.placeholder, broadcast, s.reshape,
-    )
-)  # fmt: skip
+
+def is_cheap(eqn: Eqn) -> bool:
+    """Whether an equation is computed again rather than kept for every step, where that takes no more memory.
+
+    It is free, or takes one operation for each element.
+    """
+    time = cost(eqn).time
+    return time == 0 or (isinstance(eqn.primitive, Elementwise) and time <= eqn.outputs[0].type.size)
 
 
 def loop_residuals(
@@ -37,12 +35,9 @@ def loop_residuals(
         if all(isinstance(a, Const) or a in fixed_only for a in eqn.operands):
             fixed_only.update(eqn.outputs)
 
-    def is_cheap(eqn: Eqn) -> bool:
-        return eqn.primitive in CHEAP
-
     def is_elementwise(eqn: Eqn) -> bool:
         small = all(v.type.nbytes <= SMALL_BYTES for v in eqn.outputs)
-        return is_cheap(eqn) or (isinstance(eqn.primitive, e.Elementwise) and small)
+        return is_cheap(eqn) or (isinstance(eqn.primitive, Elementwise) and small)
 
     def is_source(v: Atom, may_run_again: Callable[[Eqn], bool] = is_cheap) -> bool:
         return v not in fixed_only and (v not in definitions or not may_run_again(definitions[v]))

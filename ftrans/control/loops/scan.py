@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.interpret import inline
 from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
@@ -17,6 +18,7 @@ from ...ops import literals
 from ...ops import shapes as s
 from ...ops.broadcast import with_batch_axis
 from ...ops.indexing import accumulated
+from ...run.costs import program_cost
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -122,8 +124,8 @@ class Scan(MultipleResults):
         key = ("compiled scan", length, reverse, unroll, consts, carries)
         return program.derive(key, lambda: jit(loop))(*arrays)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return params["length"] * super().flops(types, results, params)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return program_cost(params["program"]).times(params["length"])
 
     def jvp(
         self,

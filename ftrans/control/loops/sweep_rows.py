@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...core.program import Atom, Eqn, Program, Var, needed_eqns
 from ..subprograms import Flags, chosen, cut, others
-from .residuals import CHEAP
+from .residuals import is_cheap
 
 # All rows together may take this much memory, or as much as the states: more takes longer to fill than it saves.
 _MOST_BYTES = 1 << 25
@@ -56,7 +56,7 @@ def _divide(back: Program, late: Flags, states: int, most: int) -> Rows:
         several = {x: None for a in operands for x in sources[a]}
         for v in eqn.outputs:
             grows = sum(a.type.nbytes for a in operands) < v.type.nbytes
-            sources[v] = several if not several or grows or eqn.primitive in CHEAP else {v: None}
+            sources[v] = several if not several or grows or is_cheap(eqn) else {v: None}
     wanted.update((a, None) for a in back.outputs if isinstance(a, Var) and a not in unknown)
 
     kept: dict[Var, None] = {v: None for v in wanted if list(sources[v]) == [v]}

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.interpret import inline
 from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, Tangent
-from ...core.program import Eqn, Program
+from ...core.program import Eqn, Params, Program
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...ops.broadcast import with_batch_axis
 from ...ops.literals import full_like
+from ...run.costs import program_cost, total
 from ...run.straightline import function_to_run
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn
@@ -35,6 +37,9 @@ from .steps import (
     without_redundant,
 )
 from .transpose import raise_nonlinear_condition, transposed_loop
+
+# The number of steps that a loop is taken for, since it is not known.
+_STEPS = 100
 
 
 class While(MultipleResults):
@@ -105,6 +110,10 @@ class While(MultipleResults):
         if any(map(is_jax_tracer, arrays)):
             return loop(*arrays)
         return body.derive(("compiled while", cond, cond_consts, body_consts), lambda: jit(loop))(*arrays)
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        step = total(map(program_cost, (params["cond"], params["body"])))
+        return step._replace(time=_STEPS * step.time)
 
     def jvp(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program
 from ...core.trace import Tracer
@@ -16,10 +17,15 @@ from ...xla.execute import is_jax_tracer
 
 # A count is reported if all but this many of its leading binary digits are zero: a few counts in each doubling.
 _REPORTED_DIGITS = 5
+# A call of Python code takes as long as so many additions of numbers in memory.
+_PYTHON = 1e5
 
 
 class UserCode(MultipleResults):
     """Base class of primitives for which also compiled programs call Python code of the user, which may raise."""
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost(0.0, _PYTHON)
 
 
 def calls_user_code(program: Program) -> bool:

@@ -33,7 +33,12 @@ def _relu_partial(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
 
 
 relu = Elementwise(
-    "relu", _relu, _relu_xla, lambda y, x: [lambda t: _relu_partial(y, x, t)], accepts=lambda d: d.kind != "c"
+    "relu",
+    _relu,
+    _relu_xla,
+    lambda y, x: [lambda t: _relu_partial(y, x, t)],
+    accepts=lambda d: d.kind != "c",
+    arithmetic=True,
 )
 
 

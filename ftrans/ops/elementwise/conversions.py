@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import Tangent
 from ...core.program import Params
@@ -60,6 +61,9 @@ class Convert(Elementwise):
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         return [convert(ct, dtype=operands[0].dtype)]
 
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost(0.0, results[0].size)
+
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         (x,) = operands
         return x if x.dtype == params["dtype"] else None
@@ -80,6 +84,7 @@ conj = Elementwise(
     of_jnp("conj"),
     lambda y, x: [lambda t: conj(t)],
     transposed=lambda ct, x: [lambda: conj(ct)],
+    arithmetic=True,
 )
 real = Elementwise(
     "real",
@@ -90,6 +95,7 @@ real = Elementwise(
     result=to_real,
     python="{}.real",
     accepts=is_complex,
+    arithmetic=True,
 )
 imag = Elementwise(
     "imag",
@@ -100,6 +106,7 @@ imag = Elementwise(
     result=to_real,
     python="{}.imag",
     accepts=is_complex,
+    arithmetic=True,
 )
 real.memory = imag.memory = conj.memory = Memory.ANY
 
@@ -119,6 +126,7 @@ complex_ = Elementwise(
     transposed=lambda ct, x, y: [lambda: real(ct), lambda: neg(imag(ct))],
     result=_to_complex,
     accepts=is_real,
+    arithmetic=True,
 )
 
 
@@ -132,6 +140,9 @@ class StopGradient(Elementwise):
 
     def __init__(self) -> None:
         super().__init__("stop_gradient", lambda x: x, lambda x: x, python="{}")
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost()
 
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer]:
         return operands
@@ -158,6 +169,9 @@ class Placeholder(Elementwise):
             transposed=lambda ct, x: [None],
             python="{}",
         )
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost()
 
 
 placeholder = Placeholder()

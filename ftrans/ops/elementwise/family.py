@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
@@ -39,6 +40,7 @@ class Elementwise(SingleResult):
         square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
             the length do not.
         commutes: whether its two operands may change places.
+        arithmetic: whether it takes about as long as an addition, and not as long as a function such as exp.
     """
 
     memory = Memory.NEW
@@ -60,9 +62,11 @@ class Elementwise(SingleResult):
         steep: bool = False,
         square: Callable[..., Sequence[Partial]] | None = None,
         commutes: bool = False,
+        arithmetic: bool = False,
     ) -> None:
         self.name = name
         self.commutes = commutes
+        self._arithmetic = arithmetic
         self._steep = steep
         self.square = square
         self._numpy = numpy
@@ -137,6 +141,9 @@ class Elementwise(SingleResult):
         xs = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
         return self(*xs, **params), True
 
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return (Cost.arithmetic if self._arithmetic else Cost.functions)(results[0].size)
+
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         return None if self._simplify is None else self._simplify(*operands, **params)
 
@@ -161,6 +168,7 @@ steep = Elementwise(
     transposed=lambda ct, x: [lambda: ct],
     python="{}",
     simplify=lambda x: x,
+    arithmetic=True,
 )
 steep.memory = Memory.ANY
 
@@ -325,6 +333,7 @@ add = Elementwise(
     python="{} + {}",
     simplify=_simplify_add,
     commutes=True,
+    arithmetic=True,
 )
 sub = Elementwise(
     "sub",
@@ -334,6 +343,7 @@ sub = Elementwise(
     transposed=lambda ct, x, y: [lambda: ct, lambda: neg(ct)],
     python="{} - {}",
     simplify=_simplify_sub,
+    arithmetic=True,
 )
 mul = Elementwise(
     "mul",
@@ -344,6 +354,7 @@ mul = Elementwise(
     python="{} * {}",
     simplify=_simplify_mul,
     commutes=True,
+    arithmetic=True,
 )
 
 
@@ -372,6 +383,7 @@ div = Division(
     python="{} / {}",
     accepts=is_inexact,
     simplify=lambda x, y: x if splat(y) == 1 and not is_complex(x.dtype) else None,
+    arithmetic=True,
 )
 neg = Elementwise(
     "neg",
@@ -381,4 +393,5 @@ neg = Elementwise(
     transposed=lambda ct, x: [lambda: neg(ct)],
     python="-{}",
     simplify=_simplify_neg,
+    arithmetic=True,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.primitive import Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -107,11 +108,11 @@ class IntegerPow(Elementwise):
 
         return lax.integer_pow(arrays[0], exponent)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         # By repeated squaring.
         n = abs(params["exponent"])
         products = max(n.bit_length() - 1, 0) + max(n.bit_count() - 1, 0) + (params["exponent"] < 0)
-        return float(products * types[0].size)
+        return Cost.arithmetic(products * types[0].size)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x,), (t,), n = primals, tangents, params["exponent"]
@@ -161,6 +162,7 @@ square = Elementwise(
     "square",
     lambda y, x: [lambda t: mul(t, mul(full_like(x, 2), x))],
     python="{0} * {0}",
+    arithmetic=True,
 )
 reciprocal = unary(
     "reciprocal",
@@ -169,6 +171,7 @@ reciprocal = unary(
     lambda y, x, t: neg(mul(t, mul(y, y))),
     python="np.reciprocal({})",
     steep=True,
+    arithmetic=True,
 )
 
 # Exponentials, logarithms, roots
@@ -190,6 +193,7 @@ sqrt = unary(
     lambda y, x, t: mul(t, div(full_like(x, 0.5), y)),
     steep=True,
     square=lambda x: [lambda t: t],
+    arithmetic=True,
 )
 cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3), mul(y, y))), steep=True)
 
@@ -221,6 +225,7 @@ one_minus_square = Elementwise(
     _product_around,
     lambda y, x: [lambda t: mul(t, mul(full_like(x, -2), x))],
     accepts=is_real,
+    arithmetic=True,
 )
 
 
@@ -433,6 +438,7 @@ lerp = Elementwise(
     _lerp_xla,
     lambda z, x, y, w: [lambda t: mul(t, sub(full_like(w, 1), w)), lambda t: mul(t, w), lambda t: mul(t, sub(y, x))],
     accepts=is_real,
+    arithmetic=True,
 )
 
 
@@ -447,15 +453,17 @@ def _winner_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
     return [lambda t: share(t, x, y), lambda t: share(t, y, x)]
 
 
-maximum = Elementwise("maximum", np.maximum, of_lax("max", _complex_extremum), _winner_partials)
-minimum = Elementwise("minimum", np.minimum, of_lax("min", _complex_extremum), _winner_partials)
+maximum = Elementwise("maximum", np.maximum, of_lax("max", _complex_extremum), _winner_partials, arithmetic=True)
+minimum = Elementwise("minimum", np.minimum, of_lax("min", _complex_extremum), _winner_partials, arithmetic=True)
 
 
 def _copysign_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
     return [lambda t: select(eq(signbit(x), signbit(y)), t, neg(t)), None]
 
 
-copysign = Elementwise("copysign", np.copysign, of_jnp("copysign"), _copysign_partials, accepts=is_real)
+copysign = Elementwise(
+    "copysign", np.copysign, of_jnp("copysign"), _copysign_partials, accepts=is_real, arithmetic=True
+)
 nextafter = Elementwise("nextafter", np.nextafter, "nextafter", lambda z, x, y: [lambda t: t, None], accepts=is_real)
 
 
@@ -471,6 +479,7 @@ abs_ = Elementwise(
     lambda y, x: [lambda t: _along(t, sign(x))],
     result=to_real,
     square=lambda x: [lambda t: _along(t, mul(full_like(x, 2), x))],
+    arithmetic=True,
 )
 
 
@@ -492,4 +501,4 @@ def _sign_on_xla(x: Any) -> Any:
     return without_negative_zeros(lax.sign(x)) if is_real(x.dtype) else lax.sign(x)
 
 
-sign = Elementwise("sign", np.sign, _sign_on_xla, _sign_partials)
+sign = Elementwise("sign", np.sign, _sign_on_xla, _sign_partials, arithmetic=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,13 @@ def _to_bool(_: np.dtype[Any]) -> Any:
     return np.bool_
 
 
+# All of them take as long as an addition.
+_operation = partial(piecewise_constant, arithmetic=True)
+
 # Predicates
 
-eq = piecewise_constant("eq", np.equal, "eq", result=_to_bool, python="{} == {}")
-ne = piecewise_constant("ne", np.not_equal, "ne", result=_to_bool, python="{} != {}")
+eq = _operation("eq", np.equal, "eq", result=_to_bool, python="{} == {}")
+ne = _operation("ne", np.not_equal, "ne", result=_to_bool, python="{} != {}")
 
 
 def _lexicographic(function: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -32,14 +36,14 @@ def _lexicographic(function: Callable[..., Any], x: Any, y: Any) -> Any:
     return jnp.where(x.real == y.real, function(x.imag, y.imag), apart)
 
 
-lt = piecewise_constant("lt", np.less, of_lax("lt", _lexicographic), result=_to_bool, python="{} < {}")
-le = piecewise_constant("le", np.less_equal, of_lax("le", _lexicographic), result=_to_bool, python="{} <= {}")
-gt = piecewise_constant("gt", np.greater, of_lax("gt", _lexicographic), result=_to_bool, python="{} > {}")
-ge = piecewise_constant("ge", np.greater_equal, of_lax("ge", _lexicographic), result=_to_bool, python="{} >= {}")
-isfinite = piecewise_constant("isfinite", np.isfinite, of_jnp("isfinite"), result=_to_bool)
-isnan = piecewise_constant("isnan", np.isnan, of_jnp("isnan"), result=_to_bool)
-isinf = piecewise_constant("isinf", np.isinf, of_jnp("isinf"), result=_to_bool)
-signbit = piecewise_constant("signbit", np.signbit, of_jnp("signbit"), result=_to_bool)
+lt = _operation("lt", np.less, of_lax("lt", _lexicographic), result=_to_bool, python="{} < {}")
+le = _operation("le", np.less_equal, of_lax("le", _lexicographic), result=_to_bool, python="{} <= {}")
+gt = _operation("gt", np.greater, of_lax("gt", _lexicographic), result=_to_bool, python="{} > {}")
+ge = _operation("ge", np.greater_equal, of_lax("ge", _lexicographic), result=_to_bool, python="{} >= {}")
+isfinite = _operation("isfinite", np.isfinite, of_jnp("isfinite"), result=_to_bool)
+isnan = _operation("isnan", np.isnan, of_jnp("isnan"), result=_to_bool)
+isinf = _operation("isinf", np.isinf, of_jnp("isinf"), result=_to_bool)
+signbit = _operation("signbit", np.signbit, of_jnp("signbit"), result=_to_bool)
 
 
 # Bits
@@ -49,12 +53,12 @@ def _is_discrete(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu"
 
 
-bitwise_and = piecewise_constant("bitwise_and", np.bitwise_and, "bitwise_and", python="{} & {}", accepts=_is_discrete)
-bitwise_or = piecewise_constant("bitwise_or", np.bitwise_or, "bitwise_or", python="{} | {}", accepts=_is_discrete)
-bitwise_xor = piecewise_constant("bitwise_xor", np.bitwise_xor, "bitwise_xor", python="{} ^ {}", accepts=_is_discrete)
-bitwise_not = piecewise_constant("bitwise_not", np.invert, "bitwise_not", python="~{}", accepts=_is_discrete)
-left_shift = piecewise_constant("left_shift", np.left_shift, of_jnp("left_shift"), accepts=is_integer)
-right_shift = piecewise_constant("right_shift", np.right_shift, of_jnp("right_shift"), accepts=is_integer)
+bitwise_and = _operation("bitwise_and", np.bitwise_and, "bitwise_and", python="{} & {}", accepts=_is_discrete)
+bitwise_or = _operation("bitwise_or", np.bitwise_or, "bitwise_or", python="{} | {}", accepts=_is_discrete)
+bitwise_xor = _operation("bitwise_xor", np.bitwise_xor, "bitwise_xor", python="{} ^ {}", accepts=_is_discrete)
+bitwise_not = _operation("bitwise_not", np.invert, "bitwise_not", python="~{}", accepts=_is_discrete)
+left_shift = _operation("left_shift", np.left_shift, of_jnp("left_shift"), accepts=is_integer)
+right_shift = _operation("right_shift", np.right_shift, of_jnp("right_shift"), accepts=is_integer)
 
 
 # Choice
@@ -96,7 +100,7 @@ class Select(Elementwise):
     choices = (1, 2)
 
     def __init__(self) -> None:
-        super().__init__("select", _where, "select")
+        super().__init__("select", _where, "select", arithmetic=True)
 
     def type_rule(self, *types: ArrayType) -> ArrayType:
         condition, x, y = types

@@ -10,10 +10,10 @@ import numpy as np
 from ...core.types import is_inexact
 from .family import Elementwise, div, is_integer, is_real, mul, neg, of_jnp, piecewise_constant
 
-floor = piecewise_constant("floor", np.floor, "floor", accepts=is_real)
-ceil = piecewise_constant("ceil", np.ceil, "ceil", accepts=is_real)
-trunc = piecewise_constant("trunc", np.trunc, of_jnp("trunc"), accepts=is_real)
-rint = piecewise_constant("rint", np.rint, of_jnp("rint"), accepts=is_inexact)
+floor = piecewise_constant("floor", np.floor, "floor", accepts=is_real, arithmetic=True)
+ceil = piecewise_constant("ceil", np.ceil, "ceil", accepts=is_real, arithmetic=True)
+trunc = piecewise_constant("trunc", np.trunc, of_jnp("trunc"), accepts=is_real, arithmetic=True)
+rint = piecewise_constant("rint", np.rint, of_jnp("rint"), accepts=is_inexact, arithmetic=True)
 
 
 # Division with remainder: the quotient is piecewise constant.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
@@ -69,9 +70,9 @@ class TriangularSolve(MatrixEquation):
 
     name = "triangular_solve"
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         a, b = types
-        return float(b.size * a.shape[-1])
+        return Cost.arithmetic(b.size * a.shape[-1])
 
     def numpy(self, a: Any, b: Any, *, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
         if transpose_a:
@@ -131,9 +132,9 @@ class Solve(MatrixEquation):
     def __call__(self, a: Any, b: Any, *, transpose_a: bool = False) -> Any:
         return super().__call__(a, b, transpose_a=transpose_a)
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         a, b = types
-        return 2 / 3 * a.size * a.shape[-1] + 2.0 * b.size * a.shape[-1]
+        return Cost.arithmetic(2 / 3 * a.size * a.shape[-1] + 2.0 * b.size * a.shape[-1])
 
     def numpy(self, a: Any, b: Any, *, transpose_a: bool) -> Any:
         return np.linalg.solve(np.swapaxes(a, -1, -2) if transpose_a else a, b)
@@ -208,8 +209,8 @@ class Sylvester(SingleResult):
             raise TypeError(f"operands of sylvester differ in dtype: {a}, {b}, {c}")
         return c
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return 25.0 * sum(x.size * x.shape[-1] for x in types[:2])
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(25.0 * sum(x.size * x.shape[-1] for x in types[:2]))
 
     def numpy(self, a: Any, b: Any, c: Any, *, symmetric: bool) -> Any:
         if symmetric:
@@ -275,8 +276,8 @@ class Pinv(SingleResult):
             raise TypeError(f"pinv: the cutoff {cutoff} does not fit the matrices {a}")
         return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-2]))
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return 22.0 * types[0].size * min(types[0].shape[-2:])
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(22.0 * types[0].size * min(types[0].shape[-2:]))
 
     def numpy(self, a: Any, cutoff: Any, *, symmetric: bool) -> Any:
         return self._by_singular_values(np, a, cutoff, symmetric)

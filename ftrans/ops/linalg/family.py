@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import Primitive, SingleResult, Tangent
 from ...core.program import Params
@@ -144,9 +145,9 @@ class MatrixFunction(Primitive):
 
     cubic = 2 / 3
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         (a,) = types
-        return self.cubic * a.size * min(a.shape[-2:])
+        return Cost(self.cubic * a.size * min(a.shape[-2:]), a.size * (1 + self.cubic * min(a.shape[-2:])))
 
     def type_rule(self, a: ArrayType) -> Any:
         check_square(self.name, a)

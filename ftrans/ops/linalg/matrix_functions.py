@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
 from ...core.program import Params
@@ -53,8 +54,8 @@ class MatrixFunctionOf(SingleResult):
                 raise TypeError(f"{self.name}: a direction {e} is not of the type of the matrices {a}")
         return a
 
-    def flops(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> float:
-        return 30.0 * types[0].size * types[0].shape[-1] * 8.0 ** (len(types) - 1)
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost.arithmetic(30.0 * types[0].size * types[0].shape[-1] * 8.0 ** (len(types) - 1))
 
     def numpy(self, a: Any, *directions: Any) -> Any:
         return self._derivative(np, self._function, a, directions).astype(a.dtype, copy=False)
