@@ -1,5 +1,7 @@
 """Neural networks: a mutable `Module` over pure transformations, with layers, losses and a training loop."""
 
+import typing as _typing
+
 from . import functional, init, layers, random
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
@@ -64,7 +66,8 @@ __all__ = [
     "vector_to_parameters",
     "vmap",
 ]
-__all__ += layers.__all__
+if not _typing.TYPE_CHECKING:
+    __all__ += layers.__all__
 
 
 def __dir__() -> list[str]:

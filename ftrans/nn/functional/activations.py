@@ -21,6 +21,12 @@ from ..random import key_of, uniform
 from .arguments import apply_elementwise, array, described, dtype_of_noise, shape_of
 from .entry import functional
 
+__all__ = [
+    "celu", "elu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",
+    "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold",
+]  # fmt: skip
+
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 

@@ -18,6 +18,11 @@ from .entry import functional
 from .pooling import check_ordered, maxima_of_windows, sums_of_windows
 from .spatial import check_image
 
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d",
+]  # fmt: skip
+
 
 def _output_size(x: Any, output_size: Any, count: int, what: str) -> Shape:
     check_image(x, count, what)

@@ -15,6 +15,8 @@ from .dropout import dropout
 from .entry import functional
 from .linear import linear
 
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
 
 def scaled_dot_product_attention(
     query: Any,

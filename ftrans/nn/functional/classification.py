@@ -27,6 +27,11 @@ from .arguments import (
 )
 from .entry import functional
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "soft_margin_loss",
+]  # fmt: skip
+
 # Classes by their numbers
 
 

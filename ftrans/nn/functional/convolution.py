@@ -18,6 +18,8 @@ from .arguments import array, described
 from .entry import functional
 from .spatial import SPACE, check_fits, check_image, per_axis
 
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+
 
 def _check_weight(weight: Any, count: int, what: str, channels: str) -> None:
     if len(weight.shape) != count + 2:

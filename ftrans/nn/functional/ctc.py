@@ -13,6 +13,8 @@ from ...base.source import at_line, user_line
 from .arguments import array, checked_indices, concrete, described, reduced
 from .entry import functional
 
+__all__ = ["ctc_loss"]
+
 # The logarithm of a probability of 0: finite, so that differences are.
 _IMPOSSIBLE = -1e30
 

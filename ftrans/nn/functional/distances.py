@@ -11,6 +11,8 @@ from ...base.source import at_line, user_line
 from .arguments import array, axis_of, described, shape_of
 from .entry import functional
 
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
+
 
 def norm(x: Any, p: float, axis: int, keepdims: bool = False) -> Any:
     """The p-norm of the vectors along an axis; at the zero vector its derivative is 0."""

@@ -17,6 +17,8 @@ from ..random import bernoulli, key_of
 from .arguments import array, described, shape_of
 from .entry import functional
 
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
+
 # What the activation selu approaches at minus infinity: the product of its two constants, with a sign.
 _LEAST_SELU = -1.7580993408473766
 

@@ -14,6 +14,8 @@ from .arguments import array, described
 from .entry import functional
 from .spatial import per_axis
 
+__all__ = ["interpolate", "pad", "pixel_shuffle", "pixel_unshuffle"]
+
 _NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _AXES_OF_MODE = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 MODES = ("nearest", "nearest-exact", "area", *_AXES_OF_MODE)

@@ -13,6 +13,8 @@ from ...numpy.promotion import has_tracer
 from .arguments import array, checked_indices, concrete, described, shape_of
 from .entry import functional
 
+__all__ = ["bilinear", "embedding", "linear", "one_hot"]
+
 
 @functional
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:

@@ -13,6 +13,11 @@ from .arguments import array, described, numbers_like, positive_part, reduced, s
 from .distances import pairwise_distance
 from .entry import functional
 
+__all__ = [
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss", "triplet_margin_loss",
+]  # fmt: skip
+
 # Regression
 
 

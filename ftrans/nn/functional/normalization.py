@@ -15,6 +15,11 @@ from ...core.types import Shape
 from .arguments import array, described, shape_of
 from .entry import functional
 
+__all__ = [
+    "batch_norm", "batch_norm_with_statistics", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
+    "rms_norm",
+]  # fmt: skip
+
 
 def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """`x` with mean 0 and variance 1 over some axes; and mean and variance, with these axes kept."""

@@ -19,6 +19,8 @@ from .arguments import array, described
 from .entry import functional
 from .spatial import check_fits, check_image, per_axis
 
+__all__ = ["fold", "unfold"]
+
 
 def _settings(what: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Shape, ...]:
     """Each setting as a pair, for height and width."""

@@ -21,6 +21,8 @@ from .arguments import array, described
 from .entry import functional
 from .spatial import check_fits, check_image, per_axis
 
+__all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"]
+
 
 def _windows(
     x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, count: int, what: str

@@ -20,6 +20,8 @@ from .arguments import array, described, shape_of
 from .entry import functional
 from .linear import linear
 
+__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn", "rnn_cell"]
+
 # From what the inputs and the hidden state contribute to the gates, and the state, the next state.
 Step = Callable[[Any, Any, tuple[Any, ...]], tuple[Any, ...]]
 Weights = Sequence[Any]

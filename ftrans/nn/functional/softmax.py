@@ -14,6 +14,8 @@ from .arguments import array, axis_of, described, dtype_of_noise, shape_of
 from .distances import norm
 from .entry import functional
 
+__all__ = ["glu", "gumbel_softmax", "log_softmax", "normalize", "softmax", "softmin"]
+
 
 def _softmax_axis(dim: int | None, input: Any, what: str) -> int:
     ndim = len(shape_of(input))

@@ -18,6 +18,8 @@ from ..module import Module
 from .arguments import empty, expect_last_axis, positive
 from .linear import Linear
 
+__all__ = ["KeyValueCache", "MultiheadAttention"]
+
 
 class KeyValueCache(Module):
     """The keys and values that an attention layer has already computed, so that a new position costs one row, not all.

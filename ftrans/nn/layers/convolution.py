@@ -16,6 +16,8 @@ from ..functional.convolution import conv1d, conv2d, conv3d, conv_transpose1d, c
 from ..module import Module
 from .arguments import empty, expect_channels, fill_uniformly, positive, sizes
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
 PaddingMode = Literal["zeros", "reflect", "replicate", "circular"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
 _LAYOUTS = {1: ("(N, C, L)", "(C, L)"), 2: ("(N, C, H, W)", "(C, H, W)"), 3: ("(N, C, D, H, W)", "(C, D, H, W)")}

@@ -10,6 +10,8 @@ from .. import functional as F
 from ..cells import RngState
 from ..module import Module
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
 
 class _Dropout(Module):
     """Layers with a dropout probability, and a stream of random numbers that is part of their state."""

@@ -14,6 +14,8 @@ from ..cells import Parameter
 from ..module import Module
 from .arguments import empty, expect_last_axis, fill_uniformly
 
+__all__ = ["Bilinear", "Embedding", "Identity", "Linear"]
+
 
 class Identity(Module):
     """Returns its input.

@@ -18,6 +18,11 @@ from ..module import Module
 from .arguments import empty, expect_channels, positive, shown
 from .function_layer import FunctionLayer
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LayerNorm", "LocalResponseNorm", "RMSNorm",
+]  # fmt: skip
+
 
 def _fill(weight: Parameter | None, bias: Parameter | None) -> None:
     if weight is not None:

@@ -9,6 +9,11 @@ from .. import functional as F
 from .arguments import sizes
 from .function_layer import FunctionLayer
 
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
+
 Sizes = int | Sequence[int]
 OutputSize = int | Sequence[int | None] | None
 

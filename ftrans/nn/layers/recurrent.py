@@ -14,6 +14,8 @@ from ..cells import Parameter, RngState
 from ..module import Module
 from .arguments import empty, expect_last_axis, positive
 
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+
 
 def _fill(module: Module, hidden_size: int) -> None:
     bound = 1 / math.sqrt(hidden_size)

@@ -15,6 +15,13 @@ from ..module import Module
 from .arguments import sizes
 from .function_layer import FunctionLayer
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Flatten",
+    "Fold", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
+    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "ZeroPad1d",
+    "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
+
 Sizes = int | Sequence[int]
 
 

@@ -20,6 +20,10 @@ from .dropout import Dropout
 from .linear import Linear
 from .normalization import LayerNorm
 
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
+
 Activation = str | Callable[[Any], Any]
 
 
