@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ftrans as ft
+from ftrans.base.source import callers_of
 from ftrans.control.rules.host_call import watch
 from ftrans.debug import AnomalyError, detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 
@@ -508,7 +510,31 @@ def test_callers_are_listed() -> None:
     assert [line.text for line in error.callers[-1:]] == ["return inner(x) * 2"]
     assert "Called from" in str(error)
     # Nothing is noted while the mode is off.
-    assert ft.trace(lambda x: np.exp(x))(1.0).eqns[0].line.callers == ()
+    line = ft.trace(lambda x: np.exp(x))(1.0).eqns[0].line
+    assert line is not None
+    with detect_anomaly():
+        assert callers_of(line) == ()
+
+
+def test_callers_are_those_of_the_own_thread() -> None:
+    def traced() -> Any:
+        return ft.trace(shared_line)(1.0).eqns[0].line
+
+    def shared_line(x: Any) -> Any:
+        return np.exp(x)
+
+    with detect_anomaly():
+        line = (lambda: traced())()
+        mine = callers_of(line)
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(callers_of, line).result() == ()
+
+            def elsewhere() -> Any:
+                with detect_anomaly():
+                    return callers_of(traced())
+
+            assert other.submit(elsewhere).result() != mine
+        assert callers_of(line) == mine
 
 
 def test_the_error_is_a_floating_point_error() -> None:
@@ -536,4 +562,5 @@ def test_modes_of_tasks_leave_each_other_alone() -> None:
     # What is traced without the mode does not look for its callers.
     line = ft.trace(lambda x: np.cosh(x))(0.5).eqns[0].line
     assert line is not None
-    assert not line.callers
+    with detect_anomaly():
+        assert not callers_of(line)

@@ -18,7 +18,7 @@ import samples  # noqa: F401
 from sampling import SAMPLES
 
 import ftrans as ft
-from ftrans.core.observe import Observer, current_observer, observing
+from ftrans.base.observe import Observer, current_observer, observing
 from ftrans.debug.events import Place
 from ftrans.debug.report import amount, seconds
 from ftrans.run.costs import flops, nbytes, program_flops

@@ -15,6 +15,7 @@ from checks import assert_close
 import ftrans as ft
 from ftrans.core import program as program_module
 from ftrans.core import trie as trie_module
+from ftrans.core import types as types_module
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
@@ -394,3 +395,17 @@ def test_a_tracer_in_another_thread_is_a_leak() -> None:
 
     ft.grad(f)(1.0)
     assert len(errors) == 1
+
+
+# Types
+
+
+def test_types_that_nobody_uses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs compare types by identity, so one that is in use stays the only one of its kind."""
+    monkeypatch.setattr(types_module, "_MOST_RECENT", 8)
+    kept = ArrayType((7001,), np.float32)
+    before = len(types_module._interned)
+    for n in range(1000):
+        ArrayType((n, 7001), "float64")
+    assert len(types_module._interned) < before + 20
+    assert ArrayType((7001,), "float32") is kept

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
+from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.names import printable
-from ..core.observe import current_observer, reported
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..control.call import call as call_primitive
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.program import Program
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of

@@ -20,7 +20,7 @@ from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
 from ..control.rules.host_call import calls_user_code
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
 from ..core.trace import Guard, NoWitness, Tracer, building

@@ -13,7 +13,7 @@ from ..base.keys import exact
 from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.trace import Tracer
 from ..xla import is_jax
 from .call import as_names, name_of, type_name

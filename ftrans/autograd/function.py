@@ -8,8 +8,7 @@ from typing import Any
 
 from ..api.custom_rules import CustomRule
 from ..core import tree
-from ..core.cell import read
-from ..core.eager import Eager
+from ..core.cell import Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
 from .context import Context

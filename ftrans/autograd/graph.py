@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ..base.source import Line, at_line
-from ..core.eager import Eager
+from ..core.cell import Eager
 from .hooks import Hooks
 from .memory import Memory, Watched
 

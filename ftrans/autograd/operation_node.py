@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.observe import current_observer
 from ..base.source import Line
-from ..core.observe import current_observer
 from .derivation import Derivative
 from .graph import Edge, KeepingNode
 from .memory import Memory, Watched

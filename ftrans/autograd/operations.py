@@ -16,7 +16,7 @@ from ..api.call import trace_flat
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of

@@ -10,8 +10,7 @@ import numpy as np
 from ..base.forks import lock
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .graph import Node

@@ -50,11 +50,9 @@ class Line:
             primitive that was differentiated.
         order: how often it was differentiated.
         written: the same place without `derivative_of`: what the user wrote.
-        callers: the user's places that led there when it was traced last, the outermost first; known only while
-            `keep_callers` asks for them.
     """
 
-    __slots__ = ("_derivatives", "callers", "code", "derivative_of", "instruction", "order", "scope", "written")
+    __slots__ = ("_derivatives", "code", "derivative_of", "instruction", "order", "scope", "written")
 
     def __init__(self, code: CodeType, instruction: int, scope: str = "") -> None:
         self.code = code
@@ -63,7 +61,6 @@ class Line:
         self.derivative_of: str | None = None
         self.order = 0
         self.written = self
-        self.callers: tuple[Line, ...] = ()
         self._derivatives: dict[str, Line] | None = None
 
     def differentiated(self, primitive: str) -> Line:
@@ -138,7 +135,8 @@ class _Scope(dict[tuple[int, int], "Line"]):
 
 _attributed: ContextVar[Line | None] = ContextVar("attributed", default=None)
 _scope: ContextVar[_Scope] = ContextVar("scope", default=_Scope(""))  # noqa: B039 - a place for lines, shared by all
-_callers_wanted: ContextVar[bool] = ContextVar("callers wanted", default=False)
+# For lines traced by this thread or task while that is asked for, the user's places that led there.
+_callers: ContextVar[dict[Line, tuple[Line, ...]] | None] = ContextVar("callers", default=None)
 
 
 def of_package(filename: str) -> str | None:
@@ -182,19 +180,28 @@ def user_line() -> Line | None:
                 place = instruction_at(code, frame.f_lasti)
                 line = scope.setdefault((id(code), place), Line(code, place, scope.path))
                 scope[key] = line
-            if _callers_wanted.get():
-                line.callers = _callers(frame)
+            callers = _callers.get()
+            if callers is not None:
+                callers[line] = _places_above(frame)
             return line
         frame = frame.f_back
     return None
 
 
 def keep_callers(wanted: bool) -> None:
-    """Choose whether lines that this thread or task traces from now on note who called them."""
-    _callers_wanted.set(wanted)
+    """Choose whether it is noted who called the lines that this thread or task traces from now on."""
+    if not wanted:
+        _callers.set(None)
+    elif _callers.get() is None:
+        _callers.set({})
 
 
-def _callers(frame: FrameType) -> tuple[Line, ...]:
+def callers_of(line: Line) -> tuple[Line, ...]:
+    """The user's places that led to a line when it was traced last, the outermost first; none if nobody asked."""
+    return (_callers.get() or {}).get(line.written, ())
+
+
+def _places_above(frame: FrameType) -> tuple[Line, ...]:
     """The user's places above a frame, from the call that began to trace on."""
     found: list[Line] = []
     began = 0

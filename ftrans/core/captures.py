@@ -14,8 +14,7 @@ import numpy as np
 
 from ..base.checksum import checksum, is_frozen
 from ..base.source import Line, at_line, user_line
-from .cell import Cell
-from .eager import Eager
+from .cell import Cell, Eager
 from .program import Atom, Const, Var, literal
 from .tape import Tape
 from .types import ArrayType, type_of

@@ -1,16 +1,53 @@
-"""Cell: a place that holds an array, which may be exchanged for another one.
+"""Values that hold an array and are more than one: eager values, such as tensors, and cells.
 
-The parameters and buffers of `ftrans.nn` are such places.  The layers below know only this class: an operation on a
-cell is the operation on what it holds.
+The tensors of `ftrans.autograd` are eager values: a program that is to run with one among its arguments is handed to
+its class.  The parameters and buffers of `ftrans.nn` are cells: an operation on a cell is the operation on what it
+holds.  The layers below know only the two classes here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from .program import Program
+
+
+class Eager:
+    """Base class of concrete values that are no plain arrays.  They have `shape` and `dtype`."""
+
+    __slots__ = ()
+
+    def concrete(self) -> Any:
+        """The value as a NumPy array, for looking at."""
+        raise NotImplementedError
+
+    def is_active(self) -> bool:
+        """Whether what is computed from it now is recorded, to be differentiated."""
+        raise NotImplementedError
+
+    @classmethod
+    def apply_program(
+        cls, program: Program, args: Sequence[Any], compiled: Callable[..., Any] | None = None, name: str | None = None
+    ) -> list[Any]:
+        """The results of `program`, as values of this class.
+
+        Args:
+            program: the program.
+            args: arrays, numbers and values of this class.
+            compiled: what runs a program on arrays, where that is not the NumPy evaluator.
+            name: what the operation is called in print; as the program by default.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def apply_function(cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that takes arrays and traced values, with a value of this class for each array."""
+        raise NotImplementedError
 
 
 class Cell:
-    """Base class of places that hold an array.  They have `shape` and `dtype`."""
+    """Base class of places that hold an array, which may be exchanged.  They have `shape` and `dtype`."""
 
     __slots__ = ()
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..base.observe import activity
 from ..base.source import Line, at_line
 from .names import Names, printable
-from .observe import activity
 from .types import ArrayType
 
 _COMMENT_COLUMN = 52

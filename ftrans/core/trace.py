@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.error_modes import Handling
-from ..base.source import Line, at_line, attributed_line, user_line
+from ..base.source import Line, at_line, user_line
 from .captures import Captures
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .tape import Tape
@@ -196,9 +196,7 @@ class Builder:
     def scalar(self, value: Any, dtype: np.dtype[Any]) -> Atom:
         """The operand for a number in user code: a literal, or a captured input if it varies from call to call."""
         const = literal(value, ArrayType((), dtype))
-        if attributed_line() is None and self.tape.varies(const):
-            return self.captures.add_number(const)
-        return const
+        return self.captures.add_number(const) if self.tape.varies(const) else const
 
     def _capture_tracer(self, tracer: Tracer) -> Atom:
         builder = tracer.builder

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..base.source import Line, user_line
+from ..base.source import Line, attributed_line, user_line
 from .program import Atom, Const, Eqn, Params, Program, Var
 from .tape import Tape
 from .types import ArrayType
@@ -135,6 +135,8 @@ class TrieTape(Tape):
         return self._node.children.setdefault(key, node)
 
     def varies(self, number: Const) -> bool:
+        if attributed_line() is not None:
+            return False
         seen = self._node.scalars
         if seen is None:
             seen = self._node.scalars = {}

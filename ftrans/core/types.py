@@ -6,10 +6,13 @@ addresses.  Tracing relies on that.
 
 from __future__ import annotations
 
+import math
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..base.forks import lock
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 
@@ -42,7 +45,7 @@ class ArrayType:
         f64[3]
     """
 
-    __slots__ = ("dtype", "ndim", "shape", "size")
+    __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size")
 
     shape: Shape
     dtype: np.dtype[Any]
@@ -51,24 +54,24 @@ class ArrayType:
 
     def __new__(cls, shape: Shape, dtype: Any) -> ArrayType:
         key = (shape, dtype)
-        known = _interned.get(key)
+        known = _recent.get(key)
         if known is not None:
             return known
         shape, dtype = tuple(int(n) for n in shape), np.dtype(dtype)
         if not dtype.isnative:
             dtype = dtype.newbyteorder("=")
-        self = _interned.get((shape, dtype))
-        if self is None:
-            self = object.__new__(cls)
-            object.__setattr__(self, "shape", shape)
-            object.__setattr__(self, "dtype", dtype)
-            object.__setattr__(self, "ndim", len(shape))
-            size = 1
-            for n in shape:
-                size *= n
-            object.__setattr__(self, "size", size)
-            self = _interned.setdefault((shape, dtype), self)
-        _interned[key] = self
+        with _interning:
+            self = _interned.get((shape, dtype))
+            if self is None:
+                self = object.__new__(cls)
+                object.__setattr__(self, "shape", shape)
+                object.__setattr__(self, "dtype", dtype)
+                object.__setattr__(self, "ndim", len(shape))
+                object.__setattr__(self, "size", math.prod(shape))
+                _interned[shape, dtype] = self
+        if len(_recent) >= _MOST_RECENT:
+            _recent.clear()
+        _recent[key] = self
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -94,7 +97,11 @@ class ArrayType:
         return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
 
-_interned: dict[tuple[Any, Any], ArrayType] = {}
+# All types that are in use, and those asked for of late, in the forms in which they were asked for.
+_interned: WeakValueDictionary[tuple[Shape, np.dtype[Any]], ArrayType] = WeakValueDictionary()
+_recent: dict[tuple[Any, Any], ArrayType] = {}
+_MOST_RECENT = 10_000
+_interning = lock()
 
 
 def short_name(dtype: np.dtype[Any]) -> str:

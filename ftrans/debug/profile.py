@@ -14,8 +14,8 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
+from ..base.observe import Observer, observing
 from ..base.source import Line, user_line
-from ..core.observe import Observer, observing
 from ..core.program import Eqn, Program, programs_in
 from ..run.costs import flops, nbytes, program_flops
 from ..xla import Compiled

@@ -22,8 +22,7 @@ from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer

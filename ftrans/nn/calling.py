@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..base.source import scope
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.trace import current_builder
 from ..numpy.torch_names import add_hint
 from .array_cell import reading

@@ -17,8 +17,7 @@ from ..autograd.context import Context, Wanted, place_of
 from ..base.source import at_line, user_line
 from ..control.rules.black_box import Code, black_box
 from ..core import tree
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .bare import BareModule

@@ -17,7 +17,7 @@ from ..autograd.function import Function
 from ..autograd.hooks import Handle
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.trace import current_builder
 from ..core.types import type_of
 from . import epoch

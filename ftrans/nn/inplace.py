@@ -13,8 +13,7 @@ import numpy as np
 from ..autograd.modes import current_mode
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.indexing import require_kept

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..api.call import type_name
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.types import is_inexact
 from .array_cell import ArrayCell
 from .bare import BareModule

@@ -16,8 +16,7 @@ from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
 from ..control.rules.jax_function import as_jax_function
 from ..core import tree
-from ..core.cell import Cell
-from ..core.eager import Eager
+from ..core.cell import Cell, Eager
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of

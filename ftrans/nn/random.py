@@ -18,7 +18,7 @@ import numpy as np
 
 from ..api.call import record_or_run
 from ..base.source import at_line, user_line
-from ..core.eager import Eager
+from ..core.cell import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_inexact
 from ..numpy.promotion import asarray, cast

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.cell import read
-from ..core.eager import Eager
+from ..core.cell import Eager, read
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
 from ..core.witness import ConcretizationError, refuse

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.eager import Eager
+from ...core.cell import Eager
 from ...core.program import Program
 from ...core.types import is_inexact
 from ...xla import is_jax

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.source import Line, at_line
+from ...base.source import Line, at_line, callers_of
 from ...core.program import Program
 from .checks import Checks, Residuals, concrete
 from .equations import worst_element
@@ -47,7 +47,7 @@ class AnomalyError(FloatingPointError):
         self.argument = source.argument if source is not None else None
         self.index = source.where if source is not None and _is_argument(culprit) else step.where if step else ()
         self.steps = step.inside if step is not None else ()
-        self.callers = () if line is None else line.written.callers
+        self.callers = () if line is None else callers_of(line)
 
 
 def error_of(
@@ -180,9 +180,9 @@ def _story(culprit: Culprit, names: Callable[[], Sequence[str]] | None) -> list[
     kind = _kind(culprit)
     if kind == kind_of(step) or kind == "NaN constant":
         lines += filter(None, [_indented(advice_on(kind, step, culprit.is_masked))])
-    if step.eqn.line is not None and step.eqn.line.written.callers:
+    if step.eqn.line is not None and callers_of(step.eqn.line):
         lines.append("  Called from (the innermost last):")
-        lines += [f"    {caller.describe()}" for caller in step.eqn.line.written.callers]
+        lines += [f"    {caller.describe()}" for caller in callers_of(step.eqn.line)]
     return lines
 
 

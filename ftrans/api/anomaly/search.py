@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.observe import observing
 from ...control.loops.scan import scan
-from ...core.observe import observing
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...core.types import ArrayType
 from ...ops.elementwise import Elementwise

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...api.call import record_or_run
 from ...base.source import at_line, user_line
-from ...core.eager import Eager
+from ...core.cell import Eager
 from ...core.primitive import SingleResult
 from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of

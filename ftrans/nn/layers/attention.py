@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd import tensor
 from ...base.source import at_line, user_line
-from ...core.eager import Eager
+from ...core.cell import Eager
 from .. import functional as F
 from .. import init
 from ..cells import Buffer, RngState

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.cell import Cell
-from ...core.eager import Eager
+from ...core.cell import Cell, Eager
 from ...xla import is_jax
 from ..init import generator
 from ..loading import as_numpy

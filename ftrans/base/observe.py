@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from ..base.source import Line
+from .source import Line
 
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
