@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,23 +28,12 @@ from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
 from . import epoch
 from .bare import BareModule
-from .filling import Filling, Held, filling, holding_tensors, in_turn, note_other_read
+from .filling import Filling, Held, filling, in_turn, note_other_read
 from .operands import Operand
 
 # What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
 # trace, and whoever runs the program finds out; None outside of forward code.
 reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
-
-
-class TakesChanges(Protocol):
-    """What takes changes of cells out of an inner trace."""
-
-    def take(self, cell: ArrayCell) -> bool:
-        """Let a cell be changed in the running trace; return whether it may be."""
-
-
-# What takes changes of cells out of an inner trace, where something does.
-taking_changes: ContextVar[TakesChanges | None] = ContextVar("changes of cells", default=None)
 
 _filling = filling.get
 
@@ -160,11 +149,11 @@ class ArrayCell(Operand):
         place = self.place()
         if isinstance(value, Eager):
             if not (place.__class__ is Held and place.is_given and isinstance(place.held, Eager)):
-                holding = holding_tensors.get()
-                if holding is None:
+                around = _filling()
+                if around is None or around.tensors is None:
                     value = np.array(value.concrete())
                 else:
-                    place = self._place_for_tensor(holding)
+                    place = self._place_for_tensor(around, around.tensors)
         elif value.__class__ is not Tracer:
             value = _held(value)
         old = place.held
@@ -176,9 +165,9 @@ class ArrayCell(Operand):
     def _check_held(self, value: Any) -> None:
         """Raise if the cell cannot hold an array of this type."""
 
-    def _place_for_tensor(self, holding: Filling) -> Held:
+    def _place_for_tensor(self, around: Filling | None, holding: Filling) -> Held:
         """Where a tensor is that forward code on tensors puts in: inside of what calls this code."""
-        around, key = _filling(), id(self)
+        key = id(self)
         while around is not holding and around is not None:
             if key in around:
                 return around[key]
@@ -206,8 +195,8 @@ class ArrayCell(Operand):
             place.home = None
             if builder is None:
                 return
-        changes = taking_changes.get()
-        if changes is None or not changes.take(self):
+        around = _filling()
+        if around is None or around.taking is None or not around.taking.take(self):
             raise changed_inside_error(self)
 
     def _on_host(self, array: Any) -> Any:

@@ -15,7 +15,7 @@ from ..core.trace import current_builder
 from ..numpy.torch_names import add_hint
 from .array_cell import reading
 from .bare import BareModule, capturing
-from .filling import Filling, filling, holding_tensors
+from .filling import Filling, filling
 from .hooks import add_hook, call_with_hooks
 
 # Paths of the modules whose forward code runs, the outermost first.
@@ -65,8 +65,8 @@ class CalledModule(BareModule):
     def _call_on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         reading.set("tensors")
         holding, around = Filling(), filling.get()
+        holding.tensors = holding
         filling.set(holding)
-        holding_tensors.set(holding)
         try:
             return CalledModule.__call__(self, *args, **kwargs)
         finally:

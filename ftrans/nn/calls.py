@@ -13,32 +13,41 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import Tracer, current_builder
+from ..core.trace import Builder, Tracer, current_builder
+from ..core.types import type_of
 from ..numpy.promotion import asarray, has_tracer
 from .array_cell import ArrayCell
-from .filling import Filling, Held, filling, given_modules, running
-from .graph import Graph
+from .filling import Filling, Held, Taking, filling, running
+from .graph import Graph, fitted
 from .nested import parts_of, rebuilt
 
 
-def call_filled(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
+def call_filled(
+    graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any], keep_types: bool = False
+) -> tuple[Any, dict[int, Any]]:
     """Call a function while the cells of a graph hold other arrays, which the function may change.
 
     Args:
         graph: the cells, all of which the function may change.
         arrays: what they hold, by place; the others hold what they held.
         f: the function.
+        keep_types: whether what it puts into cells must fit the types of `arrays`, and is converted to them.
 
     Returns:
         Its result, and what the cells hold that it has changed, by place.
+
+    Raises:
+        TypeError: what it has put into a cell does not fit.
     """
+    types = {i: type_of(x) for i, x in arrays.items()} if keep_types else {}
     # A context of its own is left whole, whatever happens inside, be it an interrupt.
-    return copy_context().run(_call, graph, arrays, f)
+    out, changed = copy_context().run(_call, graph, arrays, f)
+    return out, {i: fitted(graph, i, x, types[i]) for i, x in changed.items()} if keep_types else changed
 
 
 def _call(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
     builder = current_builder()
-    mine = Filling()
+    mine = Filling(map(id, graph.modules.values()))
     threads = {thread.ident for thread in threading.enumerate()}
     before = []
     for i, cell in enumerate(graph.cells):
@@ -47,7 +56,6 @@ def _call(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tupl
         # Assigning to elements of a traced value changes what it stands for.
         before.append((x, x.atom if x.__class__ is Tracer else None))
     filling.set(mine)
-    given_modules.set(given_modules.get() | {id(m) for m in graph.modules.values()})
     running[id(mine)] = mine, get_ident()
     try:
         out = f()
@@ -62,6 +70,25 @@ def _call(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tupl
         # A task that outlives the call has a copy of its context.
         mine.clear()
     return out, changed
+
+
+def call_taking(home: Builder | None, f: Callable[[], Any]) -> tuple[Any, list[Held]]:
+    """Call a function in a trace of its own, where it may change cells that belong to the trace around it.
+
+    Args:
+        home: the trace around it.
+        f: the function.
+
+    Returns:
+        Its result, and what it has put into such cells, which hold that in the inner trace only.
+    """
+
+    def call() -> Any:
+        mine = Taking(home)
+        filling.set(mine)
+        return f(), [*mine.values()]
+
+    return copy_context().run(call)
 
 
 def _require_own_reads(graph: Graph, mine: Filling, threads: set[int | None]) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import copy_context
 from typing import Any
 
 from ..api import checkpoint as api
 from ..api.call import has_active, name_of
 from ..base.contexts import in_own_context
-from ..core.trace import Builder, current_builder
-from .array_cell import ArrayCell, reading, taking_changes
-from .filling import Filling, Held, filling
+from ..core.trace import current_builder
+from .array_cell import reading
+from .calls import call_taking
 from .module import Module
 from .roots import in_places, with_places
 
@@ -60,17 +59,21 @@ def checkpoint(
 
     @functools.wraps(function)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        changes = Changes()
+        home = current_builder()
+        cells: list[Any] = []
 
-        def pure(*new_args: Any, **new_kwargs: Any) -> Any:
-            return changes.collected(lambda: function(*in_places(new_args, modules), **in_places(new_kwargs, modules)))
+        def pure(*args: Any, **kwargs: Any) -> Any:
+            out, changed = call_taking(home, lambda: function(*in_places(args, modules), **in_places(kwargs, modules)))
+            cells[:] = [held.cell for held in changed]
+            return out, [held.held for held in changed]
 
         pure.__name__ = name_of(function)
         modules: list[Module] = []
         plain_args, plain_kwargs = with_places((args, kwargs), modules)
         run = api.checkpoint(pure, policy=policy, memory_budget=memory_budget)
         out, new = _reading_tensors(run, plain_args, plain_kwargs)
-        changes.make(new)
+        for cell, x in zip(cells, new, strict=True):
+            cell.value = x
         return out
 
     return checkpointed
@@ -105,47 +108,3 @@ class Checkpointed(Module):
 
     def extra_repr(self) -> str:
         return f"policy={self.policy!r}" if self.memory_budget is None else f"memory_budget={self.memory_budget}"
-
-
-class Changes:
-    """What a function that is traced on its own changes in cells that belong to the trace around it.
-
-    What is put into the cells is there while the inner trace runs; it leaves that as a result, and is put in again
-    outside.
-    """
-
-    def __init__(self) -> None:
-        self._outer = current_builder()
-        self._around: Any = taking_changes.get()
-        self._inner: Builder | None = None
-        self._taken = Filling()
-
-    def collected(self, f: Callable[[], Any]) -> tuple[Any, list[Any]]:
-        """The result of a function that is called inside of the inner trace, and what the changed cells hold then."""
-
-        def call() -> Any:
-            filling.set(self._taken)
-            taking_changes.set(self)
-            return f(), [found.held for found in self._taken.values()]
-
-        self._inner = current_builder()
-        self._taken = Filling()
-        return copy_context().run(call)
-
-    def take(self, cell: ArrayCell) -> bool:
-        """Let a cell be changed in the running trace, if that is the inner one; return whether it may be."""
-        place = cell.place()
-        if current_builder() is not self._inner or not self._reaches(place.home):
-            return False
-        self._taken[id(cell)] = Held(cell, place.held, self._inner, isinstance(place, Held) and place.is_given)
-        return True
-
-    def _reaches(self, home: Builder | None) -> bool:
-        """Whether a change can be taken out to a trace, by this and by what takes it further."""
-        around = self._around
-        return home is self._outer or (around is not None and around._inner is self._outer and around._reaches(home))
-
-    def make(self, values: list[Any]) -> None:
-        """Put what has left the inner trace into the cells."""
-        for found, x in zip(self._taken.values(), values, strict=True):
-            found.cell.value = x

@@ -7,14 +7,14 @@ that the context of the call knows, and nobody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
 from ..core.cell import Cell
-from ..core.trace import Builder
+from ..core.trace import Builder, current_builder
 from ..ops.host import in_host_call
 
 
@@ -46,13 +46,25 @@ class Filling(dict[int, Held]):
 
     Attributes:
         outer: the filling around this one.
+        modules: the modules, by `id`, that the transformations which run were given.
+        tensors: the filling of the outermost forward code that runs on tensors.  Tensors that it puts into cells are
+            there until it has run: what the code reads from them again has its gradient.
+        taking: the filling that takes changes out of an inner trace, where one does.
         runs_module: whether forward code of a module has run in the call.
     """
 
-    __slots__ = ("outer", "runs_module")
+    __slots__ = ("modules", "outer", "runs_module", "taking", "tensors")
 
-    def __init__(self) -> None:
-        self.outer = filling.get()
+    modules: frozenset[int]
+    tensors: Filling | None
+    taking: Taking | None
+
+    def __init__(self, modules: Iterable[int] = ()) -> None:
+        outer = self.outer = filling.get()
+        if outer is None:
+            self.modules, self.tensors, self.taking = frozenset(modules), None, None
+        else:
+            self.modules, self.tensors, self.taking = outer.modules.union(modules), outer.tensors, outer.taking
         self.runs_module = False
 
     def find(self, key: int) -> Held | None:
@@ -66,12 +78,37 @@ class Filling(dict[int, Held]):
         return None
 
 
+class Taking(Filling):
+    """What code that is traced on its own puts into cells of the trace around it: it grows with what is changed.
+
+    Attributes:
+        home: the trace around it.
+        inner: its own trace.
+        around: what takes changes of the trace around it further.
+    """
+
+    __slots__ = ("around", "home", "inner")
+
+    def __init__(self, home: Builder | None) -> None:
+        super().__init__()
+        self.home, self.inner, self.around = home, current_builder(), self.taking
+        self.taking = self
+
+    def take(self, cell: Any) -> bool:
+        """Let a cell be changed in the running trace, if that is the inner one; return whether it may be."""
+        place = cell.place()
+        if current_builder() is not self.inner or not self._reaches(place.home):
+            return False
+        self[id(cell)] = Held(cell, place.held, self.inner, isinstance(place, Held) and place.is_given)
+        return True
+
+    def _reaches(self, home: Builder | None) -> bool:
+        """Whether a change can be taken out to a trace, by this and by what takes it further."""
+        around = self.around
+        return home is self.home or (around is not None and around.inner is self.home and around._reaches(home))
+
+
 filling: ContextVar[Filling | None] = ContextVar("what cells hold", default=None)
-# The filling of the forward code that runs on tensors.  Tensors that it puts into cells are there until the outermost
-# module has run: what the code reads from them again has its gradient.
-holding_tensors: ContextVar[Filling | None] = ContextVar("cells that hold tensors", default=None)
-# The modules that a running transformation was given.
-given_modules: ContextVar[frozenset[int]] = ContextVar("modules given to transformations", default=frozenset())
 # The fillings of the calls that run now, by `id`, with the thread of each.
 running: dict[int, tuple[Filling, int]] = {}
 

@@ -23,7 +23,6 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.types import type_of
 from ..ops.host import in_host_call
 from ..xla import about_to_run, is_jax
 from . import epoch
@@ -31,7 +30,7 @@ from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
 from .cells import Parameter
 from .filling import in_turn
-from .graph import Graph, fitted
+from .graph import Graph
 from .module import Module
 from .roots import Place, graph_of_roots, in_places, modules_in, with_places, without_modules
 from .traces import Traces, require_unchanged
@@ -275,15 +274,14 @@ class _Jitted(Jitted):
         def pure(tracers: list[Any]) -> Any:
             count = len(graph.cells)
             # What a cell or a module in the result holds is what it holds before the call ends.
+            held = dict(enumerate(tracers[:count]))
             (out, structure), changed = call_filled(
-                graph, dict(enumerate(tracers[:count])), lambda: note.taken_apart(rebuild(tracers[count:]), graph)
+                graph, held, lambda: note.taken_apart(rebuild(tracers[count:]), graph), keep_types=True
             )
             if require_unchanged(graph, self.f):
                 self._traces.forget(graph)
             note.places = list(changed)
-            return tree.unflatten(structure, out), [
-                fitted(graph, i, x, type_of(tracers[i])) for i, x in changed.items()
-            ]
+            return tree.unflatten(structure, out), [*changed.values()]
 
         def donated() -> tuple[int, ...]:
             positions = [i % len(call.args) for i in self.donated if -len(call.args) <= i < len(call.args)]

@@ -21,7 +21,7 @@ from .bare import REMEMBERED, joined
 from .calling import CalledModule
 from .cells import Buffer, Parameter
 from .constants import is_constant, is_same
-from .filling import given_modules
+from .filling import filling
 from .graph import graph_of
 from .loading import LoadResult, load_state_dict
 from .nested import attributes, walk
@@ -83,7 +83,8 @@ class Module(CalledModule):
             return
         if held is value and (value is not None or name in self.__dict__) and value.__class__ not in (list, dict):
             return
-        if holds_traced(value) or (current_builder() is not None and id(self) in given_modules.get()):
+        around = filling.get()
+        if holds_traced(value) or (around is not None and id(self) in around.modules and current_builder() is not None):
             if not is_constant(value) or (held is not None and not is_same(held, value)):
                 raise self._not_a_cell(name, value)
             if held is not None:

@@ -10,11 +10,10 @@ import numpy as np
 from ..api.checkpoint import GivenPolicy
 from ..api.loops import scan as loop
 from ..base.source import at_line, user_line
-from ..core.types import type_of
 from .calls import call_filled
 from .cells import Parameter
 from .containers import ModuleList, Sequential
-from .graph import CellKey, Graph, ModuleKey, fitted, graph_of
+from .graph import CellKey, Graph, ModuleKey, graph_of
 from .module import Module
 from .structure import structure_of
 from .traces import differences, share_constants
@@ -151,9 +150,7 @@ class _Layers:
             x, kept = carry
             given = dict(zip([*self.stacked, *self.carried], [*slices, *kept], strict=True))
             given |= {j: held[j][0] for j in self.constant}
-            types = {j: type_of(array) for j, array in given.items()}
-            out, changes = call_filled(self.graph, given, lambda: self.first(x, *self.args))
-            new = {j: fitted(self.graph, j, array, types[j]) for j, array in changes.items()}
+            out, new = call_filled(self.graph, given, lambda: self.first(x, *self.args), keep_types=True)
             self._check_shared(new)
             changed[:] = new
             kept = [new.get(j, array) for j, array in zip(self.carried, kept, strict=True)]

@@ -14,12 +14,11 @@ from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.trace import current_builder
-from ..core.types import type_of
 from . import random
 from .array_cell import ArrayCell, reading
 from .calls import call_filled
 from .cells import RngState
-from .graph import fitted, graph_of
+from .graph import graph_of
 from .module import Module
 from .roots import graph_of_arguments, in_places, with_places
 
@@ -163,14 +162,14 @@ class _Call:
             *args, lane, values = given
             for i in streams:
                 values[i] = np.concatenate([random.fold_in(values[i], lane), np.zeros(1, np.uint32)])
-            types = [type_of(x) for x in values]
             out, new = call_filled(
                 self.graph,
                 dict(enumerate(values)),
                 lambda: self.f(*in_places(args, self.modules), **in_places(kwargs, self.modules)),
+                keep_types=True,
             )
             changed[:] = new
-            return out, [fitted(self.graph, i, x, types[i]) for i, x in new.items()]
+            return out, [*new.values()]
 
         pure.__name__ = name_of(self.f)
         lanes = np.arange(self.size, dtype=np.uint32) if streams else None
