@@ -26,8 +26,8 @@ examples: $(VENV)/with-examples  ## train networks on real data, and the other e
 
 test: lint pytest  ## lint, type checks and tests
 
-test-all:  ## the long suite: make test with 10,000 random programs and dense interrupts
-	FTRANS_STRESS=1 $(MAKE) test PYTEST="$(PYTEST) --programs 10000"
+test-all:  ## the long suite: make test with whole tables, 10,000 random programs and dense interrupts
+	$(MAKE) test PYTEST="$(PYTEST) --all"
 
 lint: $(VENV)/with-test $(VENV)/with-lint
 	$(in-venv) ruff check .

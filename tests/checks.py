@@ -13,7 +13,7 @@ from ftrans.run.evaluate import evaluate
 from ftrans.transforms.differentiate import linearize, pullback
 from ftrans.transforms.jvp import jvp
 from ftrans.transforms.simplify import simplify
-from ftrans.xla.execute import run_program
+from ftrans.xla.execute import lower, run_program
 
 # How far two ways of computing the same may differ, relative to the largest element.
 TOLERANCES = {
@@ -68,6 +68,28 @@ def checked(program: Program, args: Arrays) -> list[Any]:
 def through_xla(program: Program, args: Arrays) -> list[Any]:
     """Results of a program through JAX, as NumPy arrays."""
     return [np.asarray(x)[()] for x in run_program(program, args)]
+
+
+def through_xla_together(programs: Sequence[Program], args: Sequence[Arrays]) -> list[list[Any]]:
+    """The results of each program, compiled as one: most of what compiling costs, it costs once.
+
+    Each program is compiled alone where that fails, so that the error is about one of them.
+    """
+    import jax
+
+    @jax.jit
+    def together(args: Any) -> list[list[Any]]:
+        return [lower(program, xs) for program, xs in zip(programs, args, strict=True)]
+
+    try:
+        with jax.enable_x64(True):
+            found = together([list(xs) for xs in args])
+    except Exception:
+        if len(programs) == 1:
+            raise
+        pairs = zip(programs, args, strict=True)
+        found = [through_xla_together([program], [xs])[0] for program, xs in pairs]
+    return [[np.asarray(x)[()] for x in outs] for outs in found]
 
 
 def chosen(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:

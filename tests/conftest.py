@@ -1,18 +1,40 @@
-"""What holds for all tests: JAX runs on the CPU, and compiles fast; and how many random programs are run.
+"""What holds for all tests: how much of the tables is run, and that JAX runs on the CPU, compiles fast and forgets.
 
 Results do not depend on the machine then.  Most compiled programs of the tests run once, on a few numbers, so what
 LLVM could do for their speed takes longer than it saves.
 """
 
+import importlib.metadata
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
+import tables
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+FAST = "--xla_backend_optimization_level=0"
+# Compiling takes half as long by the older of XLA's two code generators, and when it is not divided among threads.
+# How XLA makes code is not ours to test; with `--all` it does as it does for users.  JAX 0.10 knows these switches.
+FASTER = f"{FAST} --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run whole tables, and 10,000 random programs")
     parser.addoption(
-        "--programs", type=int, default=150, help="how many random programs of views and writes run in each mode"
+        "--programs", type=int, help="how many random programs of views and writes run in each mode: 150, or 10,000"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tables.whole = config.getoption("all")
+    is_new = not importlib.metadata.version("jax").startswith("0.10.")
+    os.environ.setdefault("XLA_FLAGS", FAST if tables.whole or is_new else FASTER)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_programs_are_forgotten() -> Iterator[None]:
+    """Each compiled program takes a megabyte, and hardly any is used by two files."""
+    yield
+    if jax := sys.modules.get("jax"):
+        jax.clear_caches()

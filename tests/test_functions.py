@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.special
+import tables
 from checks import DIFFERENCES, assert_all_close, assert_close, differences, inner, magnitude
 from function_rows import DOUBLE, Row, rows
 from sampling import directions
+from tables import covering, in_chunks, naming
 
 import ftrans as ft
 from ftrans.core.types import is_complex, is_inexact, type_of
@@ -38,10 +41,7 @@ ROWS = [r for r in rows() if is_there(r)]
 VARIANTS = [v for r in ROWS for v in r.variants()]
 
 
-def each(**rows: list[Row]) -> Any:
-    """Run a test for each row, given as the argument of that name."""
-    ((name, items),) = rows.items()
-    return pytest.mark.parametrize(name, items, ids=str)
+each = functools.partial(tables.each, lambda row: row.name)
 
 
 def as_arrays(values: Sequence[Any]) -> list[Any]:
@@ -194,8 +194,8 @@ def test_vmap_is_a_loop(row: Row) -> None:
     assert_all_close(as_arrays(found), expected, looseness=10 * row.looseness)
 
 
-# Compiling takes longest, and what the options of a function lead to are primitives, which have compiled tests of their
-# own.  So one row of each function is compiled, with its second derivatives and its complex form in one program.
+# Compiling takes longest, and what functions lead to are primitives, which have compiled tests of their own.  So one
+# row of each function is compiled, with its complex form; and second derivatives of some functions of each module.
 FIRST = {r.name: r for r in reversed(ROWS)}
 
 
@@ -205,21 +205,44 @@ def is_primitive(row: Row) -> bool:
     return module == "scipy.special" and isinstance(getattr(scipy.special, name), np.ufunc)
 
 
-@each(row=[r for r in ROWS if (r is FIRST[r.name] and not is_primitive(r)) or r.asks])
-def test_jit_changes_nothing(row: Row) -> None:
+COMPILED = [r for r in ROWS if r is FIRST[r.name] and not is_primitive(r) and not r.asks]
+TWICE = covering([r for r in COMPILED if r.order > 1], lambda r: r.name.rpartition(".")[0], times=4)
+
+
+def everything(row: Row) -> tuple[Callable[[Any], list[list[Any]]], Any]:
+    """A function that gives the values and the derivatives of a row and of its complex forms, and the argument."""
     variants = [row, *(row.with_dtype(d) for d in row.dtypes if is_complex(d))]
     drawn = [v.draw() for v in variants]
     args = [(at_places(v, xs), v.tangents(xs, seed=4)) for v, xs in zip(variants, drawn, strict=True)]
     functions = [(of_places(v, xs), gradient(v, xs)) for v, xs in zip(variants, drawn, strict=True)]
     times = curvature(row, drawn[0])
 
-    def everything(args: Any) -> list[list[Any]]:
+    def results(args: Any) -> list[list[Any]]:
         found = [[*values(*xs), *slope(*xs)] for (values, slope), (xs, _) in zip(functions, args, strict=True)]
-        return [*found, times(*args[0])] if row.order > 1 else found
+        return [*found, times(*args[0])] if row in TWICE else found
 
-    if row.asks:
-        with pytest.raises(ConcretizationError):
-            ft.jit(everything)(args)
-        return
-    for found, expected in zip(ft.jit(everything)(args), everything(args), strict=True):
-        assert_all_close(as_arrays(found), as_arrays(expected), looseness=10 * row.looseness)
+    return results, args
+
+
+@in_chunks(8, group=COMPILED)
+def test_jit_changes_nothing(group: list[Row]) -> None:
+    functions, args = zip(*map(everything, group), strict=True)
+
+    def together(args: Any) -> list[list[list[Any]]]:
+        found = []
+        for row, function, xs in zip(group, functions, args, strict=True):
+            with naming(row):
+                found.append(function(xs))
+        return found
+
+    for row, found, expected in zip(group, ft.jit(together)(args), together(args), strict=True):
+        with naming(row):
+            for ys, wanted in zip(found, expected, strict=True):
+                assert_all_close(as_arrays(ys), as_arrays(wanted), looseness=10 * row.looseness)
+
+
+@each(row=[r for r in ROWS if r.asks])
+def test_jit_refuses_shapes_that_depend_on_values(row: Row) -> None:
+    function, args = everything(row)
+    with pytest.raises(ConcretizationError):
+        ft.jit(function)(args)

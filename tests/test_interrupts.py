@@ -2,7 +2,7 @@
 
 Python raises KeyboardInterrupt where a call has returned or a function begins.  A profile function is called at just
 these places, so each test raises the signal at the first of them, the second, and so on, of everything that runs: of
-this library, of NumPy and of JAX.  Where that is much, it is some of them, and more of them where FTRANS_STRESS is set.
+this library, of NumPy and of JAX.  Where that is much, it is some of them, and more of them with `--all`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import jax
 import numpy as np
 import optax
 import pytest
+import tables
 
 import ftrans as ft
 from ftrans import nn
@@ -65,7 +66,7 @@ def at_every_place(
     f: Callable[[], Any], check: Callable[[], None], stride: int = 1, number: int = signal.SIGINT
 ) -> int:
     """Interrupt a function at one place after another, and check what it leaves; return how many there were."""
-    if "FTRANS_STRESS" in os.environ:
+    if tables.whole:
         stride = max(stride // 20, 1)
     place = 1
     while interrupted_at(place, f, number):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import pkgutil
+from collections.abc import Callable
 from typing import Any
 
 import control_samples  # noqa: F401
@@ -15,8 +17,10 @@ import samples  # noqa: F401
 import special_samples_bessel  # noqa: F401
 import special_samples_errors  # noqa: F401
 import special_samples_gamma  # noqa: F401
+import tables
 from checks import (
     DIFFERENCES,
+    Flags,
     assert_all_close,
     assert_close,
     assert_same_type,
@@ -32,8 +36,10 @@ from checks import (
     or_zeros,
     spread,
     through_xla,
+    through_xla_together,
 )
 from sampling import FAILURES, KINKS, MISFITS, SAMPLES, Failure, Kink, Misfit, Sample, directions, program_of
+from tables import covering, in_chunks, naming
 
 import ftrans.control
 import ftrans.ops
@@ -62,6 +68,8 @@ from ftrans.transforms.transpose import transpose
 DOUBLE = ("float64", "complex128")
 LANES = 3
 
+Form = tuple[Program, list[Any]]
+
 
 def is_double(sample: Sample) -> bool:
     """Whether finite differences of the row are accurate."""
@@ -74,11 +82,7 @@ DIFFERENTIABLE = [s for s in SAMPLES if s.smooth and any(s.active) and any(is_in
 ACCURATE = [s for s in DIFFERENTIABLE if is_double(s)]
 COARSE = [s for s in DIFFERENTIABLE if not is_double(s)]
 
-
-def each(**rows: list[Any]) -> Any:
-    """Run a test for each row, given as the argument of that name."""
-    ((name, items),) = rows.items()
-    return pytest.mark.parametrize(name, items, ids=str)
+each = functools.partial(tables.each, lambda row: row.primitive.name)
 
 
 def reversible(rows: list[Sample]) -> list[Sample]:
@@ -128,8 +132,32 @@ def test_straight_line_is_the_numpy_rule(sample: Sample) -> None:
             assert not any(np.may_share_memory(result, x) for x in operands)
 
 
-@each(sample=SAMPLES)
-def test_xla_is_numpy(sample: Sample) -> None:
+# Rows that are compiled as one program.
+TOGETHER = 32
+
+
+def is_compiled(sample: Sample) -> bool:
+    """Whether programs with it reach XLA: a choice of one branch is simplified away before."""
+    return sample.primitive is not cond or len(sample.params["branches"]) > 1
+
+
+@in_chunks(TOGETHER, rows=list(filter(is_compiled, SAMPLES)))
+def test_xla_is_numpy(rows: list[Sample]) -> None:
+    programs, operands = [s.program() for s in rows], [s.draw() for s in rows]
+    results = through_xla_together(programs, operands)
+    for sample, found, program, args in zip(rows, results, programs, operands, strict=True):
+        with naming(sample), np.errstate(all="ignore"):
+            expected = evaluate(program, args)
+            assert_all_close(sample.canonical(found), sample.canonical(expected), looseness=sample.looseness)
+
+
+def dtypes(sample: Sample) -> tuple[str, ...]:
+    """Those of the operands, each once."""
+    return tuple(sorted({t.dtype.name for t in sample.types}))
+
+
+@each(sample=covering(SAMPLES, dtypes, lambda s: type(s.primitive).__module__, times=2))
+def test_xla_op_by_op_is_numpy(sample: Sample) -> None:
     operands = sample.draw()
     with np.errstate(all="ignore"):
         expected = evaluate(sample.program(), operands)
@@ -167,9 +195,16 @@ def outcome(program: Program, args: list[Any]) -> Any:
             return type(error)
 
 
-@each(sample=WITH_OPERANDS)
-@pytest.mark.parametrize("value", [0, 1, -1, 2])
-def test_constant_operands(sample: Sample, value: float) -> None:
+CONSTANTS = covering(
+    [(s, value) for s in WITH_OPERANDS for value in (0, 1, -1, 2)],
+    lambda cell: cell[0],
+    lambda cell: (cell[0].primitive.name, cell[1]),
+)
+
+
+@tables.each(lambda cell: cell[0].primitive.name, cell=CONSTANTS)
+def test_constant_operands(cell: tuple[Sample, float]) -> None:
+    sample, value = cell
     for index, type in enumerate(sample.types):
         if not is_possible(sample, index, value):
             continue
@@ -189,14 +224,18 @@ def test_constant_operands(sample: Sample, value: float) -> None:
 BROADCASTING = [s for s in SAMPLES if s.primitive.broadcasts and len(s.sources) > 1 and s.types[0].shape == (2, 3)]
 
 
-@each(sample=BROADCASTING)
-def test_xla_broadcasts_constants(sample: Sample) -> None:
-    for index, type in enumerate(sample.types):
-        operands = sample.draw()
-        operands[index] = np.full(type.shape, 2, type.dtype)
-        expected = evaluate(sample.program(), operands)
-        del operands[index]
-        assert_all_close(through_xla(with_constant(sample, index, 2), operands), expected)
+@in_chunks(TOGETHER, rows=BROADCASTING)
+def test_xla_broadcasts_constants(rows: list[Sample]) -> None:
+    for index in range(max(len(s.sources) for s in rows)):
+        having = [s for s in rows if index < len(s.sources)]
+        programs = [with_constant(s, index, 2) for s in having]
+        drawn = [s.draw() for s in having]
+        given = [[x for i, x in enumerate(xs) if i != index] for xs in drawn]
+        results = through_xla_together(programs, given)
+        for sample, found, operands in zip(having, results, drawn, strict=True):
+            with naming(sample):
+                operands[index] = np.full(sample.types[index].shape, 2, sample.types[index].dtype)
+                assert_all_close(found, evaluate(sample.program(), operands))
 
 
 @each(misfit=MISFITS)
@@ -297,19 +336,32 @@ def test_transposed_twice_is_linear_again(sample: Sample) -> None:
     assert_all_close(or_zeros(spread(found, again.in_active), types), chosen(pushed, parts.out_active))
 
 
-@each(kink=KINKS)
-def test_conventions_at_kinks(kink: Kink) -> None:
+def kinked(kink: Kink) -> tuple[Program, list[Any], Flags]:
+    """The program at a kink, the tangents that there are, and which operands have one."""
     program = program_of(kink.primitive, [type_of(x) for x in kink.operands], kink.params)
     active = tuple(t is not None for t in kink.tangents)
-    tangents = chosen(kink.tangents, active)
-    outs, (pushed,) = forward(program, active, kink.operands, tangents)
-    expected = np.asarray(kink.expected, pushed.dtype)[()]
-    assert_close(pushed, expected)
+    return program, chosen(kink.tangents, active), active
+
+
+@each(kink=KINKS)
+def test_conventions_at_kinks(kink: Kink) -> None:
+    program, tangents, active = kinked(kink)
+    _, (pushed,) = forward(program, active, kink.operands, tangents)
+    assert_close(pushed, np.asarray(kink.expected, pushed.dtype)[()])
     cotangents = directions([pushed], seed=2)
     _, pulled = backward(program, active, kink.operands, cotangents)
     assert inner(cotangents, [pushed]) == pytest.approx(inner(pulled, tangents), abs=1e-12)
-    derived = jvp(program, active, inexact(program)).program
-    assert_all_close(through_xla(derived, [*kink.operands, *tangents]), [*outs, expected])
+
+
+@in_chunks(TOGETHER, kinks=KINKS)
+def test_conventions_at_kinks_compiled(kinks: list[Kink]) -> None:
+    parts = [kinked(kink) for kink in kinks]
+    derived = [jvp(program, active, inexact(program)).program for program, _, active in parts]
+    args = [[*kink.operands, *tangents] for kink, (_, tangents, _) in zip(kinks, parts, strict=True)]
+    for kink, found, (program, _, _) in zip(kinks, through_xla_together(derived, args), parts, strict=True):
+        with naming(kink), np.errstate(all="ignore"):
+            outs = evaluate(program, kink.operands)
+            assert_all_close(found, [*outs, np.asarray(kink.expected, found[-1].dtype)[()]])
 
 
 # Batching
@@ -374,21 +426,47 @@ def test_batched_pullback_is_a_loop(sample: Sample) -> None:
 HOLDING = [s for s in ACCURATE if s.primitive in (call, cond, custom, linear_call, scan, while_, rewind)]
 
 
-@each(sample=HOLDING)
-def test_derived_control_flow_through_xla(sample: Sample) -> None:
-    program, operands = sample.program(), sample.draw()
-    every = (True,) * len(operands)
-    derived = [(batch(program, LANES, every).program, gathered(lanes(sample), every))]
-    derived.append((jvp(program, sample.active).program, [*operands, *sample.tangents(sample.active, seed=1)]))
-    if sample.reversible:
-        parts = pullback(program, sample.active)
-        outs = evaluate(parts.values, operands)
-        count = len(program.outputs)
-        derived.append((parts.values, operands))
-        cotangents = directions(chosen(outs[:count], parts.out_active), seed=1)
-        derived.append((parts.linear, [*outs[count:], *cotangents]))
-    for form, args in derived:
-        assert_all_close(through_xla(form, args), evaluate(form, args))
+def batched_form(sample: Sample) -> Form:
+    every = (True,) * len(sample.sources)
+    return batch(sample.program(), LANES, every).program, gathered(lanes(sample), every)
+
+
+def pushforward(sample: Sample) -> Form:
+    return jvp(sample.program(), sample.active).program, [*sample.draw(), *sample.tangents(sample.active, seed=1)]
+
+
+def pullback_values(sample: Sample) -> Form:
+    return pullback(sample.program(), sample.active).values, sample.draw()
+
+
+def pullback_linear(sample: Sample) -> Form:
+    program = sample.program()
+    parts = pullback(program, sample.active)
+    outs = evaluate(parts.values, sample.draw())
+    count = len(program.outputs)
+    cotangents = directions(chosen(outs[:count], parts.out_active), seed=1)
+    return parts.linear, [*outs[count:], *cotangents]
+
+
+DERIVED = covering(
+    [
+        (sample, make)
+        for sample in filter(is_compiled, HOLDING)
+        for make in (batched_form, pushforward, pullback_values, pullback_linear)
+        if sample.reversible or make in (batched_form, pushforward)
+    ],
+    lambda cell: cell[0],
+    lambda cell: (cell[0].primitive.name, cell[1].__name__),
+)
+
+
+@in_chunks(4, cells=DERIVED)
+def test_derived_control_flow_through_xla(cells: list[tuple[Sample, Callable[[Sample], Form]]]) -> None:
+    forms = [make(sample) for sample, make in cells]
+    results = through_xla_together([program for program, _ in forms], [args for _, args in forms])
+    for (sample, make), found, (program, args) in zip(cells, results, forms, strict=True):
+        with naming((sample, make.__name__)):
+            assert_all_close(found, evaluate(program, args))
 
 
 # Second derivatives

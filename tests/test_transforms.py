@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 from checks import (
     DIFFERENCES,
     assert_all_close,
@@ -21,9 +22,11 @@ from checks import (
     magnitude,
     spread,
     through_xla,
+    through_xla_together,
 )
 from random_programs import random_arguments, random_program
 from sampling import directions
+from tables import covering, in_chunks, label, naming
 
 import ftrans as ft
 from ftrans.core.interpret import inline
@@ -36,7 +39,6 @@ from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, jacobian, pullback
 from ftrans.transforms.jvp import jvp
 from ftrans.transforms.simplify import simplify
-from ftrans.xla import Compiled
 
 SEEDS = range(30)
 LANES = 3
@@ -128,22 +130,34 @@ def simplified(program: Program, args: list[Any]) -> Case:
 MADE: list[Callable[[Program, list[Any]], Case]] = [itself, pushforward, linear_part, gradient_of, batched, simplified]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("make", MADE, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("seed", SEEDS)
+COMPOSITIONS = covering(
+    [(seed, make, check) for seed in SEEDS for make in MADE for check in CHECKS],
+    lambda cell: cell[0],
+    lambda cell: (cell[1].__name__, cell[2].__name__),
+    times=6,
+)
+
+
+@pytest.mark.parametrize(("seed", "make", "check"), COMPOSITIONS, ids=label)
 def test_compositions_of_two(seed: int, make: Callable[..., Case], check: Callable[..., None]) -> None:
     program, args = make(random_program(seed), random_arguments(seed))
     check(program.check(), args)
 
 
-@pytest.mark.parametrize("make", [itself, pushforward, gradient_of, batched], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("seed", range(10))
-def test_evaluators_agree(seed: int, make: Callable[..., Case]) -> None:
-    program, args = make(random_program(seed), random_arguments(seed))
-    expected = evaluate(program, args)
-    assert_all_close([np.asarray(x)[()] for x in Compiled(simplify(program))(*args)], expected, looseness=10)
-    if make is itself:
-        assert_all_close(through_xla(program, args), expected, looseness=10)
+@in_chunks(5, seeds=range(10))
+@pytest.mark.parametrize("make", [itself, pushforward, gradient_of, batched], ids=label)
+def test_compiled_programs_agree(seeds: range, make: Callable[..., Case]) -> None:
+    programs, args = zip(*(make(random_program(seed), random_arguments(seed)) for seed in seeds), strict=True)
+    results = through_xla_together(list(map(simplify, programs)), args)
+    for seed, program, xs, found in zip(seeds, programs, args, results, strict=True):
+        with naming(seed):
+            assert_all_close(found, evaluate(program, xs), looseness=10)
+
+
+@pytest.mark.parametrize("seed", range(10 if tables.whole else 3))
+def test_op_by_op_agrees(seed: int) -> None:
+    program, args = random_program(seed), random_arguments(seed)
+    assert_all_close(through_xla(program, args), evaluate(program, args), looseness=10)
 
 
 # The same through the functions that users call
@@ -198,7 +212,7 @@ def test_gradient_of_batch_is_batch_of_gradients(seed: int) -> None:
     assert_close(mapped, np.stack([ft.grad(f)(row, y) for row in xs]), looseness=10)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if tables.whole else 4))
 def test_jit_is_eager(seed: int) -> None:
     f, _, args = functions(seed)
     slope = ft.value_and_grad(f, argnums=(0, 1))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 from function_rows import Row, resolve, rows
 from random_views import COPIES, SAME, STEPS, VIEWS, Random, Refused, random_argument, run, twin
 
@@ -25,7 +26,7 @@ COMPILED = 10
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seeds" in metafunc.fixturenames:
-        count = metafunc.config.getoption("programs")
+        count = metafunc.config.getoption("programs") or (10_000 if tables.whole else 150)
         count = max(1, count // COMPILED) if metafunc.function is test_compiled else count
         chunks = [range(i, min(i + CHUNK, count)) for i in range(0, count, CHUNK)]
         metafunc.parametrize("seeds", chunks, ids=lambda r: f"{r[0]}-{r[-1]}")
