@@ -27,6 +27,7 @@ from . import anomaly, lending
 from .anomaly import Residuals
 from .misuse import explained
 from .progress import close_bars_of, open_bars
+from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
 _PYTHON_NUMBERS = (float, int, bool, complex)
@@ -350,7 +351,7 @@ def select_arguments(
             f"{what} of {name_of(f)} has no argument to differentiate with respect to: argnums is empty"
             + at_line(user_line())
         )
-    leaves, structure = tree.flatten_targets(chosen)
+    leaves, structure = flatten_targets(chosen)
     types, weak = [], []
     for index, x in enumerate(leaves):
         weak.append(x.weak if x.__class__ is Tracer else x.__class__ in _PYTHON_NUMBERS)
@@ -359,11 +360,7 @@ def select_arguments(
         types.append(type_of(x))
 
     def call(tracers: list[Tracer]) -> Any:
-        new = (
-            structure.with_values(tracers)
-            if structure.__class__ is tree.Partial
-            else tree.unflatten(structure, tracers)
-        )
+        new = structure.with_values(tracers) if structure.__class__ is Partial else tree.unflatten(structure, tracers)
         if len(args) == 1 and isinstance(argnums, int) and not kwargs:
             return f(new)
         values = dict(zip(positions, (new,) if isinstance(argnums, int) else new, strict=True))
@@ -407,9 +404,7 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
 
 def _path_of_target(container: Any, index: int) -> str:
     """How to get to a leaf that is differentiated."""
-    return [path for path, wanted in zip(tree.paths(container), tree.is_target(container), strict=True) if wanted][
-        index
-    ]
+    return [path for path, wanted in zip(tree.paths(container), is_target(container), strict=True) if wanted][index]
 
 
 def type_name(x: Any) -> str:

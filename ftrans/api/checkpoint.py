@@ -22,6 +22,7 @@ from ..transforms.differentiate import pruned, pullback
 from ..xla import is_jax
 from . import lending
 from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
+from .targets import is_target
 
 Function = Callable[..., Any]
 GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[str, Any]], bool]
@@ -242,8 +243,8 @@ def _is_traced(x: Any, wanted: bool) -> bool:
 def _wanted(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Any) -> list[bool]:
     """Which leaves of the arguments belong to those that are differentiated."""
     positions = range(len(args)) if argnums is None else normalize_argnums(argnums, len(args), f)
-    mine = [i in positions and wanted for i, x in enumerate(args) for wanted in tree.is_target(x)]
-    return [*mine, *(argnums is None and wanted for wanted in tree.is_target(kwargs))]
+    mine = [i in positions and wanted for i, x in enumerate(args) for wanted in is_target(x)]
+    return [*mine, *(argnums is None and wanted for wanted in is_target(kwargs))]
 
 
 def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

@@ -33,6 +33,7 @@ from .call import (
     trace_flat,
 )
 from .taps import collect, gradient_with_taps
+from .targets import flatten_like
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -196,7 +197,7 @@ def _with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[
 
 def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
     """The leaves of a tangent or cotangent, checked against the types that it must have."""
-    leaves, given_structure = tree.flatten_like(structure, given)
+    leaves, given_structure = flatten_like(structure, given)
     if given_structure != structure:
         raise TypeError(
             f"{what} must have the structure of {like}: expected {structure}, got {given_structure}"

@@ -19,6 +19,7 @@ from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import stop_gradient
 from ..transforms.differentiate import pullback
 from .call import Traced, as_argnums, check_function, name_of, run, select_arguments, trace_flat
+from .targets import flatten_targets, is_target
 
 Function = Callable[..., Any]
 
@@ -139,7 +140,7 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
 
 def _positions(args: tuple[Any, ...]) -> tuple[int, ...]:
     """The arguments that hold arrays of floating-point numbers and no others."""
-    leaves = [tree.flatten_targets(x)[0] for x in args]
+    leaves = [flatten_targets(x)[0] for x in args]
     found = tuple(i for i, xs in enumerate(leaves) if xs and all(map(_is_float, xs)))
     if not found:
         raise TypeError(
@@ -168,8 +169,8 @@ def _paths(f: Function, args: tuple[Any, ...], places: Sequence[int]) -> list[st
     for place in places:
         place %= len(args)
         name = names[place] if place < len(names) else f"argument {place}"
-        inside = zip(tree.paths(args[place]), tree.is_target(args[place]), strict=True)
-        paths += [name + path for path, is_target in inside if is_target]
+        inside = zip(tree.paths(args[place]), is_target(args[place]), strict=True)
+        paths += [name + path for path, wanted in inside if wanted]
     return paths
 
 

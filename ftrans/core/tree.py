@@ -27,20 +27,23 @@ if TYPE_CHECKING:
 
 NAMESPACE = "ftrans"
 # Classes that are leaves for certain; asking about anything else takes longer, and the first time imports optree.
-_LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
+LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
 # Classes that have been met as leaves and are no dataclasses.
 _plain_leaves: set[type] = set()
 # Dataclasses that are known to optree.
 _registered: set[type] = set()
 _registering = lock()
-# Whether containers are being taken apart to be differentiated.
-_of_targets: ContextVar[bool] = ContextVar("leaves that are differentiated", default=False)
+# Whether containers are being taken apart to be differentiated, so that what is not goes into `Fixed`.
+of_targets: ContextVar[bool] = ContextVar("leaves that are differentiated", default=False)
 
 
 class _Leaf:
     """The structure of what is no container."""
 
     num_leaves = 1
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        return leaves[0]
 
     def __repr__(self) -> str:
         return "*"
@@ -59,7 +62,7 @@ def _register_dataclass(cls: Any) -> None:
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a nested container, in a fixed order, and its structure."""
-    if tree.__class__ in _LEAVES:
+    if tree.__class__ in LEAVES:
         return [tree], LEAF
     import optree
 
@@ -84,7 +87,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 
 def _beside_fields(x: Any) -> Any:
     """What stands for an attribute of a dataclass that is no field: as it is, but integers are not differentiated."""
-    if not _of_targets.get():
+    if not of_targets.get():
         return x
     import optree
 
@@ -101,7 +104,7 @@ def _is_differentiable(leaf: Any) -> bool:
 
 def _held(cell: Any) -> Any:
     """What stands for a cell: what an operation on it computes with, or the array to be differentiated."""
-    return cell.value if _of_targets.get() else cell.read()
+    return cell.value if of_targets.get() else cell.read()
 
 
 def keys_of_dicts(structure: Structure) -> tuple[tuple[Any, ...], ...]:
@@ -127,87 +130,9 @@ class Fixed:
         self.value = value
 
 
-class Partial:
-    """The structure of a container of which only some leaves are differentiated.
-
-    With those leaves, `unflatten` makes a container in which the others are zeros: what a gradient is.
-    """
-
-    def __init__(self, structure: Structure, fixed: dict[int, Any]) -> None:
-        self._structure = structure
-        self._fixed = fixed
-        self.num_leaves = structure.num_leaves - len(fixed)
-
-    def _filled(self, leaves: Sequence[Any], others: dict[int, Any]) -> Any:
-        remaining = iter(leaves)
-        count = self._structure.num_leaves
-        return unflatten(self._structure, [others[i] if i in others else next(remaining) for i in range(count)])
-
-    def with_values(self, leaves: Sequence[Any]) -> Any:
-        """The container with these leaves, and the others as they are."""
-        return self._filled(leaves, self._fixed)
-
-    def with_zeros(self, leaves: Sequence[Any]) -> Any:
-        """The container with these leaves, and zeros of the types of the others."""
-        types = {i: type_of(x) for i, x in self._fixed.items()}
-        return self._filled(leaves, {i: np.zeros(t.shape, t.dtype) for i, t in types.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Partial)
-            and self._structure == other._structure
-            and self._fixed.keys() == other._fixed.keys()
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._structure, *self._fixed))
-
-    def __repr__(self) -> str:
-        return repr(self._structure)
-
-
-def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves of a container that are differentiated, and its structure."""
-    if tree.__class__ in _LEAVES:
-        return [tree], LEAF
-    token = _of_targets.set(True)
-    try:
-        leaves, structure = flatten(tree)
-    finally:
-        _of_targets.reset(token)
-    fixed = {i: x.value for i, x in enumerate(leaves) if x.__class__ is Fixed}
-    if not fixed:
-        return leaves, structure
-    return [x for x in leaves if x.__class__ is not Fixed], Partial(structure, fixed)
-
-
-def flatten_like(structure: Any, tree: Any) -> tuple[list[Any], Any]:
-    """The leaves of a container that has, or should have, a structure; and its own structure."""
-    return flatten_targets(tree) if structure.__class__ is Partial else flatten(tree)
-
-
-def takes_targets() -> bool:
-    """Whether a container that is taken apart now is to put what is not differentiated into `Fixed`."""
-    return _of_targets.get()
-
-
-def is_target(tree: Any) -> list[bool]:
-    """For each leaf, whether it is one of those that are differentiated."""
-    leaves, structure = flatten_targets(tree)
-    if structure.__class__ is not Partial:
-        return [True] * len(leaves)
-    return [i not in structure._fixed for i in range(structure._structure.num_leaves)]
-
-
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """The nested container of a structure, with these leaves."""
-    if structure is LEAF:
-        return leaves[0]
-    if structure.__class__ is Partial:
-        return structure.with_zeros(leaves)
-    import optree
-
-    return optree.tree_unflatten(structure, leaves)
+    return structure.unflatten(leaves)
 
 
 def paths(tree: Any) -> list[str]:

@@ -23,7 +23,7 @@ def register(cls: type[Any]) -> None:
     def flatten(module: Any) -> tuple[list[Any], Any]:
         graph = graph_of(module)
         leaves = [cell.array for cell in graph.cells]
-        if tree.takes_targets():
+        if tree.of_targets.get():
             trained = set(graph.trained)
             leaves = [x if i in trained else tree.Fixed(x) for i, x in enumerate(leaves)]
         return leaves, structure_of(module)

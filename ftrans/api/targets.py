@@ -1,0 +1,78 @@
+"""Targets: those leaves of a nested container that are differentiated, where others are integers or held fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.tree import LEAF, LEAVES, Fixed, flatten, of_targets, unflatten
+from ..core.types import type_of
+
+
+class Partial:
+    """The structure of a container of which only some leaves are differentiated.
+
+    With those leaves, `unflatten` makes a container in which the others are zeros: what a gradient is.
+    """
+
+    def __init__(self, structure: Any, fixed: dict[int, Any]) -> None:
+        self._structure = structure
+        self._fixed = fixed
+        self.num_leaves = structure.num_leaves - len(fixed)
+
+    def _filled(self, leaves: Sequence[Any], others: dict[int, Any]) -> Any:
+        remaining = iter(leaves)
+        count = self._structure.num_leaves
+        return unflatten(self._structure, [others[i] if i in others else next(remaining) for i in range(count)])
+
+    def with_values(self, leaves: Sequence[Any]) -> Any:
+        """The container with these leaves, and the others as they are."""
+        return self._filled(leaves, self._fixed)
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The container with these leaves, and zeros of the types of the others."""
+        types = {i: type_of(x) for i, x in self._fixed.items()}
+        return self._filled(leaves, {i: np.zeros(t.shape, t.dtype) for i, t in types.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Partial)
+            and self._structure == other._structure
+            and self._fixed.keys() == other._fixed.keys()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._structure, *self._fixed))
+
+    def __repr__(self) -> str:
+        return repr(self._structure)
+
+
+def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a container that are differentiated, and its structure."""
+    if tree.__class__ in LEAVES:
+        return [tree], LEAF
+    token = of_targets.set(True)
+    try:
+        leaves, structure = flatten(tree)
+    finally:
+        of_targets.reset(token)
+    fixed = {i: x.value for i, x in enumerate(leaves) if x.__class__ is Fixed}
+    if not fixed:
+        return leaves, structure
+    return [x for x in leaves if x.__class__ is not Fixed], Partial(structure, fixed)
+
+
+def flatten_like(structure: Any, tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a container that has, or should have, a structure; and its own structure."""
+    return flatten_targets(tree) if structure.__class__ is Partial else flatten(tree)
+
+
+def is_target(tree: Any) -> list[bool]:
+    """For each leaf, whether it is one of those that are differentiated."""
+    leaves, structure = flatten_targets(tree)
+    if structure.__class__ is not Partial:
+        return [True] * len(leaves)
+    return [i not in structure._fixed for i in range(structure._structure.num_leaves)]
