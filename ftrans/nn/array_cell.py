@@ -1,11 +1,11 @@
-"""ArrayCell: a place of a module that holds an array, and what is read from it.
+"""ArrayCell: a place in a module that holds an array, and what user code reads from it.
 
-User code computes with a cell as with the array in it.  What that is depends on who asks:
+User code computes with a cell as with its array.  What that is depends on the context:
 
     * in a transformation that was given the cell (`nn.grad`, `nn.jit`, ...), the traced value that was put in;
     * in the forward code of a module that was called with arrays, a NumPy array;
-    * everywhere else, for a parameter that requires a gradient, a leaf tensor of `ftrans.autograd`, so that nothing
-      that is computed from a parameter by hand loses its gradient without a word.
+    * elsewhere, for a parameter that requires a gradient, a leaf tensor of `ftrans.autograd`, so that values computed
+      directly from a parameter do not silently lose their gradient.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _filling = filling.get
 
 
 class ArrayCell(Operand):
-    """A cell of `ftrans.nn`: the base class of `Parameter`, `Buffer` and `RngState`.
+    """Base class of `Parameter`, `Buffer` and `RngState`.
 
     Attributes:
-        held: what it holds by itself, for all threads: a NumPy array, or a JAX array after a compiled step.
-        home: the trace that it was made in, which alone may change it; None outside of traces.
-        name: the attribute of its module that it is.
-        owner: the module, weakly.
-        transaction: what compiled functions hold while they read and write the cell; None before the first one.
+        held: the array that all threads see: of NumPy, or of JAX after a compiled step.
+        home: the trace in which it was made, which alone may change it; None outside of traces.
+        name: its attribute name.
+        owner: a weak reference to its module.
+        transaction: the lock under which compiled functions read and write it; None before the first one.
     """
 
     __slots__ = ("__weakref__", "held", "home", "name", "owner", "transaction")
@@ -63,7 +63,7 @@ class ArrayCell(Operand):
 
     @property
     def array(self) -> Any:
-        """What it holds here: what a transformation that runs in this thread or task has put in, or what it holds."""
+        """The array in this context: what a transformation in this thread or task has put in, else `held`."""
         around = _filling()
         if around is not None:
             found = around.find(id(self))
@@ -77,7 +77,7 @@ class ArrayCell(Operand):
         self.place().held = value
 
     def place(self) -> ArrayCell | Held:
-        """Where what it holds here is."""
+        """The object whose attribute `held` is the array in this context."""
         around = _filling()
         found = None if around is None else around.find(id(self))
         return self if found is None else found
@@ -122,7 +122,7 @@ class ArrayCell(Operand):
 
     @property
     def path(self) -> str:
-        """Where it is, such as `encoder.0.weight`, from the outermost module that holds it."""
+        """The path from the outermost module, such as `encoder.0.weight`."""
         owner = None if self.owner is None else self.owner()
         above = "" if owner is None else owner.path
         return f"{above}.{self.name}" if above else self.name or type(self).__name__
@@ -131,10 +131,10 @@ class ArrayCell(Operand):
 
     @property
     def value(self) -> Any:
-        """What it holds: a NumPy array, or in a transformation the traced value.  Assigning puts another one in.
+        """The array: of NumPy, or in a transformation the traced value.  Assigning replaces it, without a copy.
 
-        An array that is put in is not copied.  In the forward code of a transformation, what is put in comes out with
-        the result, and is in the cell from then on.
+        A value that is assigned in the forward code of a transformation becomes a result of the transformation, and is
+        put into the cell afterwards.
         """
         array = self.array
         if array.__class__ is np.ndarray or array.__class__ is Tracer:
@@ -166,7 +166,7 @@ class ArrayCell(Operand):
         """Raise if the cell cannot hold an array of this type."""
 
     def _place_for_tensor(self, around: Filling | None, holding: Filling) -> Held:
-        """Where a tensor is that forward code on tensors puts in: inside of what calls this code."""
+        """The place for a tensor that forward code on tensors assigns: inside of what calls this code."""
         key = id(self)
         while around is not holding and around is not None:
             if key in around:
@@ -181,7 +181,7 @@ class ArrayCell(Operand):
     def check_change(self) -> None:
         """Raise if the cell is about to be changed in a trace that it does not belong to.
 
-        What is put in there would be lost, or would stay behind when that trace has ended.
+        The new value would be lost, or would outlive the trace.
 
         Raises:
             RuntimeError: it is.
@@ -216,10 +216,10 @@ class ArrayCell(Operand):
         return self._on_host(now)
 
     def to(self, dtype: Any) -> ArrayCell:
-        """Convert what it holds to another dtype, in place.
+        """Convert the array to another dtype, in place.
 
         Raises:
-            TypeError: it holds complex numbers, and the dtype is for real ones; or it is no dtype.
+            TypeError: the array is complex and the dtype is real; or `dtype` is not a dtype.
         """
         try:
             dtype = np.dtype(dtype)
@@ -238,9 +238,9 @@ class ArrayCell(Operand):
 
     @property
     def data(self) -> Any:
-        """What it holds without derivative; outside of transformations a tensor, which shares its memory with the cell.
+        """The array without derivative; outside of transformations a tensor that shares its memory with the cell.
 
-        Assigning puts another array in.
+        Assigning replaces it.
         """
         array = self.array
         if array.__class__ is Tracer:
@@ -258,11 +258,11 @@ class ArrayCell(Operand):
         self.value = value
 
     def _shared(self) -> Tensor:
-        """A tensor of the memory of the cell."""
+        """A tensor that shares memory with the cell."""
         return from_numpy(self.array)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """What it holds, as a NumPy array."""
+        """The array, as a NumPy array."""
         return np.asarray(self.value)
 
     def read(self) -> Any:
@@ -358,7 +358,7 @@ def _held(value: Any) -> Any:
 
 
 def not_given_error(cell: ArrayCell) -> RuntimeError:
-    """The error for a cell that a compiled function reads though it was not among its arguments."""
+    """The error for a cell that a compiled function reads without having been given its module."""
     return RuntimeError(
         f"the compiled function reads {cell.path}, whose module is not among its arguments: it would be a constant, "
         "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...), or make it an "
@@ -381,7 +381,7 @@ def changed_inside_error(cell: ArrayCell) -> RuntimeError:
 
 
 def deleted_error(path: str) -> RuntimeError:
-    """The error for an array that was donated and is used again."""
+    """The error for an array that is used after it was donated."""
     return RuntimeError(
         f"the array of {path} was donated to a compiled function, which has overwritten it; take a copy before the "
         f"call (model.state_dict() makes one), or compile without donate_argnums{at_line(user_line())}"

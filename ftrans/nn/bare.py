@@ -1,4 +1,4 @@
-"""BareModule: what the files below `Module` know of one: attributes, a place among other modules, and forward code."""
+"""BareModule: what the files below `Module` know of one: attributes, a path, and forward code."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class BareModule:
 
     @property
     def path(self) -> str:
-        """Where it is in the outermost module, such as `encoder.0`; empty for that one."""
+        """The path from the outermost module, such as `encoder.0`; empty for that one."""
         parent = self.__dict__.get("_parent")
         above = None if parent is None else parent()
         return "" if above is None else joined(above.path, self.__dict__["_name"])
 
     def described(self) -> str:
-        """Where it is and what it is, for messages: `encoder.0: Linear(in_features=3, out_features=2)`."""
+        """Path and description, for messages: `encoder.0: Linear(in_features=3, out_features=2)`."""
         path, what = self.path, f"{type(self).__name__}({self.extra_repr()})"
         return f"{path}: {what}" if path else what
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every subclass defines it."""
+        """Compute the result; every subclass defines it."""
         raise NotImplementedError(
             f"{type(self).__name__} has no forward(self, ...), which says what it computes{at_line(user_line())}"
         )
 
     def extra_repr(self) -> str:
-        """What is shown of the module itself in `repr`; subclasses override it."""
+        """The arguments that `repr` shows; subclasses override it."""
         return ""
 
 

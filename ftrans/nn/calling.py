@@ -1,4 +1,4 @@
-"""CalledModule: what happens when a module is called, around its forward code."""
+"""CalledModule: what happens around the forward code when a module is called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _running: ContextVar[tuple[BareModule, ...]] = ContextVar("running modules", def
 
 
 class CalledModule(BareModule):
-    """The part of a module that runs its forward code, with its hooks."""
+    """The part of a module that runs its forward code and hooks."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if reading.get() is None:
@@ -49,7 +49,7 @@ class CalledModule(BareModule):
             _running.reset(inner)
 
     def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same, where no other module runs."""
+        """The same, where no other module is running."""
         around = filling.get()
         if around is not None:
             around.runs_module = True
@@ -77,7 +77,7 @@ class CalledModule(BareModule):
                 found.cell.array = np.array(x.concrete()) if isinstance(x, Eager) else x
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The forward code and its hooks, under the eyes of whoever wants to see the modules run."""
+        """Run forward code and hooks, through whoever captures calls of modules."""
         around = capturing.get()
         if around is None:
             return self._call_with_hooks(args, kwargs)
@@ -93,47 +93,48 @@ class CalledModule(BareModule):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
-        """Call a function before the forward code.
+        """Register a function that is called before the forward code.
 
         Args:
-            hook: takes `(module, args)`; what it returns, unless None, replaces the arguments (a tuple, or the one).
-            prepend: put it before the hooks that are there already.
-            with_kwargs: call `hook(module, args, kwargs)`, which returns None or `(args, kwargs)`.
+            hook: called as `hook(module, args)`; unless it returns None, its result replaces the arguments (a tuple, or
+                a single argument).
+            prepend: whether to run it before the existing hooks.
+            with_kwargs: whether to call it as `hook(module, args, kwargs)`; it then returns None or `(args, kwargs)`.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            A handle whose `remove()` unregisters the hook.
         """
         return add_hook(self, "forward_pre", hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
-        """Call a function after the forward code.
+        """Register a function that is called after the forward code.
 
         Args:
-            hook: takes `(module, args, output)`; what it returns, unless None, is the result.
-            prepend: put it before the hooks that are there already.
-            with_kwargs: call `hook(module, args, kwargs, output)`.
+            hook: called as `hook(module, args, output)`; unless it returns None, its result replaces the output.
+            prepend: whether to run it before the existing hooks.
+            with_kwargs: whether to call it as `hook(module, args, kwargs, output)`.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            A handle whose `remove()` unregisters the hook.
         """
         return add_hook(self, "forward", hook, prepend, with_kwargs)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> Handle:
-        """Call a function when the gradients of the arguments have been computed, which it may replace.
+        """Register a function that is called with the gradients of the arguments, and may replace them.
 
         After `backward` of a tensor it is called with tensors.  In `ft.grad`, `nn.value_and_grad` and compiled
-        functions it is traced, like the function of `ft.grad_hook`, and the forward code is, too, once more.
+        functions it is traced, like the function of `ft.grad_hook`, and the forward code is traced once more.
 
         Args:
-            hook: takes `(module, grad_input, grad_output)`: tuples with the gradient of each positional argument and of
-                each result, None for what has none.  What it returns, unless None, takes the place of `grad_input`;
-                an entry that is None stays what it was.
-            prepend: put it before the hooks that are there already.
+            hook: called as `hook(module, grad_input, grad_output)`, with tuples of the gradients of positional
+                arguments and of results, None where there is no gradient.  Unless it returns None, its result replaces
+                `grad_input`; entries that are None leave the gradient unchanged.
+            prepend: whether to run it before the existing hooks.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            A handle whose `remove()` unregisters the hook.
 
         Example:
             >>> import numpy as np, ftrans as ft

@@ -1,6 +1,6 @@
-"""Cells: the only places of a module that hold arrays which change.
+"""Cells: the only places in a module whose arrays change.
 
-A `Parameter` is trained, a `Buffer` is changed by the forward code (running means, caches), an `RngState` is a stream
+A `Parameter` is trained, a `Buffer` is updated by the forward code (running means, caches), an `RngState` is a stream
 of random numbers.
 """
 
@@ -32,11 +32,11 @@ class Parameter(ArrayCell):
     """An array of a module that is trained.
 
     Args:
-        data: the initial value: an array, which is not copied.
-        requires_grad: whether gradients are taken with respect to it.
+        data: initial value: an array, which is not copied.
+        requires_grad: whether gradients with respect to it are computed.
 
     Raises:
-        TypeError: it is to be trained and holds no floating-point numbers.
+        TypeError: `requires_grad` is set, and the dtype is not floating-point or complex.
 
     Example:
         >>> import numpy as np
@@ -60,7 +60,7 @@ class Parameter(ArrayCell):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are taken with respect to it."""
+        """Whether gradients with respect to it are computed."""
         return self._requires_grad
 
     @requires_grad.setter
@@ -82,7 +82,7 @@ class Parameter(ArrayCell):
         return self
 
     def tensor(self) -> Tensor:
-        """The parameter as a leaf tensor of `ftrans.autograd`, whose `grad` is the parameter's."""
+        """The parameter as a leaf tensor of `ftrans.autograd`, with the same `grad`."""
         leaf, held = self._leaf, self.held
         if leaf is not None and self._leaf_of is held:
             return leaf
@@ -95,7 +95,7 @@ class Parameter(ArrayCell):
         return leaf
 
     def _leaf_for(self, leaf: Tensor | None, array: np.ndarray[Any, Any]) -> Tensor:
-        """A leaf of what the parameter holds: the one that there is, unless the type has changed."""
+        """A leaf tensor of the array: the existing one, unless the type has changed."""
         if leaf is not None and leaf.array_type is type_of(array):
             # The parameter has got another array since.
             leaf.data = array
@@ -124,9 +124,9 @@ class Parameter(ArrayCell):
 
     @property
     def grad(self) -> Any:
-        """What `backward` has added up, a tensor; None before the first time.
+        """The gradient that `backward` has accumulated, a tensor; None if there is none.
 
-        In the `backward` of a module it is the gradient of this call, which may be set there.
+        In the `backward` of a module it is the gradient of that call, and may be set.
         """
         found = _set_gradients.get()
         if found is not None and id(self) in found:
@@ -154,7 +154,7 @@ class Parameter(ArrayCell):
         self.tensor().grad = gradient
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Clear the gradient."""
         self.grad = None
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
@@ -162,14 +162,17 @@ class Parameter(ArrayCell):
         self.tensor().backward(*args, **kwargs)  # type: ignore[attr-defined]
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
-        """Call a function with the gradient, which it may replace, whenever one is computed.
+        """Register a function that is called with the gradient whenever it is computed, and may replace it.
 
         Args:
-            hook: takes the gradient (a tensor after `backward`, a traced value in `nn.grad` and its kin) and returns
-                another one, or None to leave it as it is.
+            hook: takes the gradient (a tensor after `backward`, a traced value in `nn.grad` and similar functions) and
+                returns a replacement, or None.
 
         Returns:
-            A handle, whose `remove()` takes the hook away.
+            A handle whose `remove()` unregisters the hook.
+
+        Raises:
+            RuntimeError: the parameter requires no gradient.
         """
         if not self._requires_grad:
             raise RuntimeError(
@@ -186,7 +189,7 @@ class Parameter(ArrayCell):
         return StructureHandle(self._hooks, key)
 
     def _hooked(self, gradient: Any) -> Any:
-        """What the hooks make of a gradient."""
+        """A gradient after all hooks."""
         for hook in self.hooks:
             new = hook(gradient)
             gradient = gradient if new is None else new
@@ -194,7 +197,7 @@ class Parameter(ArrayCell):
 
     @property
     def hooks(self) -> tuple[Callable[[Any], Any], ...]:
-        """What `register_hook` was given."""
+        """The registered hooks."""
         return tuple((self._hooks or {}).values())
 
     def twin(self) -> Any:
@@ -223,9 +226,9 @@ _hook_numbers = iter(range(1 << 62))
 
 
 class collecting_gradients:
-    """Within this block, gradients of these parameters that are set are those of one call of `backward`.
+    """A block in which the gradients of certain parameters are those of one call of `backward`.
 
-    Entering it gives the dictionary from identities to what is set.
+    Entering it returns the dictionary of gradients by the identity of the parameter.
     """
 
     __slots__ = ("_found", "_token")
@@ -242,10 +245,10 @@ class collecting_gradients:
 
 
 class Buffer(ArrayCell):
-    """An array of a module that the forward code changes, and that is never trained.
+    """An array of a module that the forward code updates, and that is not trained.
 
     Args:
-        data: the initial value.
+        data: initial value.
         persistent: whether it is part of `state_dict()`.
 
     Example:
@@ -280,7 +283,7 @@ class RngState(ArrayCell):
     """A stream of random numbers: a key and a counter, in an array of type u32[3].
 
     Args:
-        seed: an integer; by default one that `nn.manual_seed` determines.
+        seed: an integer; by default drawn from the generator that `nn.manual_seed` seeds.
 
     Example:
         >>> from ftrans import nn
@@ -302,7 +305,7 @@ class RngState(ArrayCell):
         super().__init__(stream(seed))
 
     def next_key(self) -> Any:
-        """The next key of the stream, an array of type u32[2], for the functions of `ftrans.nn.random`."""
+        """Advance the stream; return its next key, an array of type u32[2], for the functions of `ftrans.nn.random`."""
         from .random import advance
 
         key, self.value = advance(self.read())
@@ -314,4 +317,4 @@ class RngState(ArrayCell):
 
 
 class Cells(dict[str, ArrayCell]):
-    """Cells by name, as an attribute of a module, which stays as it was made: unlike a dict, nobody watches it."""
+    """Cells by name as an attribute of a module.  It is never modified, so unlike a dict it need not be watched."""

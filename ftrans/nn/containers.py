@@ -142,7 +142,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules.  It has no forward code of its own: index it, or iterate.
+    """A list of modules.  It has no forward code: index it, or iterate over it.
 
     Args:
         modules: the modules.
@@ -172,7 +172,7 @@ class ParameterList(_Numbered):
     """A list of parameters.
 
     Args:
-        values: parameters, or arrays, which become parameters.
+        values: parameters, or arrays to make parameters of.
 
     Example:
         >>> import numpy as np
@@ -240,12 +240,12 @@ class _Named(Module):
         return self._entries().items()
 
     def update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Add entries, or replace those of the same name."""
+        """Add entries, replacing those with the same name."""
         for name, x in items.items() if isinstance(items, Mapping) else items:
             self[name] = x
 
     def pop(self, name: str) -> Any:
-        """Take an entry out and return it."""
+        """Remove an entry; return it."""
         x = self[name]
         del self[name]
         return x
@@ -268,7 +268,7 @@ class ParameterDict(_Named):
     """A dictionary of parameters.
 
     Args:
-        parameters: parameters by name, or arrays, which become parameters.
+        parameters: parameters by name, or arrays to make parameters of.
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,7 @@
-"""Initial values of parameters, under the names of `torch.nn.init`.
+"""Initialization of parameters, under the names of `torch.nn.init`.
 
-Each function fills a parameter, and returns it.  NumPy draws the values, from the generator that `nn.manual_seed` seeds
-or from one that is given.
+Each function fills a parameter and returns it.  Values are drawn by NumPy, from the generator that `nn.manual_seed`
+seeds or from one that is given.
 """
 
 from __future__ import annotations
@@ -19,24 +19,10 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 __all__ = [
-    "calculate_gain",
-    "constant_",
-    "dirac_",
-    "eye_",
-    "generator",
-    "kaiming_normal_",
-    "kaiming_uniform_",
-    "manual_seed",
-    "normal_",
-    "ones_",
-    "orthogonal_",
-    "sparse_",
-    "trunc_normal_",
-    "uniform_",
-    "xavier_normal_",
-    "xavier_uniform_",
-    "zeros_",
-]
+    "calculate_gain", "constant_", "dirac_", "eye_", "generator", "kaiming_normal_", "kaiming_uniform_",
+    "manual_seed", "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "xavier_uniform_", "zeros_",
+]  # fmt: skip
 
 Place = TypeVar("Place", bound=Any)
 Mode = Literal["fan_in", "fan_out"]
@@ -48,12 +34,13 @@ _generator: Generator | None = None
 
 
 def manual_seed(seed: int) -> None:
-    """Make the initial values of modules, and the seeds of their streams, reproducible.
+    """Seed the initial values of modules, and the seeds of their streams of random numbers.
 
     Args:
-        seed: an integer that is not negative.
+        seed: a nonnegative integer.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.manual_seed(0)
         >>> first = nn.init.normal_(nn.Parameter(np.empty(3))).value
@@ -66,7 +53,7 @@ def manual_seed(seed: int) -> None:
 
 
 def generator() -> Generator:
-    """The generator of initial values and seeds; unless `manual_seed` was called, another one in each process."""
+    """The generator of initial values and seeds.  Unless `manual_seed` was called, it differs in each process."""
     global _generator
     if _generator is None:
         _generator = np.random.default_rng()
@@ -77,21 +64,22 @@ def generator() -> Generator:
 
 
 def uniform_(tensor: Place, a: float = 0.0, b: float = 1.0, rng: Generator | None = None) -> Place:
-    """Fill with numbers from `a` to `b`, each as likely as the others.
+    """Fill with numbers drawn uniformly from `[a, b)`.
 
     Args:
         tensor: the parameter.
-        a: the lower bound.
-        b: the upper bound.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        a: lower bound.
+        b: upper bound.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
 
     Returns:
         The parameter.
 
     Raises:
-        TypeError: it is no parameter.
+        TypeError: `tensor` is not a parameter.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> weight = nn.init.uniform_(nn.Parameter(np.empty((2, 3))), -1.0, 1.0)
         >>> bool((abs(weight.value) <= 1).all())
@@ -102,15 +90,19 @@ def uniform_(tensor: Place, a: float = 0.0, b: float = 1.0, rng: Generator | Non
 
 
 def normal_(tensor: Place, mean: float = 0.0, std: float = 1.0, rng: Generator | None = None) -> Place:
-    """Fill with normal numbers.
+    """Fill with normally distributed numbers.
 
     Args:
         tensor: the parameter.
-        mean: their mean.
-        std: their standard deviation.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        mean: mean.
+        std: standard deviation.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.init.normal_(nn.Parameter(np.empty(2)), std=0.02).shape
         (2,)
@@ -122,20 +114,24 @@ def normal_(tensor: Place, mean: float = 0.0, std: float = 1.0, rng: Generator |
 def trunc_normal_(
     tensor: Place, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, rng: Generator | None = None
 ) -> Place:
-    """Fill with normal numbers that lie between two bounds, by the inverse of their distribution function.
+    """Fill with numbers from a truncated normal distribution.
 
     Args:
         tensor: the parameter.
-        mean: mean of the normal numbers, before the others are left out.
-        std: their standard deviation.
-        a: the lower bound of what is kept.
-        b: the upper bound.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        mean: mean before truncation.
+        std: standard deviation before truncation.
+        a: lower bound.
+        b: upper bound.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: the bounds are not in order.
+        ValueError: `a` is not less than `b`.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> weight = nn.init.trunc_normal_(nn.Parameter(np.empty(100)), std=0.02, a=-0.04, b=0.04)
         >>> bool((abs(weight.value) <= 0.04).all())
@@ -158,12 +154,20 @@ def trunc_normal_(
 
 
 def constant_(tensor: Place, val: float) -> Place:
-    """Fill with one number.
+    """Fill with a constant.
+
+    Args:
+        tensor: the parameter, or any cell.
+        val: the constant.
+
+    Returns:
+        The parameter.
 
     Raises:
-        TypeError: the dtype of the place has no such number: it is complex, or a fraction among integers.
+        TypeError: the dtype cannot represent the constant.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> nn.init.constant_(nn.Parameter(np.empty(2)), 0.5).value
         array([0.5, 0.5])
@@ -188,24 +192,27 @@ def zeros_(tensor: Place) -> Place:
 
 
 def eye_(tensor: Place) -> Place:
-    """Fill a matrix with ones on its diagonal and zeros elsewhere.
+    """Fill a matrix with the identity.
 
     Raises:
-        ValueError: it is no matrix.
+        ValueError: `tensor` is not a matrix.
     """
     shape, dtype = _matrix(tensor, "eye_")
     return _filled(tensor, np.eye(*shape, dtype=dtype))
 
 
 def dirac_(tensor: Place, groups: int = 1) -> Place:
-    """Fill the weight of a convolution so that it returns its input, as far as there are channels.
+    """Fill the weight of a convolution so that it returns its input, for as many channels as possible.
 
     Args:
-        tensor: weight of a convolution over 1, 2 or 3 axes.
-        groups: groups of channels of the convolution.
+        tensor: weight of a 1-, 2- or 3-dimensional convolution.
+        groups: number of channel groups of the convolution.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: it is no such weight, or the groups do not divide its channels.
+        ValueError: `tensor` is not such a weight, or `groups` does not divide its channels.
     """
     shape, dtype = _checked(tensor, "dirac_", any_dtype=True)
     if len(shape) not in (3, 4, 5):
@@ -228,14 +235,18 @@ def xavier_uniform_(tensor: Place, gain: float = 1.0, rng: Generator | None = No
     """Fill with uniform numbers of variance `2 gain**2 / (fan_in + fan_out)` (Glorot and Bengio, 2010).
 
     Args:
-        tensor: weight of at least 2 axes: outputs, inputs, and those of a kernel.
-        gain: factor, say `calculate_gain("tanh")`.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        tensor: weight with at least 2 axes: outputs, inputs, and those of a kernel.
+        gain: factor, such as `calculate_gain("tanh")`.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: it has fewer than 2 axes.
+        ValueError: `tensor` has fewer than 2 axes.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> weight = nn.init.xavier_uniform_(nn.Parameter(np.empty((3, 5))))
         >>> bool(abs(weight.value).max() <= (6 / 8) ** 0.5)
@@ -246,7 +257,7 @@ def xavier_uniform_(tensor: Place, gain: float = 1.0, rng: Generator | None = No
 
 
 def xavier_normal_(tensor: Place, gain: float = 1.0, rng: Generator | None = None) -> Place:
-    """Fill with normal numbers of variance `2 gain**2 / (fan_in + fan_out)`; see `xavier_uniform_`."""
+    """Fill with normal numbers of variance `2 gain**2 / (fan_in + fan_out)`; arguments as for `xavier_uniform_`."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(sum(_fans(tensor, "xavier_normal_")), 1)), rng)
 
 
@@ -257,19 +268,23 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     rng: Generator | None = None,
 ) -> Place:
-    """Fill with uniform numbers of variance `gain**2 / fan` (He et al., Delving deep into rectifiers, 2015).
+    """Fill with uniform numbers of variance `gain**2 / fan` (He et al., 2015).
 
     Args:
-        tensor: weight of at least 2 axes: outputs, inputs, and those of a kernel.
-        a: slope of `leaky_relu` below 0, which the gain depends on.
-        mode: "fan_in" keeps the variance of values, "fan_out" that of gradients.
-        nonlinearity: what comes behind the layer; see `calculate_gain`.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        tensor: weight with at least 2 axes: outputs, inputs, and those of a kernel.
+        a: negative slope of "leaky_relu", which the gain depends on.
+        mode: "fan_in" preserves the variance of activations, "fan_out" that of gradients.
+        nonlinearity: the function after the layer; see `calculate_gain`.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: it has fewer than 2 axes, or there is no such mode or nonlinearity.
+        ValueError: `tensor` has fewer than 2 axes, or the mode or nonlinearity is unknown.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> weight = nn.init.kaiming_uniform_(nn.Parameter(np.empty((3, 6))), nonlinearity="relu")
         >>> bool(abs(weight.value).max() <= 1)
@@ -286,19 +301,22 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     rng: Generator | None = None,
 ) -> Place:
-    """Fill with normal numbers of variance `gain**2 / fan`; see `kaiming_uniform_`."""
+    """Fill with normal numbers of variance `gain**2 / fan`; arguments as for `kaiming_uniform_`."""
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity, "kaiming_normal_"), rng)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which initial values are larger because of what comes behind the layer.
+    """The recommended factor of initial values for the nonlinearity after a layer.
 
     Args:
-        nonlinearity: "linear", "conv1d" and its kin, "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
-        param: the slope of "leaky_relu" below 0; 0.01 by default.
+        nonlinearity: "linear", "conv1d" and other convolutions, "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
+        param: negative slope of "leaky_relu"; 0.01 by default.
+
+    Returns:
+        The factor.
 
     Raises:
-        ValueError: there is no such nonlinearity.
+        ValueError: the nonlinearity is unknown.
 
     Example:
         >>> from ftrans import nn
@@ -329,14 +347,18 @@ def orthogonal_(tensor: Place, gain: float = 1.0, rng: Generator | None = None) 
     """Fill with a random matrix whose rows or columns, whichever are fewer, are orthonormal (Saxe et al., 2013).
 
     Args:
-        tensor: weight of at least 2 axes; all but the first make one axis of the matrix.
+        tensor: weight with at least 2 axes; all except the first are flattened.
         gain: factor.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: it has fewer than 2 axes.
+        ValueError: `tensor` has fewer than 2 axes.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans import nn
         >>> q = nn.init.orthogonal_(nn.Parameter(np.empty((2, 5)))).value
         >>> bool(np.allclose(q @ q.T, np.eye(2)))
@@ -354,16 +376,19 @@ def orthogonal_(tensor: Place, gain: float = 1.0, rng: Generator | None = None) 
 
 
 def sparse_(tensor: Place, sparsity: float, std: float = 0.01, rng: Generator | None = None) -> Place:
-    """Fill a matrix with normal numbers, and with zeros at random in each column (Martens, 2010).
+    """Fill a matrix with normal numbers, of which a fraction of each column is zero (Martens, 2010).
 
     Args:
         tensor: a matrix.
-        sparsity: the fraction of each column that is zero, rounded up to whole elements.
-        std: standard deviation of the others.
-        rng: a generator of NumPy; by default the one that `nn.manual_seed` seeds.
+        sparsity: fraction of zeros in each column, rounded up to whole elements.
+        std: standard deviation of the other elements.
+        rng: a NumPy generator; by default the one that `nn.manual_seed` seeds.
+
+    Returns:
+        The parameter.
 
     Raises:
-        ValueError: it is no matrix.
+        ValueError: `tensor` is not a matrix.
     """
     (rows, columns), dtype = _matrix(tensor, "sparse_")
     values = _normal((rows, columns), dtype, 0.0, std, rng)
@@ -376,10 +401,10 @@ def sparse_(tensor: Place, sparsity: float, std: float = 0.01, rng: Generator | 
 
 
 def _checked(tensor: Any, what: str, any_dtype: bool = False) -> tuple[Shape, np.dtype[Any]]:
-    """Shape and dtype of what is to be filled.
+    """Shape and dtype of the parameter to fill.
 
     Raises:
-        TypeError: it is nothing that can be filled with the numbers.
+        TypeError: it cannot be filled with numbers.
     """
     if not isinstance(tensor, Cell):
         raise TypeError(
@@ -435,7 +460,7 @@ def _normal(shape: Shape, dtype: np.dtype[Any], mean: float, std: float, rng: Ge
 
 
 def _fans(tensor: Any, what: str) -> tuple[int, int]:
-    """How many inputs each output has, and how many outputs each input has."""
+    """The number of inputs of each output, and of outputs of each input."""
     shape, _ = _checked(tensor, what)
     if len(shape) < 2:
         raise ValueError(
@@ -455,4 +480,4 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str, what: str)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -1,4 +1,4 @@
-"""Module: a mutable object with parameters and a `forward`, which transformations of `ftrans.nn` accept as it is."""
+"""Module: a mutable object with parameters and a `forward`, which the transformations of `ftrans.nn` take directly."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ class Module(CalledModule):
     """Base class of neural networks and their layers.
 
     A subclass assigns parameters (`Parameter`), buffers (`Buffer`), streams of random numbers (`RngState`) and other
-    modules to its attributes, directly or in lists, tuples, dicts and dataclasses, and computes in `forward`.  Calling
-    the module runs it.  All else among the attributes is a constant of the forward code.  Compiled functions look at
-    these constants in each call: at numbers, texts, functions and arrays, also in containers, and at attributes of the
-    class.  What other objects hold, they see only while they are traced.
+    modules to attributes, also in lists, tuples, dicts and dataclasses, and computes in `forward`; calling the module
+    runs it.  All other attributes are constants of the forward code.  Compiled functions check these constants on every
+    call: numbers, strings, functions and arrays, also in containers, and attributes of the class.  What is inside other
+        objects
+    is read only while tracing.
 
     Attributes:
-        training: whether layers behave as in training, which dropout and batch normalization look at.
+        training: whether the module is in training mode, which affects dropout and batch normalization.
 
     Example:
         >>> import numpy as np
@@ -110,7 +111,7 @@ class Module(CalledModule):
         epoch.bump()
 
     def _adopt(self, name: str, value: Any) -> None:
-        """Tell cells and modules where they are, for messages; the first owner counts."""
+        """Tell cells and modules their path, for messages; the first owner counts."""
         if name in self._borrowed:
             return
         for where, x in walk(name, value):
@@ -126,16 +127,20 @@ class Module(CalledModule):
     # Modules and cells
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and those inside it, each once, with their paths."""
+        """This module and all modules inside it, each once, with their paths.
+
+        Args:
+            prefix: prepended to each path.
+        """
         for path, module in graph_of(self).modules.items():
             yield joined(prefix, path) if path else prefix, module
 
     def modules(self) -> Iterator[Module]:
-        """This module and those inside it, each once."""
+        """This module and all modules inside it, each once."""
         yield from graph_of(self).modules.values()
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside, with their names."""
+        """The modules directly inside, each once, with their names."""
         seen: set[int] = set()
         for name, x in children_of(self):
             if isinstance(x, Module) and id(x) not in seen:
@@ -143,7 +148,7 @@ class Module(CalledModule):
                 yield name, x
 
     def children(self) -> Iterator[Module]:
-        """The modules directly inside."""
+        """The modules directly inside, each once."""
         for _, module in self.named_children():
             yield module
 
@@ -156,26 +161,39 @@ class Module(CalledModule):
         """The parameters, each once, with their paths.
 
         Args:
-            prefix: what stands before each path.
-            recurse: whether those of the modules inside count, too.
+            prefix: prepended to each path.
+            recurse: whether to include parameters of modules inside.
         """
         for path, cell in self.named_cells():
             if isinstance(cell, Parameter) and (recurse or "." not in path):
                 yield joined(prefix, path) if prefix else path, cell
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once."""
+        """The parameters, each once.
+
+        Args:
+            recurse: whether to include parameters of modules inside.
+        """
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Buffer]]:
-        """The buffers, each once, with their paths."""
+        """The buffers, each once, with their paths.
+
+        Args:
+            prefix: prepended to each path.
+            recurse: whether to include buffers of modules inside.
+        """
         for path, cell in self.named_cells():
             if isinstance(cell, Buffer) and (recurse or "." not in path):
                 yield joined(prefix, path) if prefix else path, cell
 
     def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
-        """The buffers, each once."""
+        """The buffers, each once.
+
+        Args:
+            recurse: whether to include buffers of modules inside.
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -208,7 +226,12 @@ class Module(CalledModule):
         )
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Make a module an attribute."""
+        """Assign a module to an attribute.
+
+        Args:
+            name: name of the attribute.
+            module: the module, or None.
+        """
         _check_name(self, name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"add_module takes a Module, not {type(module).__name__}{at_line(user_line())}")
@@ -217,18 +240,23 @@ class Module(CalledModule):
     register_module = add_module
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Make an array a buffer.
+        """Assign a buffer to an attribute.
 
         Args:
-            name: the attribute.
-            tensor: the initial value, or None for none yet.
+            name: name of the attribute.
+            tensor: its initial value, or None to leave it empty.
             persistent: whether it is part of `state_dict()`.
         """
         _check_name(self, name)
         setattr(self, name, tensor if tensor is None or isinstance(tensor, Buffer) else Buffer(tensor, persistent))
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Make a parameter an attribute."""
+        """Assign a parameter to an attribute.
+
+        Args:
+            name: name of the attribute.
+            param: the parameter, or None.
+        """
         _check_name(self, name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -240,7 +268,14 @@ class Module(CalledModule):
     # Switches
 
     def train(self, mode: bool = True) -> Self:
-        """Put this module and those inside it into training; return it."""
+        """Set this module and all modules inside it to training mode.
+
+        Args:
+            mode: True for training mode, False for evaluation mode.
+
+        Returns:
+            The module.
+        """
         for module in self.modules():
             if module.training is not mode:
                 object.__setattr__(module, "training", bool(mode))
@@ -248,32 +283,42 @@ class Module(CalledModule):
         return self
 
     def eval(self) -> Self:
-        """Put this module and those inside it into evaluation; return it."""
+        """Set this module and all modules inside it to evaluation mode; return the module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set whether gradients are taken with respect to the parameters; return the module."""
+        """Set whether gradients with respect to the parameters are computed; return the module."""
         for parameter in self.parameters():
             if is_inexact(parameter.dtype):
                 parameter.requires_grad = requires_grad
         return self
 
     def freeze(self, *patterns: str) -> Self:
-        """Take no gradients with respect to the parameters whose path fits one of the patterns.
+        """Exclude parameters from training: set `requires_grad` of those whose path matches a pattern to False.
 
         Args:
-            patterns: paths with `*` for any text, such as `"enc.*"`; all parameters by default.
+            patterns: paths, with `*` for any characters, such as `"enc.*"`; all parameters by default.
 
         Returns:
             The module.
 
         Raises:
-            ValueError: a pattern fits no parameter.
+            ValueError: a pattern matches no parameter.
         """
         return self._set_trained(patterns, False)
 
     def unfreeze(self, *patterns: str) -> Self:
-        """The opposite of `freeze`."""
+        """Include parameters in training again, the opposite of `freeze`.
+
+        Args:
+            patterns: as for `freeze`.
+
+        Returns:
+            The module.
+
+        Raises:
+            ValueError: a pattern matches no parameter.
+        """
         return self._set_trained(patterns, True)
 
     def _set_trained(self, patterns: tuple[str, ...], requires_grad: bool) -> Self:
@@ -292,20 +337,30 @@ class Module(CalledModule):
         return self
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function with every module inside, the innermost first, and with this one; return the module."""
+        """Call a function with every module inside, innermost first, and finally with this one.
+
+        Args:
+            fn: a function of a module.
+
+        Returns:
+            The module.
+        """
         for module in reversed(list(self.modules())):
             fn(module)
         return self
 
     def to(self, device: Any = None, dtype: Any = None) -> Self:
-        """Convert floating-point parameters and buffers, or put all cells on a device; return the module.
+        """Convert floating-point parameters and buffers to a dtype, or move all cells to a device.
 
         Args:
             device: a JAX device, or the name of a platform such as "cpu" or "gpu".
-            dtype: dtype of the floating-point cells; may be given as the only argument.
+            dtype: dtype for the floating-point cells; may be the only argument.
+
+        Returns:
+            The module.
 
         Raises:
-            TypeError: a cell holds complex numbers, and the dtype is for real ones.
+            TypeError: a cell holds complex numbers, and the dtype is real.
         """
         if device is not None and dtype is None and _is_dtype(device):
             device, dtype = None, device
@@ -335,11 +390,11 @@ class Module(CalledModule):
         return self._with_real("bfloat16")
 
     def cpu(self) -> Self:
-        """Put all cells on the CPU."""
+        """Move all cells to the CPU."""
         return self.to("cpu")
 
     def cuda(self) -> Self:
-        """Put all cells on the GPU."""
+        """Move all cells to the GPU."""
         return self.to("cuda")
 
     def double(self) -> Self:
@@ -347,7 +402,7 @@ class Module(CalledModule):
         return self._with_real(np.float64)
 
     def zero_grad(self) -> None:
-        """Forget the gradients that `backward` has left in the parameters."""
+        """Clear the gradients that `backward` has accumulated in the parameters."""
         for parameter in self.parameters():
             parameter.zero_grad()
 
@@ -357,12 +412,12 @@ class Module(CalledModule):
         """Copies of the parameters and persistent buffers, as NumPy arrays by path.
 
         Args:
-            prefix: what stands before each path.
-            rng: whether the streams of random numbers are in it, too.
+            prefix: prepended to each path.
+            rng: whether to include the streams of random numbers.
 
         Returns:
-            A dictionary with the names and layouts that torch uses for the same layers.  Cells that are one, such as
-            tied weights, appear under each of their paths.
+            A dictionary with the names and layouts that torch uses for the same layers.  A cell with several paths,
+            such as a tied weight, appears under each of them.
         """
         return {prefix + path: np.array(cell.value) for path, cell in all_paths(self) if is_saved(cell, rng)}
 
@@ -370,16 +425,16 @@ class Module(CalledModule):
         """Overwrite parameters and buffers.
 
         Args:
-            state_dict: arrays by path, as `state_dict()` gives them; also tensors of torch.
-            strict: whether missing and unexpected paths are an error.
+            state_dict: arrays by path, as returned by `state_dict()`; torch tensors are accepted.
+            strict: whether missing and unexpected paths are errors.
 
         Returns:
-            The lists `missing_keys` and `unexpected_keys`.
+            A named pair of the lists `missing_keys` and `unexpected_keys`.
 
         Raises:
-            ValueError: paths are missing or unexpected, shapes differ, values do not fit the dtype (imaginary parts,
-                fractions in integers), or paths of one array have different values; the message lists all of it.
-                Nothing has been changed then.
+            ValueError: paths are missing or unexpected, shapes differ, values cannot be represented in the dtype
+                (imaginary parts, fractions in integers), or paths of one cell have different values.  The message lists
+                all problems, and nothing has been changed.
         """
         return load_state_dict(self, state_dict, strict)
 
@@ -405,7 +460,7 @@ class Module(CalledModule):
         epoch.bump()
 
     def __copy__(self) -> Self:
-        """A module with attributes of its own, which are the cells, modules and containers of this one."""
+        """A shallow copy: a module with its own attributes, which are the same cells, modules and containers."""
         new = self.__class__.__new__(self.__class__)
         state = self.__getstate__()
         if "_hooks" in state:
@@ -415,7 +470,7 @@ class Module(CalledModule):
 
 
 def holds_traced(value: Any) -> bool:
-    """Whether a value is a traced one, or a container of such."""
+    """Whether a value is traced, or a container of traced values."""
     return value.__class__ is Tracer or any(x.__class__ is Tracer for _, x in walk("", value))
 
 

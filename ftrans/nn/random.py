@@ -1,10 +1,10 @@
 """Random numbers as functions of a key.
 
-A key is an array of type u32[2], of NumPy or traced.  The same key gives the same numbers, eager, compiled and in each
-lane of `vmap`; so a key is used once, and `split` and `fold_in` make further ones.  Nothing is remembered between
-calls.
+A key is an array of type u32[2], of NumPy or traced.  The same key gives the same numbers in eager code, compiled code
+and each lane of `vmap`; so use each key once, and make further ones with `split` and `fold_in`.  There is no hidden
+state.
 
-Samples have no derivative by themselves: `mean + std * normal(key, shape)` has one, with respect to `mean` and `std`.
+Samples have no derivatives: write `mean + std * normal(key, shape)` for derivatives with respect to `mean` and `std`.
 """
 
 from __future__ import annotations
@@ -31,22 +31,9 @@ from .functional.entry import functional
 from .init import generator
 
 __all__ = [
-    "advance",
-    "bernoulli",
-    "bits",
-    "categorical",
-    "exponential",
-    "fold_in",
-    "gumbel",
-    "integers",
-    "key",
-    "normal",
-    "permutation",
-    "split",
-    "stream",
-    "truncated_normal",
-    "uniform",
-]
+    "advance", "bernoulli", "bits", "categorical", "exponential", "fold_in", "gumbel", "integers", "key", "normal",
+    "permutation", "split", "stream", "truncated_normal", "uniform",
+]  # fmt: skip
 
 _U32 = np.dtype(np.uint32)
 _MASK = 0xFFFFFFFF
@@ -60,13 +47,16 @@ _ROOT_2 = math.sqrt(2)
 
 @functional
 def key(seed: Any) -> Any:
-    """The key of a seed.
+    """The key for a seed.
 
     Args:
-        seed: an integer of up to 64 bits, which may be traced.
+        seed: an integer of up to 64 bits, possibly traced.
+
+    Returns:
+        A key, an array of type u32[2].
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: the seed is not an integer.
         ValueError: it has more than 64 bits.
 
     Example:
@@ -88,11 +78,14 @@ def key(seed: Any) -> Any:
 
 @functional
 def fold_in(key: Any, data: Any) -> Any:
-    """A new key, from a key and an integer; different integers give different keys.
+    """A new key from a key and an integer; different integers give different keys.
 
     Args:
-        key: u32[2].
-        data: an integer, which may be traced; its lowest 32 bits count.
+        key: a key.
+        data: an integer, possibly traced; only its lowest 32 bits are used.
+
+    Returns:
+        A key, an array of type u32[2].
 
     Example:
         >>> from ftrans.nn import random
@@ -120,11 +113,14 @@ def fold_in(key: Any, data: Any) -> Any:
 
 
 def split(key: Any, num: int = 2) -> Any:
-    """New keys, an array of type u32[num,2].
+    """Several new keys from a key.
 
     Args:
-        key: u32[2].
-        num: how many.
+        key: a key.
+        num: number of keys.
+
+    Returns:
+        An array of type u32[num,2].
 
     Example:
         >>> from ftrans.nn import random
@@ -136,10 +132,10 @@ def split(key: Any, num: int = 2) -> Any:
 
 
 def stream(seed: int | None = None) -> np.ndarray[Any, Any]:
-    """The beginning of a stream of keys, for `advance`: an array u32[3], of a key and a counter.
+    """The initial state of a stream of keys, for `advance`: an array of type u32[3], with a key and a counter.
 
     Args:
-        seed: an integer; by default one that `nn.manual_seed` determines.
+        seed: an integer; by default drawn from the generator that `nn.manual_seed` seeds.
     """
     start = generator().integers(0, 1 << 32, 2, dtype=np.uint32) if seed is None else key(seed)
     return np.append(start, np.uint32(0))
@@ -147,13 +143,13 @@ def stream(seed: int | None = None) -> np.ndarray[Any, Any]:
 
 @functional
 def advance(state: Any) -> tuple[Any, Any]:
-    """The next key of a stream, and the stream behind it.  A stream has 2**32 keys.
+    """The next key of a stream, and the new state of the stream.  A stream has 2**32 keys.
 
     Args:
-        state: u32[3], of a key and a counter, as `stream` begins it.
+        state: an array of type u32[3], from `stream` or `advance`.
 
     Returns:
-        The key, u32[2], and the new state.
+        `(key, state)`, of types u32[2] and u32[3].
 
     Example:
         >>> from ftrans.nn import random
@@ -173,7 +169,7 @@ def key_of(rng: Any, what: str) -> Any:
     """The key that a random function was given, or the next one of a stream.
 
     Raises:
-        TypeError: there is none.
+        TypeError: neither was given.
     """
     if hasattr(rng, "next_key"):
         return rng.next_key()
@@ -227,11 +223,14 @@ def _checked_dtype(dtype: Any, what: str) -> np.dtype[Any]:
 
 @functional
 def bits(key: Any, shape: int | Sequence[int] = ()) -> Any:
-    """Random bits, uint32.
+    """Random bits.
 
     Args:
-        key: u32[2].
+        key: a key.
         shape: shape of the result.
+
+    Returns:
+        An array of uint32.
 
     Example:
         >>> from ftrans.nn import random
@@ -258,7 +257,7 @@ def _unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
 
 
 def _open_unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
-    """Numbers in (0, 1), which are as far from 1 as from 0: halves between multiples of a power of 2."""
+    """Numbers in (0, 1), symmetric about 1/2: odd multiples of half a power of 2."""
     if dtype == np.float32:
         return ((bits(key, shape) >> 9).astype(np.int32).astype(np.float32) + 0.5) * 2.0**-23
     words = bits(key, (2, *shape))
@@ -267,17 +266,20 @@ def _open_unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
 
 @functional
 def uniform(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32, low: Any = 0.0, high: Any = 1.0) -> Any:
-    """Numbers from `low` up to and without `high` (which rounding may reach), each as likely as the others.
+    """Numbers drawn uniformly from `[low, high)`, where rounding may give `high`.
 
     Args:
-        key: u32[2].
+        key: a key.
         shape: shape of the result.
         dtype: float32 or float64.
-        low: the lower bound; a number or an array that broadcasts.
-        high: the upper bound.
+        low: lower bound; a number or an array that broadcasts.
+        high: upper bound; a number or an array that broadcasts.
+
+    Returns:
+        An array of this shape and dtype.
 
     Raises:
-        TypeError: the dtype is another one.
+        TypeError: the dtype is neither float32 nor float64.
 
     Example:
         >>> from ftrans.nn import random
@@ -292,12 +294,15 @@ def uniform(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32, 
 
 @functional
 def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) -> Any:
-    """Booleans that are True with probability `p`, up to 2**-24: where `uniform(key, shape)` is below `p`.
+    """Booleans that are True with probability `p` (to within 2**-24): where `uniform(key, shape)` is less than `p`.
 
     Args:
-        key: u32[2].
+        key: a key.
         p: probability; a number or an array that broadcasts.
         shape: shape of the result; by default that of `p`.
+
+    Returns:
+        An array of booleans.
 
     Raises:
         ValueError: `p` is a number outside of [0, 1].
@@ -317,18 +322,21 @@ def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) 
 
 @functional
 def integers(key: Any, low: Any, high: Any, shape: int | Sequence[int] = (), dtype: Any = np.int64) -> Any:
-    """Integers from `low` up to and without `high`, each equally likely, up to a difference of (high - low) / 2**64.
+    """Integers drawn uniformly from `[low, high)`; probabilities differ by at most (high - low) / 2**64.
 
     Args:
-        key: u32[2].
-        low: the least integer; a number or an array that broadcasts.
-        high: one more than the greatest integer.
+        key: a key.
+        low: lower bound; a number or an array that broadcasts.
+        high: upper bound, not included.
         shape: shape of the result.
         dtype: an integer dtype.
 
+    Returns:
+        An array of this shape and dtype.
+
     Raises:
-        TypeError: bounds or dtype are no integers.
-        ValueError: there is no integer between two bounds that are numbers.
+        TypeError: bounds or dtype are not integers.
+        ValueError: bounds are numbers, and the interval is empty.
 
     Example:
         >>> from ftrans.nn import random
@@ -354,11 +362,14 @@ def _as_int64(x: Any) -> Any:
 
 @functional
 def permutation(key: Any, n: int) -> Any:
-    """The integers from 0 to `n - 1`, int64, in random order.
+    """The integers from 0 to `n - 1` in random order.
 
     Args:
-        key: u32[2].
-        n: how many.
+        key: a key.
+        n: number of integers.
+
+    Returns:
+        An int64 vector of length `n`.
 
     Example:
         >>> from ftrans.nn import random
@@ -374,14 +385,14 @@ def permutation(key: Any, n: int) -> Any:
 
 @functional
 def normal(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
-    """Normal numbers of mean 0 and variance 1, by the inverse of their distribution function.
+    """Standard normal numbers, by the inverse of the distribution function.
 
-    The greatest is 5.3 in float32, and 8.1 in float64.
+    The largest possible magnitude is 5.3 in float32, and 8.1 in float64.
 
     Args:
-        key: u32[2].
+        key: a key.
         shape: shape of the result.
-        dtype: float32 or float64.
+        dtype: dtype of the result, float32 or float64.
 
     Example:
         >>> from ftrans.nn import random
@@ -396,16 +407,16 @@ def normal(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -
 def truncated_normal(
     key: Any, lower: Any = -2.0, upper: Any = 2.0, shape: int | Sequence[int] = (), dtype: Any = np.float32
 ) -> Any:
-    """Normal numbers of mean 0 and variance 1 that lie between two bounds.
+    """Numbers from the standard normal distribution, truncated to an interval.
 
-    Bounds that are both beyond 3 (float32) or 6 (float64) on one side leave few digits.
+    Precision is low if both bounds lie beyond 3 (float32) or 6 (float64) on the same side.
 
     Args:
-        key: u32[2].
-        lower: the lower bound; a number or an array that broadcasts.
-        upper: the upper bound.
+        key: a key.
+        lower: lower bound; a number or an array that broadcasts.
+        upper: upper bound; a number or an array that broadcasts.
         shape: shape of the result.
-        dtype: float32 or float64.
+        dtype: dtype of the result, float32 or float64.
 
     Example:
         >>> from ftrans.nn import random
@@ -420,18 +431,18 @@ def truncated_normal(
 
 
 def _erf(bound: Any) -> Any:
-    """The error function of a bound over the root of 2."""
+    """The error function of a bound divided by sqrt(2)."""
     return math.erf(bound / _ROOT_2) if isinstance(bound, float | int) else apply_elementwise(erf, bound / _ROOT_2)
 
 
 @functional
 def exponential(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
-    """Exponential numbers of mean 1.
+    """Exponentially distributed numbers with mean 1.
 
     Args:
-        key: u32[2].
+        key: a key.
         shape: shape of the result.
-        dtype: float32 or float64.
+        dtype: dtype of the result, float32 or float64.
 
     Example:
         >>> from ftrans.nn import random
@@ -443,12 +454,12 @@ def exponential(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float
 
 @functional
 def gumbel(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -> Any:
-    """Numbers of the standard Gumbel distribution, that of a greatest value: `-log` of exponential ones.
+    """Numbers from the standard Gumbel distribution: `-log` of exponentially distributed ones.
 
     Args:
-        key: u32[2].
+        key: a key.
         shape: shape of the result.
-        dtype: float32 or float64.
+        dtype: dtype of the result, float32 or float64.
 
     Example:
         >>> from ftrans.nn import random
@@ -460,14 +471,18 @@ def gumbel(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -
 
 @functional
 def categorical(key: Any, logits: Any, axis: int = -1) -> Any:
-    """Indices along an axis, int64, chosen with probabilities `softmax(logits)`, by the greatest of logit plus noise.
+    """Indices along an axis, drawn with probabilities `softmax(logits)` (by the Gumbel-max trick).
 
     Args:
-        key: u32[2].
-        logits: logarithms of probabilities, up to a constant; -inf for what is never chosen.
-        axis: the axis of the choices, which the result drops.
+        key: a key.
+        logits: unnormalized log-probabilities; -inf for what is never drawn.
+        axis: axis of the classes, which is removed in the result.
+
+    Returns:
+        An int64 array of indices.
 
     Example:
+        >>> import numpy as np
         >>> from ftrans.nn import random
         >>> random.categorical(random.key(0), np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
         array([0, 1])
@@ -480,4 +495,4 @@ def categorical(key: Any, logits: Any, axis: int = -1) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
