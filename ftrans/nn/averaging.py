@@ -1,4 +1,4 @@
-"""Averages of parameters over the steps of training."""
+"""Averages of parameters over training steps."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from .roots import require_module
 
 
 class EMA(Module):
-    """The exponential moving average of the parameters of a model.
+    """Exponential moving average of the parameters of a model.
 
     Args:
         model: the model.
-        decay: the weight of the old average in each step.
-        debias: whether the first steps count as if the average had been going on for ever, instead of holding on to
-            the initial values.
+        decay: weight of the old average in each step.
+        debias: whether to correct the bias of the first steps towards the initial values.
 
     Raises:
-        TypeError: the model is no module.
+        TypeError: `model` is not a module.
         ValueError: the decay is not in [0, 1].
 
     Example:
@@ -54,7 +53,7 @@ class EMA(Module):
         self.count = Buffer(np.asarray(0, np.int32))
 
     def update(self) -> None:
-        """Take the present parameters into the average."""
+        """Update the averages with the current parameters."""
         parameters = dict(self.model.named_parameters())
         for path, average in self.averages.items():
             now, old = parameters[path].value, average.value
@@ -62,21 +61,21 @@ class EMA(Module):
         self.count.value = self.count.value + np.int32(1)
 
     def parameters_of_average(self) -> dict[str, Any]:
-        """The averages by the path of the parameter."""
+        """The averages by parameter path."""
         if not self.debias:
             return {path: average.value for path, average in self.averages.items()}
         weight = 1 - self.decay**self.count.value
         return {path: (a.value / weight).astype(a.dtype) for path, a in self.averages.items()}
 
     def copy_to(self, model: Module | None = None) -> None:
-        """Put the averages into the parameters of the model, or of another one of the same structure."""
+        """Copy the averages into the parameters of the model, or of another model of the same structure."""
         parameters = dict((model or self.model).named_parameters())
         for path, average in self.parameters_of_average().items():
             parameters[path].value = average
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Within this block the model has the averages as its parameters."""
+        """A block in which the parameters of the model are the averages."""
         parameters = dict(self.model.named_parameters())
         before = {path: parameters[path].array for path in self.averages}
         try:

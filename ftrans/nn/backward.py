@@ -1,8 +1,8 @@
-"""A module with a `backward` of its own: an operation whose derivative is stated, and what is left out of it derived.
+"""A module with its own `backward`: an operation whose derivative is given, and completed where it is left out.
 
-The module becomes a `ftrans.autograd.Function` of all that its forward code may read: the arrays in its cells, then its
-arguments.  So the same rule serves tensors, `ftrans.grad` and its kin, compiled programs, and code that cannot be
-traced.
+The module becomes a `ftrans.autograd.Function` of everything that its forward code may read: the arrays in its cells,
+and its arguments.  So the same rule serves tensors, `ftrans.grad` and similar functions, compiled programs, and code
+that cannot be traced.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CONTEXT_NAMES = ("ctx", "_ctx", "context", "_")
 
 
 def overrides_backward(cls: type[BareModule]) -> bool:
-    """Whether a class of modules states its derivative.
+    """Whether a class of modules defines its derivative.
 
     Raises:
         TypeError: it defines `backward`, but its `forward` takes no context.
@@ -58,7 +58,7 @@ def overrides_backward(cls: type[BareModule]) -> bool:
 
 
 def call_with_backward(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of a module that has a `backward` of its own."""
+    """The result of a module that defines `backward`."""
     cls = type(module)
 
     def rule() -> Rule:
@@ -76,7 +76,7 @@ def call_with_backward(module: BareModule, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _positional(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """Arguments with those that were given by name in their places, since `backward` returns gradients by place."""
+    """Positional arguments, including those that were given by name, since `backward` returns gradients by position."""
     try:
         bound = inspect.signature(module.forward).bind(None, *args, **kwargs)
     except TypeError as error:
@@ -85,7 +85,7 @@ def _positional(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def operation_of(module: BareModule, kind: str, rule: Callable[[], Rule]) -> Operation:
-    """The operation that a module is, made once as long as its structure stays what it is."""
+    """A module as an operation, cached while its structure does not change."""
     graph = graph_of(module)
     found = graph.operations.get(kind)
     if found is None:
@@ -95,13 +95,13 @@ def operation_of(module: BareModule, kind: str, rule: Callable[[], Rule]) -> Ope
 
 
 class Operation:
-    """A module as a `Function` of its keyword arguments, what its cells hold, and its arguments.
+    """A module as a `Function` of its keyword arguments, the arrays in its cells, and its arguments.
 
     Attributes:
         graph: its cells.
         rule: how it computes.
         function: the Function.
-        refusals: code that says that a gradient is not known, by the cell and its type.
+        refusals: host code that raises for an unknown gradient, by cell and type.
     """
 
     def __init__(self, module: BareModule, rule: Rule) -> None:
@@ -198,9 +198,9 @@ class Operation:
 
     @contextmanager
     def _at_hand(self) -> Iterator[tuple[BareModule, Graph]]:
-        """The module, whose cells may be filled.
+        """A module whose cells may be filled, and its graph.
 
-        Code that runs when a compiled program does may be on another thread, so it has a copy of its own.
+        Host code of a compiled program may run on another thread, so it gets a copy.
         """
         if not in_black_box.get():
             yield self.module, self.graph
@@ -211,7 +211,7 @@ class Operation:
             yield self._copy, graph_of(self._copy)
 
     def call_filled(self, arrays: Sequence[Any], f: Callable[[BareModule], Any]) -> tuple[Any, dict[int, Any]]:
-        """Call a function of the module while its cells hold other arrays: the result, and what has changed in them."""
+        """Call a function of the module while its cells hold other arrays; return the result, and changes of cells."""
         with self._at_hand() as (module, graph):
 
             def call() -> Any:
@@ -234,7 +234,7 @@ def _fitting(graph: Graph, arrays: Sequence[Any]) -> dict[int, Any]:
 
 
 def _another(x: Any) -> Any:
-    """A value as another object, which can be told from the result that it may also be."""
+    """A value as another object, to tell it from a result that may be the same."""
     if isinstance(x, Tracer):
         return stop_gradient(x)
     return x.detach() if isinstance(x, Tensor) else np.array(x)

@@ -1,10 +1,10 @@
-"""Constants that forward code keeps in attributes of its module the first time that it runs, such as a mask.
+"""Constants that forward code stores in attributes of its module on its first run, such as a mask.
 
     if self.mask is None:
         self.mask = np.tril(np.ones((n, n)))
 
-A trace may do so too: what depends on no traced value is the same in each call.  It may be kept where there was
-nothing, and kept again.  Another value would be that of the trace for ever, so it is refused.
+A trace may do so, too: what depends on no traced value is the same in each call.  It may fill an empty attribute, and
+store an equal value again.  A different value would be fixed to that of the trace, so it is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def is_constant(x: Any) -> bool:
-    """Whether a value is an array of NumPy, or a tuple of such."""
+    """Whether a value is a NumPy array, or a tuple of arrays."""
     if x.__class__ is tuple:
         return bool(x) and all([is_constant(y) for y in x])
     return isinstance(x, np.ndarray) and x.dtype != object

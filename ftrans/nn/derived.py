@@ -1,6 +1,6 @@
-"""What automatic differentiation makes of the forward code of a module, beside a `backward` that the module defines.
+"""Automatic derivatives of the forward code of a module that defines its own `backward`.
 
-It is what `ctx.vjp()` returns for `backward` to edit, and what takes the place of gradients that `backward` leaves out.
+They are what `ctx.vjp()` returns for `backward` to edit, and replace gradients that `backward` leaves out.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from .graph import Graph
 
 
 class Rule(NamedTuple):
-    """How a module computes its result and its gradients: functions of the module, a context, and what `forward` or
-    `backward` take; and the methods of the user that messages name.
+    """How a module computes its result and its gradients.
+
+    These are functions of the module, a context, and the arguments of `forward` or `backward`; and the user's methods,
+    for messages.
     """
 
     name: str
@@ -43,10 +45,10 @@ class Rule(NamedTuple):
 
 
 class ModuleContext(Context):
-    """What `forward` of a module leaves for its `backward`, as in a `Function`; and the derivative to be edited.
+    """Values that `forward` of a module saves for its `backward`, as in a `Function`; and the derivative to edit.
 
     Attributes:
-        needs_input_grad: for each argument of `forward`, whether a gradient with respect to it may be asked for.
+        needs_input_grad: for each argument of `forward`, whether its gradient may be needed.
     """
 
     def __init__(self, needs_input_grad: tuple[bool, ...], derived: Derived | None = None) -> None:
@@ -54,16 +56,16 @@ class ModuleContext(Context):
         self._derived = derived
 
     def vjp(self, *grad_outputs: Any) -> tuple[Any, dict[str, Any]]:
-        """The gradients that automatic differentiation of `forward` gives, for `backward` to edit.
+        """The gradients by automatic differentiation of `forward`, for `backward` to edit.
 
-        `forward` is traced for that, and computed once more unless the program is compiled.
+        For that, `forward` is traced, and computed once more unless the program is compiled.
 
         Args:
             grad_outputs: a gradient for each result; by default those that `backward` was given.
 
         Returns:
             `(grad_input, gradients)`: the gradient of the argument of `forward`, a tuple if there are several; and a
-            dictionary from the paths of the parameters, such as `"weight"`, to their gradients.
+            dictionary of the gradients of parameters by path, such as `"weight"`.
 
         Raises:
             RuntimeError: `forward` cannot be traced, or this is not called from `backward`.
@@ -79,14 +81,14 @@ class ModuleContext(Context):
 
 
 class Operation(Protocol):
-    """A module as an operation with a rule, of which this is what the derivative needs."""
+    """What the derivative needs of a module as an operation with a rule."""
 
     rule: Rule
     # Code that says that a gradient is not known, by the cell and its type.
     refusals: dict[Any, Code]
 
     def call_filled(self, arrays: Sequence[Any], f: Callable[[BareModule], Any]) -> tuple[Any, dict[int, Any]]:
-        """Call a function of the module while its cells hold other arrays: the result, and what has changed in them."""
+        """Call a function of the module while its cells hold other arrays; return the result, and changes of cells."""
 
 
 class _Named:
@@ -98,14 +100,14 @@ class _Named:
 
 
 class Derived:
-    """What automatic differentiation of the forward code gives, for one call of `backward`.
+    """Automatic derivatives of the forward code, for one call of `backward`.
 
     Args:
         operation: the operation.
         module: the module that the forward code runs on.
         graph: its cells.
-        operands: keyword arguments, what the cells held, arguments.
-        cotangent: the gradient of the result.
+        operands: keyword arguments, arrays of the cells, arguments.
+        cotangent: gradient of the result.
     """
 
     def __init__(self, operation: Operation, module: BareModule, graph: Graph, operands: Any, cotangent: Any) -> None:
@@ -152,7 +154,7 @@ class Derived:
         return dict(enumerate(entries, self.first_of_arguments))
 
     def completed(self, given: dict[int, Any], needs: Sequence[bool]) -> tuple[Any, ...]:
-        """Gradients of all operands: those that are given, and those that are left out and needed."""
+        """Gradients of all operands: those that were given, and automatic ones where one is missing and needed."""
         rule = self._operation.rule
         flags = [n for n, (leaves, _) in zip(needs, self._flat, strict=True) for _ in leaves]
         active = {i: t for i, (t, n) in enumerate(zip(self._types, flags, strict=True)) if t is not None and n}
@@ -165,7 +167,7 @@ class Derived:
         return self._together([found.get(i) for i in range(len(self._leaves))])
 
     def _name(self, place: int) -> str:
-        """What a leaf is called in messages."""
+        """The name of a leaf in messages."""
         index = place - self._first_of_cells
         if 0 <= index < len(self._graph.paths):
             return self._graph.paths[index]
@@ -218,7 +220,7 @@ class Derived:
         return dict(zip(places, pull(cts), strict=True))
 
     def _refused(self, place: int, error: _NotDerived) -> Any:
-        """The gradient of a leaf that is not known, which is an error as soon as something uses it."""
+        """A stand-in for an unknown gradient, which raises when something uses it."""
         index, type, name = place - self._first_of_cells, self._types[place], self._name(place)
         assert type is not None
         cell = self._graph.cells[index] if 0 <= index < len(self._graph.cells) else None
@@ -240,7 +242,7 @@ class Derived:
 
 
 class _NotDerived(RuntimeError):
-    """The forward code cannot be traced, so that there is no derivative of it."""
+    """The forward code cannot be traced, so it has no automatic derivative."""
 
 
 def _why(rule: Rule, error: Exception) -> str:
@@ -260,7 +262,7 @@ def _left_out(rule: Rule, name: str, reason: str) -> RuntimeError:
 
 
 def _fitting(rule: Rule, gradient: Any, type: ArrayType, name: str) -> Any:
-    """A gradient that `backward` gave, checked against what it is the gradient of; the number 0 stands for zeros."""
+    """A gradient that `backward` returned, checked against its operand; the number 0 means zeros."""
     g: Any = gradient.read() if isinstance(gradient, Cell) else gradient
     g = g if isinstance(g, Eager | Tracer) else np.asarray(g)[()]
     try:

@@ -1,7 +1,7 @@
 """The structure epoch: a number that changes whenever the structure of any module changes.
 
-A list of the cells of a module, made at one epoch, is right as long as the epoch has not changed.  Values of cells are
-no structure; their shapes and dtypes are.
+A list of the cells of a module is valid as long as the epoch has not changed.  Values of cells are not part of the
+structure; their shapes and dtypes are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _epoch = 0
 
 
 def now() -> int:
-    """The present epoch."""
+    """The current epoch."""
     return _epoch
 
 

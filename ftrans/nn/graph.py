@@ -1,8 +1,8 @@
 """Graph: the cells and modules that are reachable from some modules, each once, with its path.
 
-A transformation asks for the graph of the modules among its arguments on every call, so it is kept until the structure
-epoch changes.  Its `key` says all that the forward code may depend on beside the values of the cells: classes, flags,
-sizes, and which cells are one.
+Transformations need the graph of the modules among their arguments on every call, so it is cached until the structure
+epoch changes.  Its `key` identifies everything that the forward code may depend on besides the values of cells:
+classes, flags, sizes, and which cells are the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = (bool, int, str, bytes, type(None))
 
 
 class ModuleKey(NamedTuple):
-    """What the forward code depends on in a module: its class and what that holds, its switch, its attributes."""
+    """What forward code depends on in a module: its class and class attributes, its mode, its attributes."""
 
     cls: type[BareModule]
     of_class: Any
@@ -40,7 +40,7 @@ class ModuleKey(NamedTuple):
 
 
 class CellKey(NamedTuple):
-    """What the forward code depends on in a cell beside its value."""
+    """What forward code depends on in a cell besides its value."""
 
     cls: type[ArrayCell]
     shape: Any
@@ -50,17 +50,17 @@ class CellKey(NamedTuple):
 
 
 class Graph:
-    """What is reachable from some modules.
+    """The cells and modules that are reachable from some modules.
 
     Attributes:
-        roots: the modules that one starts from, with the beginnings of their paths.
+        roots: the modules to start from, with prefixes of their paths.
         cells: the cells, each once.
-        paths: the path of each cell, from the first way in which it was reached.
+        paths: the path by which each cell was first reached.
         modules: the modules, each once, by path.
-        key: what the forward code depends on beside the values of the cells; hashable.
-        trained: places of the cells that gradients are taken with respect to.
-        numbers: the number that the key has for compiled functions.
-        operations: of one root, what it is as an operation with a rule of its own.
+        key: what the forward code depends on besides the values of cells; hashable.
+        trained: indices of the cells that gradients are computed for.
+        numbers: the number of the key in each compiled function.
+        operations: cache of the root module's operations with a rule.
     """
 
     def __init__(self, roots: Sequence[tuple[str, Any]]) -> None:
@@ -90,7 +90,7 @@ class Graph:
         self._transactions: tuple[AbstractContextManager[Any], ...] | None = None
 
     def _entered(self, path: str, x: Any) -> Any:
-        """Enter a value of an attribute; return what the forward code depends on in it."""
+        """Add a value of an attribute; return what the forward code depends on in it."""
         cls = x.__class__
         if cls in _PLAIN:
             return (cls, x)
@@ -141,13 +141,13 @@ class Graph:
             self._others.append((x, _contents(x)))
 
     def _watch_names(self, held: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Watch what a dictionary holds, and return that: other threads may put more in."""
+        """Watch a dictionary, and return a copy, since other threads may modify it."""
         now = {**held}
         self._dicts.append((held, tuple(now), tuple(now.values())))
         return now
 
     def _class(self, cls: type[BareModule]) -> Any:
-        """The attributes of a class and of those above, which user code may assign."""
+        """The attributes of a class and its bases, which user code may assign."""
         for owner in cls.__mro__:
             if owner not in self._classes and owner is not object and not owner.__module__.startswith("ftrans."):
                 held = self._watch_names(vars(owner))
@@ -166,7 +166,7 @@ class Graph:
         return CellKey(cell.__class__, *_type_of_held(cell), requires_grad, hooks)
 
     def is_current(self) -> bool:
-        """Whether the structure is still what it was when this was made."""
+        """Whether the structure has not changed since this was made."""
         if self.epoch != epoch.now():
             return False
         for x, before in self._lists:
@@ -181,7 +181,7 @@ class Graph:
         return not self._arrays or all([_fingerprint(x) == before for x, before in self._arrays])
 
     def is_same(self, other: Graph) -> bool:
-        """Whether another graph, made later, has found the same structure of the same cells and modules."""
+        """Whether a graph that was made later has the same structure, cells and modules."""
         return (
             self.key == other.key
             and all(map(is_, self.cells, other.cells))
@@ -189,9 +189,9 @@ class Graph:
         )
 
     def transactions(self) -> tuple[AbstractContextManager[Any], ...]:
-        """The locks of the cells, each once, in the order in which everybody takes them.
+        """The locks of the cells, each once, in a fixed order.
 
-        Cells that a compiled function meets first together have one; a cell keeps it for ever.
+        Cells that a compiled function first meets together share a lock; a cell keeps its lock forever.
         """
         found = self._transactions
         if found is None:
@@ -204,20 +204,20 @@ class Graph:
         return found
 
     def trained_parameters(self) -> dict[str, Parameter]:
-        """The parameters that gradients are taken with respect to, by path."""
+        """The parameters that gradients are computed for, by path."""
         return {self.paths[i]: cast(Parameter, self.cells[i]) for i in self.trained}
 
     def place(self, path: str) -> int | None:
-        """The place of the cell at a path."""
+        """The index of the cell at a path."""
         if self._by_path is None:
             self._by_path = {path: i for i, path in enumerate(self.paths)}
         return self._by_path.get(path)
 
 
 def _type_of_held(cell: ArrayCell) -> tuple[Any, Any]:
-    """Shape and dtype of what a cell holds.
+    """Shape and dtype of the content of a cell.
 
-    In modules that others map functions over, as containers, that may be anything.
+    In modules that are mapped over as containers, the content may be anything.
     """
     array = cell.array
     if hasattr(array, "shape") and hasattr(array, "dtype"):
@@ -230,7 +230,7 @@ def _is_inexact(array: Any) -> bool:
 
 
 def without_types(key: Any) -> Any:
-    """A key without the shapes and dtypes of what the cells hold."""
+    """A key without the shapes and dtypes of cells."""
     if key.__class__ is CellKey:
         return key._replace(shape=None, dtype=None)
     if key.__class__ is ModuleKey:
@@ -250,7 +250,7 @@ def _contents(x: Any) -> tuple[Any, ...]:
 
 
 def _fingerprint(x: np.ndarray[Any, Any]) -> Any:
-    """The numbers in an array, which is a constant of the forward code, or what tells them from others."""
+    """A key for the contents of an array that is a constant of the forward code."""
     return x.tobytes() if x.nbytes <= _SMALL_BYTES else (checksum(x), id(x))
 
 
@@ -278,10 +278,10 @@ def graph_of(module: BareModule) -> Graph:
 
 
 def fitted(graph: Graph, place: int, x: Any, wanted: ArrayType) -> Any:
-    """What forward code has put into a cell, a traced value, in the type that it must have.
+    """A traced value that forward code has put into a cell, converted to the dtype of the cell.
 
     Raises:
-        TypeError: it has another shape or dtype, so that the next call could not be the same.
+        TypeError: it has another shape or kind of dtype, so that the next call would differ.
     """
     if tuple(x.shape) == wanted.shape and x.dtype == wanted.dtype:
         return x

@@ -1,7 +1,7 @@
-"""What happens around the forward code of a module: hooks, and a `backward` that the module defines itself.
+"""Hooks: functions that are called around the forward code of a module, and with its gradients.
 
-On tensors, the gradients that backward hooks see are those that arrive at two nodes of the graph, before and behind the
-module.  In a trace, a module with backward hooks is one whose `backward` edits what automatic differentiation gives.
+On tensors, backward hooks see the gradients that arrive at two nodes of the graph, before and after the module.  In a
+trace, a module with backward hooks is one whose `backward` edits the automatic derivative.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _ModuleHandle(Handle):
 
 
 def call_with_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of a module that has hooks, or a `backward` of its own."""
+    """The result of a module that has hooks, or its own `backward`."""
     hooks = module.__dict__.get("_hooks") or {"forward_pre": {}, "forward": {}, "backward": {}}
     for hook, with_kwargs in list(hooks["forward_pre"].values()):
         if with_kwargs:
@@ -132,7 +132,7 @@ def _edited_derivative(module: BareModule, ctx: Any, grad_output: tuple[Any, ...
 
 
 def _replaced(module: BareModule, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What the hooks make of the gradients of the arguments."""
+    """The gradients of the arguments after all hooks."""
     for hook in _backward_hooks(module):
         new = hook(module, grad_input, grad_output)
         if new is None:
@@ -205,7 +205,7 @@ class _Tensors:
 
 
 class _Relay:
-    """What two nodes, before and behind a module, tell each other on the way back."""
+    """State shared by the two nodes before and after a module in the backward pass."""
 
     def __init__(self, module: BareModule, inputs: _Tensors, outputs: _Tensors | None = None) -> None:
         self.module = module
@@ -228,7 +228,7 @@ def _on_tensors(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class _Behind(Function):
-    """The results of a module as they are; on the way back it notes what arrives."""
+    """The results of a module, unchanged; in the backward pass it notes their gradients."""
 
     @staticmethod
     def forward(ctx: Context, relay: _Relay, *outs: Any) -> Any:
@@ -246,7 +246,7 @@ class _Behind(Function):
 
 
 class _Before(Function):
-    """The arguments of a module as they are; on the way back the hooks run."""
+    """The arguments of a module, unchanged; in the backward pass it runs the hooks."""
 
     @staticmethod
     def forward(ctx: Context, relay: _Relay, *xs: Any) -> Any:

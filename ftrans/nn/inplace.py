@@ -1,7 +1,7 @@
-"""Changes of cells in place, as updates of parameters are written: `p -= 0.1 * p.grad`, `p.add_(step, alpha=-0.1)`.
+"""In-place updates of cells, as in `p -= 0.1 * p.grad` or `p.add_(step, alpha=-0.1)`.
 
-A change puts a new array of the same shape and dtype into the cell, in transformations as elsewhere.  What was computed
-from the old one keeps it, so a gradient that is computed later is that of the old value.
+An update puts a new array of the same shape and dtype into the cell, also in transformations.  Results computed from
+the old array keep it, so their gradients are those of the old value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..numpy.promotion import has_tracer
 
 
 class ChangedInPlace(Cell):
-    """The operations of a cell that change what it holds, and return the cell."""
+    """Operations that update a cell, and return it."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class ChangedInPlace(Cell):
         return self
 
     def _is_recorded(self) -> bool:
-        """Whether what is computed from it now is recorded for `backward`."""
+        """Whether operations on it are currently recorded for `backward`."""
         found = self.read()
         return isinstance(found, Eager) and found.is_active()
 
@@ -133,12 +133,12 @@ class ChangedInPlace(Cell):
         return self._change(self.read() + value * (_given(tensor1) / _given(tensor2)), "addcdiv_")
 
     def lerp_(self, end: Any, weight: Any) -> Self:
-        """Go the part `weight` of the way to `end`."""
+        """Interpolate linearly: add `weight * (end - self)`."""
         here = self.read()
         return self._change(here + _given(weight) * (_given(end) - here), "lerp_")
 
     def clamp_(self, min: Any = None, max: Any = None) -> Self:
-        """Put what is below `min` or above `max` there."""
+        """Clip to the interval from `min` to `max`."""
         return self._change(np.clip(self.read(), _given(min), _given(max)), "clamp_")
 
     def copy_(self, value: Any) -> Self:
@@ -146,7 +146,7 @@ class ChangedInPlace(Cell):
 
         Raises:
             ValueError: it does not broadcast to the shape.
-            TypeError: it is complex, and what the cell holds is not.
+            TypeError: it is complex, and the cell is real.
         """
         return self._overwrite(value, "copy_")
 
@@ -166,7 +166,7 @@ class ChangedInPlace(Cell):
         return self._change(given.astype(self.dtype) if given.dtype != self.dtype else +given, name)
 
     def fill_(self, value: Any) -> Self:
-        """Overwrite all elements with one number."""
+        """Overwrite all elements with a number."""
         return self._overwrite(value, "fill_")
 
     def zero_(self) -> Self:
@@ -182,10 +182,10 @@ def _given(x: Any) -> Any:
 
 
 def require_numbers(x: Any, path: str) -> None:
-    """Raise if what is to be put into a cell is no array of numbers, and would be taken for one or fail elsewhere.
+    """Raise if a value for a cell is not an array of numbers.
 
     Raises:
-        TypeError: it looks like an array and means something else, or holds objects, texts or dates.
+        TypeError: it only looks like an array, or holds objects, strings or dates.
     """
     try:
         refuse_lookalike(x)

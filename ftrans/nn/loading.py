@@ -1,4 +1,4 @@
-"""Loading: arrays from elsewhere, checked and put into the cells of a module."""
+"""Loading: arrays from outside, checked and put into the cells of a module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .paths import all_paths, is_saved, tied
 
 
 class LoadResult(tuple[list[str], list[str]]):
-    """What `load_state_dict` found: a pair (missing_keys, unexpected_keys)."""
+    """The result of `load_state_dict`: a pair (missing_keys, unexpected_keys)."""
 
     def __new__(cls, missing: list[str], unexpected: list[str]) -> LoadResult:
         return super().__new__(cls, (missing, unexpected))
@@ -75,7 +75,7 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
 
 
 def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
-    """What is given for a path as an array of NumPy."""
+    """A value of a state dictionary as a NumPy array."""
     require_numbers(x, path)
     array = as_numpy(x)
     require_numbers(array, path)
@@ -83,9 +83,9 @@ def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
 
 
 def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
-    """Why the array of a state cannot be put into a cell, or None if it can.
+    """Why an array cannot be put into a cell, or None if it can.
 
-    Floating-point numbers may be rounded, as from float64 to float32.  What has no place in the dtype of the cell is
+    Floating-point numbers may be rounded, as from float64 to float32.  Values that the dtype cannot represent are
     refused: imaginary parts, fractions in integers, numbers that overflow.
     """
     if tuple(x.shape) != cell.shape:
@@ -101,14 +101,14 @@ def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
 
 
 def as_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """What stands for an array, here or in torch, as an array of NumPy."""
+    """An array of this library or of torch as a NumPy array."""
     if isinstance(x, Cell | Eager):
         return np.asarray(x.concrete())
     return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
 
 
 def from_torch(x: Any) -> np.ndarray[Any, Any]:
-    """A tensor of torch as an array of NumPy, which shares its memory if it is on the host."""
+    """A torch tensor as a NumPy array, which shares its memory if it is on the host."""
     x = x.detach().cpu()
     if str(x.dtype) != "torch.bfloat16":
         return np.asarray(x.numpy())

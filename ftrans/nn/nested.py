@@ -1,6 +1,6 @@
-"""Nested containers among the attributes and arguments: lists, tuples, dicts, and dataclasses, with what is in them.
+"""Nested containers among attributes and arguments: lists, tuples, dicts and dataclasses.
 
-Subclasses count, such as named tuples and ordered dicts, and so do the namespaces of Python's `types` and `argparse`.
+Subclasses count, such as named tuples and ordered dicts, and so do namespaces of `types` and `argparse`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
 
 
 def attributes(x: Any) -> dict[str, Any]:
-    """The attributes of an object as they are now: other threads may set one while we look through them."""
+    """A copy of the attributes of an object, since other threads may set one meanwhile."""
     return x.__dict__.copy()
 
 
 def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
-    """Names and parts of a container; None for all else."""
+    """Names and parts of a container; None for everything else."""
     cls = x.__class__
     if cls is list or cls is tuple:
         return enumerate(x)
@@ -40,7 +40,7 @@ def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
 
 
 def walk(name: str, x: Any, around: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """What is in nested containers, with names such as `layers.0`; what holds itself is not entered again."""
+    """The leaves of nested containers, with names such as `layers.0`; cycles are entered once."""
     parts = None if id(x) in around else parts_of(x)
     if parts is None:
         yield name, x
@@ -50,14 +50,14 @@ def walk(name: str, x: Any, around: tuple[int, ...] = ()) -> Iterator[tuple[str,
 
 
 def is_mutable(x: Any) -> bool:
-    """Whether the parts of a container may be exchanged."""
+    """Whether the parts of a container may be replaced."""
     return not isinstance(x, tuple)
 
 
 def rebuilt(x: Any, f: Callable[[Any], Any], always: bool = False) -> Any:
-    """A container of the same kind, with `f` of each part.
+    """A container of the same kind, with `f` applied to each part.
 
-    Unless a new one is wanted `always`, it is the container itself if no part changes.
+    If no part changes, it is the container itself, unless `always` asks for a new one.
     """
     parts = parts_of(x)
     assert parts is not None

@@ -1,4 +1,4 @@
-"""What a cell can do as an operand: the operators, methods and NumPy functions of what it holds."""
+"""A cell as an operand: the operators, methods and NumPy functions of its array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SLOTS = ("array", "held", "home", "name", "owner", "transaction")
 
 
 class Operand(ChangedInPlace):
-    """The part of a cell that stands for an array in user code."""
+    """The part of a cell that represents an array in user code."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Operand(ChangedInPlace):
         return getattr(found, name)
 
     def transpose(self, *axes: Any) -> Any:
-        """The axes in another order, reversed by default."""
+        """Permute the axes; reversed by default."""
         require_clear_transpose(len(self.array.shape), axes)
         return self.read().transpose(*axes)
 
@@ -105,7 +105,7 @@ _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "
 
 
 def _install_operators() -> None:
-    """Python's operators, which are those of what the cells hold."""
+    """Python's operators, delegated to the array."""
 
     def binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return (

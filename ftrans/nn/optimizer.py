@@ -1,4 +1,4 @@
-"""Optimizer: a transformation of optax, with its state in buffers, and the model whose parameters it changes."""
+"""Optimizer: a gradient transformation of optax, its state in buffers, and the model whose parameters it updates."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from .traces import require_untraced
 
 
 class Optimizer(Module):
-    """Changes the parameters of a model by a transformation of optax.
+    """Updates the parameters of a model by a gradient transformation of optax.
 
     It is itself a module, so that a compiled training step takes it beside the model.  Its state is in buffers.
 
     Args:
-        model: the model.  Parameters whose `requires_grad` is set now are changed.
-        transformation: a gradient transformation of optax, such as `optax.adam(1e-3)`, or several, joined by
-            `optax.chain`: clipping, schedules, accumulation of gradients and the like are there.
+        model: the model.  Parameters that have `requires_grad` set at this point are updated.
+        transformation: a gradient transformation of optax, such as `optax.adam(1e-3)`, or several, combined by
+            `optax.chain`; clipping, schedules and gradient accumulation are available there.
 
     Raises:
-        TypeError: the model is no module, or the transformation none of optax.
-        ValueError: the model has nothing to train.
+        TypeError: `model` is not a module, or `transformation` is not from optax.
+        ValueError: the model has no parameter to train.
 
     Example:
         >>> import numpy as np, optax
@@ -86,22 +86,22 @@ class Optimizer(Module):
         value_fn: Callable[[Any], Any] | None = None,
         **extra: Any,
     ) -> None:
-        """Change the parameters, and the state.
+        """Update the parameters and the state.
 
         Args:
-            gradients: arrays by the path of the parameter, as `nn.value_and_grad` returns them; by default what
-                `backward` has left in the parameters.  A parameter without a gradient keeps its value.
-            value_fn: for a transformation that searches along a line, such as `optax.lbfgs()`: the loss as a function
-                of the model, which the search evaluates for other parameters.  It is traced once and may not branch on
-                values; what it changes in buffers is dropped.
-            extra: what else the transformation wants, such as `value=loss`; numbers and arrays.
+            gradients: gradients by parameter path, as returned by `nn.value_and_grad`; by default those that `backward`
+                has accumulated in the parameters.  A parameter without a gradient is not changed.
+            value_fn: for a transformation with a line search, such as `optax.lbfgs()`: the loss as a function of the
+                model, which the search evaluates at other parameters.  It is traced once and must not branch on values;
+                its changes of buffers are discarded.
+            extra: further arguments of the transformation, such as `value=loss`; numbers and arrays.
 
         Raises:
-            TypeError: the gradients are no dictionary, the transformation wants a `value` or a `value_fn` that is not
-                given, it takes no argument of a name in `extra`, or `value_fn` does not return one real number, or one
-                that does not depend on the model that it is given.
-            ValueError: there are no gradients, or a path is not that of a parameter which is optimized.
-            RuntimeError: `value_fn` draws random numbers, so that the loss would be another one in each call.
+            TypeError: `gradients` is not a dictionary; the transformation requires a `value` or `value_fn` that is
+                missing, or does not take an argument in `extra`; or `value_fn` does not return a real scalar that
+                depends on the model.
+            ValueError: there are no gradients, or a path is not that of an optimized parameter.
+            RuntimeError: `value_fn` draws random numbers, so that the loss would differ in each call.
 
         Example:
             >>> import numpy as np, optax
@@ -167,7 +167,7 @@ class Optimizer(Module):
                 cell.value = new
 
     def zero_grad(self) -> None:
-        """Forget the gradients that `backward` has left in the parameters."""
+        """Clear the gradients that `backward` has accumulated in the parameters."""
         self.model.zero_grad()
 
     def _parameters(self) -> dict[str, Parameter]:
@@ -186,7 +186,7 @@ class Optimizer(Module):
 
 @functools.lru_cache(maxsize=32)
 def _update_of(transformation: Any, paths: tuple[str, ...], structure: Any) -> _Update:
-    """The update, one for equal optimizers, so that a compiled step is for all of them."""
+    """The update, shared by equal optimizers, so that a compiled step serves all of them."""
     return _Update(transformation, paths, structure)
 
 
@@ -245,9 +245,9 @@ class _Update:
         return [*(new[path] for path in self._paths), *leaves]
 
     def _require_taken(self, update: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> None:
-        """Raise for a further argument that the transformation does not look at.
+        """Raise for a further argument that the transformation ignores.
 
-        Most transformations of optax take arguments of any name, and hand them on to parts that may know them.
+        Most transformations of optax take arguments of any name and pass them on.
         """
         known = {"value", "grad", "value_fn", *inspect.signature(update).parameters, *self._taken}
         for name in more.keys() - known:
@@ -263,7 +263,7 @@ class _Update:
 def traced_objective(
     model: Module, f: Callable[[Any], Any], parameters: Sequence[Parameter]
 ) -> tuple[Program, list[Any]]:
-    """A function of a model as a program of its parameters and what else it reads; also return the latter."""
+    """A function of a model as a program of its parameters and what else it reads; and the latter."""
     graph = graph_of(model)
     place_of = {id(cell): i for i, cell in enumerate(graph.cells)}
     places = [place_of[id(p)] for p in parameters]
@@ -305,7 +305,7 @@ def _depends(program: Program, count: int) -> bool:
 
 
 def _missing_arguments(error: TypeError) -> TypeError | None:
-    """The error for an argument that a transformation lacks, which says where to give it; None for another error."""
+    """The error for a missing argument of a transformation, which says where to give it; None for another error."""
     if Said.MISSING_KEYWORD not in str(error):
         return None
     names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
@@ -329,7 +329,7 @@ def _operand(name: str, x: Any, is_wide: bool) -> Any:
 
 
 def _number(x: Any, is_wide: bool) -> np.ndarray[Any, Any]:
-    """A number of Python as an array; where nothing else has 64 bits, in the dtype that JAX gives it by default."""
+    """A Python number as an array; if nothing else has 64 bits, in the default dtype of JAX."""
     array = np.asarray(x)
     return array if is_wide else array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
 

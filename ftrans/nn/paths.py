@@ -1,4 +1,4 @@
-"""Paths: all ways that lead from a module to its cells, of which the graph knows the first only."""
+"""Paths: all ways from a module to its cells; the graph has only the first of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def children_of(module: BareModule) -> Iterator[tuple[str, Any]]:
 
 
 def all_paths(module: BareModule, prefix: str = "", above: tuple[int, ...] = ()) -> Iterator[tuple[str, ArrayCell]]:
-    """All ways to cells, so that a cell that is reached twice appears twice."""
+    """All paths to cells; a cell that is reached twice appears twice."""
     for name, x in children_of(module):
         path = joined(prefix, name)
         if isinstance(x, ArrayCell):
@@ -31,14 +31,14 @@ def all_paths(module: BareModule, prefix: str = "", above: tuple[int, ...] = ())
 
 
 def is_saved(cell: ArrayCell, rng: bool) -> bool:
-    """Whether a cell is in the state dictionary; streams of random numbers only with `rng`."""
+    """Whether a cell is part of the state dictionary; streams of random numbers only with `rng`."""
     if isinstance(cell, RngState):
         return rng
     return not isinstance(cell, Buffer) or cell.persistent
 
 
 def tied(cells: Mapping[str, ArrayCell]) -> Iterator[tuple[str, str]]:
-    """Pairs of paths that lead to one cell."""
+    """Pairs of paths that lead to the same cell."""
     firsts: dict[int, str] = {}
     for path, cell in cells.items():
         first = firsts.setdefault(id(cell), path)

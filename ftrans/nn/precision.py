@@ -1,4 +1,4 @@
-"""Mixed precision: a scale for the loss, so that gradients in a short format do not underflow."""
+"""Mixed precision: scaling the loss, so that gradients in float16 do not underflow."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from .module import Module
 
 
 class LossScale(Module):
-    """A factor for the loss that follows the range of its gradients.
+    """A dynamic factor for the loss in mixed-precision training.
 
-    float16 has small exponents, so that small gradients vanish; a loss that is multiplied before it is differentiated
-    has larger ones.  The factor is halved when a gradient overflows, and doubled after a number of steps without
-    (Micikevicius et al., Mixed precision training, 2018).  bfloat16 has the exponents of float32 and needs none.
+    float16 has a small exponent range, so small gradients underflow to zero; multiplying the loss before it is
+    differentiated prevents that.  The factor is halved when a gradient overflows, and doubled after a number of steps
+    without overflow (Micikevicius et al., Mixed precision training, 2018).  bfloat16 has the range of float32 and needs
+    no factor.
 
     Args:
-        initial: the first factor.
-        growth_interval: steps without overflow after which it grows.
-        factor: what it grows and shrinks by.
+        initial: initial factor.
+        growth_interval: number of steps without overflow after which the factor grows.
+        factor: ratio by which it grows and shrinks.
 
     Attributes:
         scale: the factor, a buffer of type f32[].
@@ -56,11 +57,11 @@ class LossScale(Module):
         self.factor = factor
 
     def step(self, optimizer: Any, gradients: Mapping[str, Any]) -> Any:
-        """`optimizer.step(gradients)` if they are all finite, else nothing; the factor follows.
+        """Call `optimizer.step(gradients)` if all gradients are finite, else skip the step; update the factor.
 
         Args:
             optimizer: the `nn.Optimizer`.
-            gradients: what `nn.value_and_grad(..., loss_scale=self)` returned.
+            gradients: the gradients that `nn.value_and_grad(..., loss_scale=self)` returned.
 
         Returns:
             Whether the step was taken, a boolean array.
@@ -85,10 +86,10 @@ class LossScale(Module):
 
 
 def floating_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype of that name, for the computation of gradients.
+    """The floating-point dtype in which gradients are computed.
 
     Raises:
-        ValueError: it is not one of floating-point numbers.
+        ValueError: the dtype is not floating-point.
     """
     try:
         found = np.dtype(dtype)
@@ -103,7 +104,14 @@ def floating_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def all_finite(gradients: Mapping[str, Any]) -> Any:
-    """Whether all numbers in a dictionary of arrays are finite, a boolean array."""
+    """Whether all numbers in a dictionary of arrays are finite.
+
+    Args:
+        gradients: arrays by name.
+
+    Returns:
+        A boolean array of shape ().
+    """
     found: Any = np.bool_(True)
     for x in gradients.values():
         found = found & fnp.all(fnp.isfinite(x))
@@ -117,7 +125,7 @@ def global_norm(gradients: Mapping[str, Any]) -> Any:
         gradients: arrays by name.
 
     Returns:
-        A number, in the dtype of the arrays.
+        A scalar in the dtype of the arrays.
 
     Example:
         >>> import numpy as np
@@ -132,17 +140,17 @@ def global_norm(gradients: Mapping[str, Any]) -> Any:
 
 
 def clip_grad_norm(gradients: Mapping[str, Any], max_norm: float) -> dict[str, Any]:
-    """Gradients scaled down together, so that their norm is at most `max_norm`.
+    """Gradients scaled by a common factor so that their global norm is at most `max_norm`.
 
     Args:
-        gradients: arrays by name, as `nn.value_and_grad` returns them.
-        max_norm: the greatest norm.
+        gradients: arrays by name, as returned by `nn.value_and_grad`.
+        max_norm: maximum norm.
 
     Returns:
-        The gradients, in a new dictionary.
+        A new dictionary of gradients.
 
     Raises:
-        ValueError: the norm is negative.
+        ValueError: `max_norm` is negative.
 
     Example:
         >>> import numpy as np
@@ -158,14 +166,14 @@ def clip_grad_norm(gradients: Mapping[str, Any], max_norm: float) -> dict[str, A
 
 
 def clip_grad_norm_(parameters: Any, max_norm: float) -> float:
-    """Scale down the gradients that `backward` has left in parameters, so that their norm is at most `max_norm`.
+    """Scale the gradients that `backward` has left in parameters, so that their global norm is at most `max_norm`.
 
     Args:
         parameters: a module, or parameters.
-        max_norm: the greatest norm.
+        max_norm: maximum norm.
 
     Returns:
-        The norm before.
+        The norm before scaling.
     """
     given = list(parameters.parameters() if isinstance(parameters, Module) else parameters)
     gradients = {str(i): p.grad.numpy() for i, p in enumerate(given) if p.grad is not None}

@@ -1,8 +1,8 @@
-"""Modules as nested containers: what `jax.tree_util` and the transformations of `ftrans` see of them.
+"""Modules as pytrees, for `jax.tree_util` and the transformations of `ftrans`.
 
-The arrays of the cells are the leaves, and the structure of the module is the rest.  A module that is put together
-again is a new one: whoever takes modules as containers changes nothing in the old.  To derivatives, only parameters
-that require a gradient are leaves; where a gradient is such a module, its other cells hold zeros.
+The arrays of the cells are the leaves, and the rest of the module is the structure.  Unflattening makes a new module,
+so functions that take modules as pytrees never change the original.  To derivatives, only parameters that require a
+gradient are leaves; in a gradient that is a module, all other cells hold zeros.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .structure import structure_of
 
 
 def register(cls: type[Any]) -> None:
-    """Make a class of modules known as a container."""
+    """Register a class of modules as a pytree."""
     import jax
     import optree
 

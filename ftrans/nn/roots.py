@@ -1,4 +1,4 @@
-"""The modules among the arguments of a call, and what stands for them in the containers of arrays that are left."""
+"""The modules among the arguments of a call, and placeholders for them in the containers of arrays that remain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_GRAPHS = 8
 
 
 class Place:
-    """Stands for the module of a number: a container without leaves, so that it is part of a structure."""
+    """The placeholder of a module: a container without leaves, so that it is part of the structure."""
 
     __slots__ = ("number",)
 
@@ -27,10 +27,10 @@ class Place:
 
 
 def require_module(x: Any, what: str) -> None:
-    """Raise unless `x` is a module; `what` is who takes one, such as "nn.summary takes".
+    """Raise unless `x` is a module; `what` begins the message, such as "nn.summary takes".
 
     Raises:
-        TypeError: it is something else.
+        TypeError: it is not.
     """
     if isinstance(x, Module):
         return
@@ -49,12 +49,12 @@ def modules_in(x: Any) -> Iterator[Module]:
 
 
 def graph_of_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graph:
-    """The graph of all modules among the arguments; paths of one module are those in it."""
+    """The graph of all modules among the arguments; with one module, paths start there."""
     return graph_of_roots([*modules_in((args, kwargs))])
 
 
 def graph_of_roots(modules: Sequence[Module]) -> Graph:
-    """The graph of some modules, remembered until something changes, and no longer than the first of them lives."""
+    """The graph of some modules, cached in the first of them until something changes."""
     if len(modules) == 1:
         return graph_of(modules[0])
     if not modules:
@@ -70,7 +70,7 @@ def graph_of_roots(modules: Sequence[Module]) -> Graph:
 
 
 def without_modules(x: Any, replaced: Callable[[Module], Any] = lambda module: None) -> Any:
-    """An argument with something else in place of modules, None by default."""
+    """An argument with modules replaced, by None by default."""
     if isinstance(x, Module):
         return replaced(x)
     if isinstance(x, RngState):
@@ -84,7 +84,7 @@ def without_modules(x: Any, replaced: Callable[[Module], Any] = lambda module: N
 
 
 def with_modules(new: Any, old: Any) -> Any:
-    """An argument with the modules of the old one in their places again."""
+    """An argument with the modules of the old one put back."""
     if isinstance(old, Module):
         return old
     if parts_of(old) is None:
@@ -94,7 +94,7 @@ def with_modules(new: Any, old: Any) -> Any:
 
 
 def with_places(x: Any, modules: list[Module]) -> Any:
-    """An argument with places for its modules, which are added to the list."""
+    """An argument with placeholders for its modules, which are appended to the list."""
 
     def place(module: Module) -> Place:
         modules.append(module)
@@ -104,7 +104,7 @@ def with_places(x: Any, modules: list[Module]) -> Any:
 
 
 def in_places(x: Any, modules: Sequence[Any]) -> Any:
-    """An argument with modules, or what else there is for each of them, in their places."""
+    """An argument with its placeholders replaced by modules, or by another value for each of them."""
     if x.__class__ is Place:
         return modules[x.number]
     if parts_of(x) is None:

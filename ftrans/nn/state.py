@@ -1,4 +1,4 @@
-"""State: the arrays of a module by path, taken out, put in, and passed from function to function."""
+"""State: the arrays of a module by path, which functions take and return."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .structure import Structure, structure_of
 
 
 def state_of(module: Module) -> dict[str, Any]:
-    """All cells of a module: parameters, buffers and streams of random numbers.
+    """The arrays of all cells of a module: parameters, buffers and streams of random numbers.
 
     Args:
         module: the module.
 
     Returns:
-        What each cell holds, by path: NumPy arrays, in a transformation traced values.  Tied cells appear once.
+        Arrays by path: of NumPy, in a transformation traced values.  Tied cells appear once.
 
     Example:
         >>> from ftrans import nn
@@ -43,23 +43,23 @@ def state_of(module: Module) -> dict[str, Any]:
 
 
 def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-    """Call a module with other arrays in its cells, and leave it as it was.
+    """Call a module with other arrays in its cells, without changing it.
 
     Args:
         model: the module.
-        state: arrays by path, for all cells or some of them; `state_of(model)` gives all.  A cell that several paths
-            lead to, such as a tied weight, may be given by any of them, and by several if that is the same array.
+        state: arrays by path, for some or all cells; `state_of(model)` gives all.  A cell with several paths, such as a
+            tied weight, may be given under any of them, and under several if the array is the same.
         args: arguments of the module.
-        kwargs: its keyword arguments.
+        kwargs: keyword arguments of the module.
 
     Returns:
-        `(out, new_state)`: the result, and `state` with what the forward code has changed in it, such as running means
-        and streams of random numbers.
+        `(out, new_state)`: the result, and `state` with the changes that the forward code has made, such as running
+        means and streams of random numbers.
 
     Raises:
         KeyError: a path in `state` does not exist.
-        TypeError: what is given for a path is no array of numbers, the arguments are in a tuple, as torch takes them,
-            or the result would run after the call, as a generator does.
+        TypeError: a value in `state` is not an array of numbers; the arguments are given as a tuple, as in torch; or
+            the result is lazy, as a generator is.
         ValueError: an array does not have the shape of its cell, or two paths of one cell have different arrays.
 
     Example:
@@ -79,9 +79,9 @@ def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwarg
 
 
 def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise where the arguments are given as a tuple, as torch's `functional_call` takes them.
+    """Raise if the arguments are given as a tuple, as in torch.
 
-    Where the module does not take as many arguments as the tuple has arrays, the tuple is one argument.
+    If the module does not take as many arguments as the tuple has arrays, the tuple is one argument.
     """
     if not args or kwargs or args[0].__class__ is not tuple or not all(hasattr(x, "dtype") for x in args[0]):
         return
@@ -99,7 +99,7 @@ def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str, str]:
-    """For the paths of a state, those that the graph has for the same cells."""
+    """For each path of a state, the path that the graph has for the same cell."""
     if all([graph.place(path) is not None for path in state]):
         return {path: path for path in state}
     cells = {path: cell for path, cell in all_paths(model) if path in state}
@@ -114,7 +114,7 @@ def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    """Whether two values are one, as far as that can be known without looking at traced ones."""
+    """Whether two values are equal, as far as that is known without looking at traced ones."""
     if x is y:
         return True
     if isinstance(x, Tracer) or isinstance(y, Tracer) or is_jax_tracer(x) or is_jax_tracer(y):
@@ -126,7 +126,7 @@ def _is_same(x: Any, y: Any) -> bool:
 def call_with_state(
     graph: Graph, f: Any, state: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """The result of `f`, called with `state` in the cells of the graph, and the state afterwards."""
+    """The result of `f`, called with `state` in the cells of the graph, and the new state."""
     places = {path: _place(graph, path) for path in state}
     given = {place: fitting(path, graph.cells[place], state[path]) for path, place in places.items()}
     out, changed = call_filled(graph, given, lambda: settled(f(*args, **kwargs)))
@@ -141,7 +141,7 @@ def _place(graph: Graph, path: str) -> int:
 
 
 def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
-    """An array that is to be put into a cell, checked against its shape."""
+    """An array to put into a cell, with checked shape."""
     if isinstance(x, Cell):
         x = x.read()
     if is_jax(x) and not isinstance(x, Tracer) and getattr(x, "is_deleted", lambda: False)():
@@ -159,13 +159,13 @@ def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
 
 
 def split(model: Module) -> tuple[Structure, dict[str, Any]]:
-    """A module as its structure and its state.
+    """Split a module into its structure and its state.
 
     Args:
         model: the module.
 
     Returns:
-        `(structure, state)`: what `merge` takes.  The structure is hashable; the state is `state_of(model)`.
+        `(structure, state)`, as `merge` takes them.  The structure is hashable; the state is `state_of(model)`.
 
     Example:
         >>> from ftrans import nn
@@ -177,7 +177,7 @@ def split(model: Module) -> tuple[Structure, dict[str, Any]]:
 
 
 def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
-    """A new module of a structure and a state.
+    """Make a new module from a structure and a state.
 
     Args:
         structure: from `split`.
@@ -187,7 +187,7 @@ def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
         The module.
 
     Raises:
-        TypeError: `structure` is none, or an array is masked, a matrix, or sparse.
+        TypeError: `structure` is not from `split`, or an array is masked, a matrix, or sparse.
         KeyError: paths are missing or unexpected.
     """
     if not isinstance(structure, Structure):

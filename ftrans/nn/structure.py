@@ -1,4 +1,4 @@
-"""Structure: a module without its arrays, and copies of modules that are made of it."""
+"""Structure: a module without its arrays, and copies of modules that are made from it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .nested import attributes, parts_of, rebuilt
 
 
 class Structure:
-    """A module without its arrays: classes, attributes, and which cells are one.
+    """A module without its arrays: classes, attributes, and which cells are the same.
 
-    Two of them are equal if the forward code of their modules is the same.
+    Two structures are equal if the forward code of their modules is the same.
     """
 
     def __init__(self, module: BareModule) -> None:
@@ -48,7 +48,7 @@ class Structure:
 
 
 def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
-    """A copy of a module with new cells, which hold the same arrays; equal parts stay equal."""
+    """A copy of a module with new cells for the same arrays; parts that are the same object stay so."""
     if id(x) in made:
         return made[id(x)]
     if isinstance(x, ArrayCell):
@@ -69,7 +69,7 @@ def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
 
 
 def structure_of(module: BareModule) -> Structure:
-    """The structure of a module, made once as long as it does not change."""
+    """The structure of a module, cached while it does not change."""
     graph = graph_of(module)
     if graph.structure is None:
         graph.structure = Structure(module)
@@ -77,7 +77,7 @@ def structure_of(module: BareModule) -> Structure:
 
 
 def copy_with_cells_of_its_own(module: BareModule) -> Any:
-    """A copy of a module whose cells are to be filled: they hold what takes no memory."""
+    """A copy of a module whose cells are to be filled; until then they hold zeros that take no memory."""
     copy = _with_cells_of_its_own(module, {})
     for cell in graph_of(copy).cells:
         cell.array = np.broadcast_to(np.zeros((), cell.dtype), cell.shape)

@@ -1,4 +1,4 @@
-"""nn.summary: what the modules of a model are given and compute, read from one abstract trace of its forward code."""
+"""nn.summary: inputs, outputs and costs of the modules of a model, from one abstract trace of its forward code."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class ModuleSummary:
     """One module of a model.
 
     Attributes:
-        path: where it is; empty for the model itself.
+        path: its path; empty for the model itself.
         kind: name of its class.
-        depth: how many modules it is inside of.
+        depth: number of modules around it.
         outputs: types of the arrays that its first call returned; None if it was not called.
-        calls: how often it was called.
-        parameters: numbers in its parameters and in those of the modules inside, each counted once.
-        trained: those of them with `requires_grad`.
+        calls: number of calls.
+        parameters: number of elements of its parameters and those of modules inside, each counted once.
+        trained: the same for parameters with `requires_grad`.
         parameter_bytes: bytes of its parameters.
         flops: floating-point operations of all its calls.  Of layers that run in one loop (`nn.scan`), the first has
-            those of one step, and what it is inside of has those of all.
+            those of a single step, and the modules around it those of all steps.
         activation_bytes: bytes of the arrays that its calls returned.
     """
 
@@ -54,13 +54,13 @@ class ModuleSummary:
 
 @dataclass(repr=False)
 class Summary:
-    """What a model is made of, and what a call of it costs.  Printing it shows a table.
+    """The modules of a model, and the cost of calling it.  Printing it shows a table.
 
     Attributes:
-        modules: the modules, down to the depth that was asked for.
-        total: the model itself; parameters that are tied count once.
-        activation_bytes: bytes of what the innermost modules return.
-        buffer_bytes: bytes of buffers and of streams of random numbers.
+        modules: the modules, down to the requested depth.
+        total: the model itself; tied parameters count once.
+        activation_bytes: bytes of the results of the innermost modules.
+        buffer_bytes: bytes of buffers and streams of random numbers.
     """
 
     modules: list[ModuleSummary]
@@ -72,7 +72,7 @@ class Summary:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of what a gradient with respect to the parameters keeps for its way back, besides the model's own."""
+        """Bytes that reverse mode keeps for a gradient with respect to the parameters, besides the cells."""
         parts = pruned(pullback(self._program, self._trained))
         kept = parts.values.outputs[len(self._program.outputs) :]
         return sum(x.type.nbytes for x in dict.fromkeys(kept) if x not in parts.values.inputs)
@@ -124,22 +124,21 @@ def _shapes(m: ModuleSummary) -> str:
 
 
 def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any) -> Summary:
-    """A table of the modules of a model: results, parameters, operations and bytes.
+    """A table of the modules of a model: outputs, parameters, operations and bytes.
 
-    The forward code is traced, and computes nothing; buffers and streams of random numbers stay as they are.
+    The forward code is traced without computing anything; buffers and streams of random numbers do not change.
 
     Args:
         model: the model.
-        inputs: arguments of the model: arrays, or anything with a shape and a dtype in place of an array.
-        depth: how many levels of modules are shown; all by default.
+        inputs: arguments of the model: arrays, or objects with a shape and a dtype in place of arrays.
+        depth: number of levels of modules to show; all by default.
         kwargs: keyword arguments of the model.
 
     Returns:
-        A `Summary`, which prints as a table.  `summary["encoder.0"]` is the row of one module, `total` that of the
-        model.
+        A `Summary`, which prints as a table.  `summary["encoder.0"]` is the row of a module, `total` that of the model.
 
     Raises:
-        TypeError: `model` is no module.
+        TypeError: `model` is not a module.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Traces: how often a function was traced and why, to say so when it happens again and again."""
+"""Traces: how often a function was traced and why, for a warning when it happens again and again."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Traces:
         self._lock = threading.Lock()
 
     def forget(self, graph: Graph) -> None:
-        """Forget the traces for a structure: its modules have kept constants since, so they are made once more."""
+        """Forget the traces for a structure whose modules have kept constants since: they are traced once more."""
         key = _without_switches(graph.key)
         with self._lock:
             self._seen = tuple([seen for seen in self._seen if seen[0] != key])
 
     def note(self, graph: Graph, key: Any, leaves: Sequence[Any]) -> None:
-        """Note a new trace; warn if there have been more than one expects, and say what has changed."""
+        """Note a new trace; warn if there are more than expected, and say what has changed."""
         new = (_without_switches(graph.key), key, [str(type_of(x)) for x in leaves])
         with self._lock:
             before = self._seen
@@ -61,13 +61,13 @@ class Traces:
 
 
 def require_unchanged(graph: Graph, f: Callable[..., Any]) -> bool:
-    """Raise unless the modules have the structure that they had before they were traced.
+    """Raise unless the modules have the structure that they had before tracing.
 
     Returns:
-        Whether they have kept constants where they had nothing, after which they are traced once more.
+        Whether they have stored constants in empty attributes, after which they are traced once more.
 
     Raises:
-        TypeError: they have changed otherwise, and the change would not happen again in later calls.
+        TypeError: they have changed otherwise, which would not happen again in later calls.
     """
     require_untraced(graph)
     if graph.is_current():
@@ -89,7 +89,7 @@ def require_untraced(graph: Graph) -> None:
     """Raise if forward code has left a traced value in a module, in a container or through `functools.cached_property`.
 
     Raises:
-        TypeError: it has, and the value is worth nothing when the trace has ended.
+        TypeError: it has; the value is meaningless after the trace.
     """
     is_current = graph.is_current()
     for path, module in graph.modules.items():
@@ -106,7 +106,7 @@ def require_untraced(graph: Graph) -> None:
 
 
 def _adds_constants(old: Any, new: Any) -> bool:
-    """Whether two keys of structures are equal, but for constants where there was nothing."""
+    """Whether two keys of structures are equal, except for constants in place of None."""
     if old == new or (old == (type(None), None) and _is_of_constant(new)):
         return True
     if old.__class__ is not new.__class__ or old.__class__ not in (ModuleKey, tuple) or len(old) != len(new):
@@ -136,7 +136,7 @@ def _is_of_constant(key: Any) -> bool:
 
 
 def share_constants(first: Graph, others: Sequence[Graph]) -> None:
-    """Keep what forward code has kept in the first of equal modules in the others, too, whose code is the same."""
+    """Store constants that forward code has kept in the first of several equal modules in the others, too."""
     if first.is_current():
         return
     for path, module in first.modules.items():
@@ -148,14 +148,14 @@ def share_constants(first: Graph, others: Sequence[Graph]) -> None:
 
 
 def _without_switches(key: Any) -> Any:
-    """The structure of modules without whether they are in training, which changes to and fro."""
+    """A key of modules without their modes, which change back and forth."""
     if key.__class__ is ModuleKey:
         return key._replace(training=None, parts=_without_switches(key.parts))
     return tuple([_without_switches(part) for part in key]) if key.__class__ is tuple else key
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """What differs between two keys of structures, as `path: old -> new`."""
+    """Differences of two keys of structures, as `path: old -> new`."""
     if old == new:
         return
     if isinstance(old, ModuleKey) and isinstance(new, ModuleKey) and old.cls is new.cls:
@@ -182,7 +182,7 @@ def _entries(path: str, old: tuple[str, Any], new: tuple[str, Any]) -> Iterator[
 
 
 def _between_names(path: str, old: Any, new: Any) -> Iterator[str]:
-    """What differs between two lists of names with keys."""
+    """Differences of two lists of names with keys."""
     before, after = dict(old), dict(new)
     for name in dict.fromkeys([*before, *after]):
         if name in before and name in after:

@@ -1,4 +1,4 @@
-"""All parameters of a model as one vector, as optimizers of SciPy and other solvers take them."""
+"""The parameters of a model as one vector, as optimizers of SciPy and other solvers take them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .module import Module
 
 
 def parameters_to_vector(parameters: Module | Iterable[Any] | Mapping[str, Any]) -> Any:
-    """Parameters, or their gradients, one after the other.
+    """Concatenate parameters, or their gradients, to a vector.
 
     Args:
         parameters: a module, parameters or arrays, or a dictionary of these, such as gradients of `nn.value_and_grad`.
 
     Returns:
-        An array with one axis.
+        A vector.
 
     Example:
         >>> from ftrans import nn
@@ -29,14 +29,14 @@ def parameters_to_vector(parameters: Module | Iterable[Any] | Mapping[str, Any])
 
 
 def vector_to_parameters(vector: Any, parameters: Module | Iterable[Parameter]) -> None:
-    """Put the numbers of a vector into parameters, in the order of `parameters_to_vector`.
+    """Overwrite parameters with the elements of a vector, in the order of `parameters_to_vector`.
 
     Args:
-        vector: an array with one axis.
+        vector: a vector.
         parameters: a module, or parameters.
 
     Raises:
-        ValueError: the vector has another number of elements than the parameters.
+        ValueError: the vector does not have as many elements as the parameters.
 
     Example:
         >>> import numpy as np
