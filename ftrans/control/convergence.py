@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Moving, Tangent
+from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.broadcast import with_batch_axis
@@ -50,6 +51,9 @@ class Required(Moving):
         import jax.numpy as jnp
 
         return jnp.where(holds[..., None], x, jnp.full_like(x, jnp.nan))
+
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0,)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, message: str) -> tuple[Any, Any]:
         return self(*primals, message=message), tangents[0]

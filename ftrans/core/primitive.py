@@ -111,6 +111,10 @@ class Primitive(OnNumpy):
         """What an equation costs; None if that is not known, or what the programs cost that it holds."""
         return None
 
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        """Which of its `count` operands the results are linear in, all of these together; none if that is not known."""
+        return ()
+
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer] | None:
         """The operands that its results are, where it only states a derivative or shows values; None if it computes."""
         return None

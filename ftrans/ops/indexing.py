@@ -124,6 +124,9 @@ class Gather(Moving):
         positions = _xla_positions(x, indices, axis)
         return lax.gather(x, positions, numbers, _slice_sizes(x, count, axis), mode=lax.GatherScatterMode.CLIP)
 
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0,)
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         (x, *indices), t = primals, tangents[0]
         return gather(x, *indices, axis=axis), None if t is None else gather(t, *indices, axis=axis)
@@ -164,6 +167,9 @@ class Scatter(SingleResult):
                 f"{self.name} into {x} at {len(indices)} indices {indices[0]} needs {expected}, not {updates}"
             )
         return x
+
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0, 1)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         x, updates, *indices = primals

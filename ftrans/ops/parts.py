@@ -110,6 +110,9 @@ class Pad(Moving):
 
         return lax.pad(x, value, tuple(zip(before, after, interior, strict=True)))
 
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0, 1)
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         x, value = (full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True))
         return pad(*primals, **params), pad(x, value, **params)
@@ -186,6 +189,9 @@ class Concatenate(Moving):
         from jax import lax
 
         return lax.concatenate(xs, axis)
+
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return range(count)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         filled = [full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True)]

@@ -28,6 +28,9 @@ def same_before(primitive: Primitive, x: Tracer) -> tuple[Tracer, Params] | None
 class StructuralPrimitive(Moving):
     """A linear primitive of one operand that moves its elements: its jvp is itself, on the tangent."""
 
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0,)
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)
 

@@ -51,6 +51,9 @@ class SliceUpdate(SingleResult):
             raise TypeError(f"{self.name} of a slice of {x} needs {expected}, not {updates}")
         return x
 
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return (0, 1)
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         filled = [full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True)]
         return self(*primals, **params), self(*filled, **params)

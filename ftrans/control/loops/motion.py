@@ -16,7 +16,6 @@ from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ...ops import elementwise as e
 from ...ops import literals, parts
-from ...ops import shapes as s
 from ...ops.broadcast import broadcast, reduce_sum
 from ...ops.contractions import dot_general
 from ...transforms.batch import batch
@@ -32,8 +31,6 @@ _SMALLER = 16
 SMALL_BYTES = 1 << 14
 # Bodies that touch less memory than this, without products, are one operation to XLA on CPUs.
 _ONE_OPERATION_BYTES = 1 << 10
-# The sum over the steps passes through these.
-_LINEAR = frozenset((e.add, e.neg, s.transpose, s.reshape, broadcast, parts.slice_, s.reverse, reduce_sum))
 
 
 class Loop:
@@ -266,7 +263,7 @@ class _Sums:
         for eqn in reversed(self._program.eqns):
             if not any(v in needed and not self._is_at_hand(v) for v in eqn.outputs):
                 continue
-            if eqn.primitive not in _LINEAR | {dot_general}:
+            if eqn.primitive is not dot_general and not _is_linear(eqn):
                 return None
             found.append(eqn)
             needed.update(() if eqn.primitive is dot_general else eqn.operands)
@@ -311,6 +308,12 @@ class _Sums:
         )
         steps = tuple((0, *dims) for dims in contract)
         return dot_general(value(x), value(y), contract=steps, batch=shared)
+
+
+def _is_linear(eqn: Eqn) -> bool:
+    """Whether the sum over the steps passes through an equation."""
+    count = len(eqn.operands)
+    return len(eqn.outputs) == 1 and len(eqn.primitive.linear_in(count, eqn.params)) == count
 
 
 def is_one_operation(program: Program) -> bool:

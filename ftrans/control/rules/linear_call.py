@@ -57,8 +57,6 @@ class LinearCall(MultipleResults):
 
     name = "linear_call"
     memory = Memory.NEW
-    # Which parameter says how many operands stand before those in which it is linear.
-    linear_behind = "residuals"
 
     def type_rule(
         self,
@@ -88,6 +86,9 @@ class LinearCall(MultipleResults):
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         return lower(simplify_program(_forward(params)), arrays)
+
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return range(params["residuals"], count)
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> Any:
         outs = self(*primals, **params)

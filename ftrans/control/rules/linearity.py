@@ -104,14 +104,11 @@ def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
     linear: list[_Kind] = [_LINEAR] * len(eqn.outputs)
     # These parameters hold what computes the results; programs by other names are up to their primitive.
     programs = [p for name in ("program", "branches") for p in programs_in({name: eqn.params.get(name)})]
-    known = getattr(eqn.primitive, "linear_behind", None)
-    if eqn.primitive is required:
-        return linear
-    if known is not None:
-        before, behind = operands[: eqn.params[known]], operands[eqn.params[known] :]
-        if _LINEAR in before:
+    places = eqn.primitive.linear_in(len(eqn.operands), eqn.params)
+    if places:
+        if any(kind is _LINEAR and i not in places for i, kind in enumerate(operands)):
             return [NotLinear(eqn, _not_linear(eqn))] * len(linear)
-        return [NotLinear(eqn, _affine(eqn))] * len(linear) if _KNOWN in behind else linear
+        return [NotLinear(eqn, _affine(eqn))] * len(linear) if _KNOWN in [operands[i] for i in places] else linear
     if eqn.primitive is while_:
         return _kinds_of_while(eqn, operands)
     if programs:

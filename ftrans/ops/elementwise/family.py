@@ -40,6 +40,7 @@ class Elementwise(SingleResult):
         square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
             the length do not.
         commutes: whether its two operands may change places.
+        linear: whether it is linear in all of its operands together.
         arithmetic: whether it takes about as long as an addition, and not as long as a function such as exp.
     """
 
@@ -62,10 +63,12 @@ class Elementwise(SingleResult):
         steep: bool = False,
         square: Callable[..., Sequence[Partial]] | None = None,
         commutes: bool = False,
+        linear: bool = False,
         arithmetic: bool = False,
     ) -> None:
         self.name = name
         self.commutes = commutes
+        self._linear = linear
         self._arithmetic = arithmetic
         self._steep = steep
         self.square = square
@@ -116,6 +119,9 @@ class Elementwise(SingleResult):
 
             self._xla = getattr(lax, self._xla)
         return self._xla(*arrays)
+
+    def linear_in(self, count: int, params: Params) -> Sequence[int]:
+        return range(count) if self._linear else ()
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         out = self(*primals, **params)
@@ -333,6 +339,7 @@ add = Elementwise(
     python="{} + {}",
     simplify=_simplify_add,
     commutes=True,
+    linear=True,
     arithmetic=True,
 )
 sub = Elementwise(
@@ -343,6 +350,7 @@ sub = Elementwise(
     transposed=lambda ct, x, y: [lambda: ct, lambda: neg(ct)],
     python="{} - {}",
     simplify=_simplify_sub,
+    linear=True,
     arithmetic=True,
 )
 mul = Elementwise(
@@ -393,5 +401,6 @@ neg = Elementwise(
     transposed=lambda ct, x: [lambda: neg(ct)],
     python="-{}",
     simplify=_simplify_neg,
+    linear=True,
     arithmetic=True,
 )
