@@ -20,20 +20,25 @@ from typing import Any
 
 import numpy as np
 
+from ..core.on_numpy import Memory
 from ..core.program import Atom, Const, Eqn
 from ..core.trace import Builder, NoWitness, Tracer, definition
 from ..core.types import ArrayType, Shape, is_complex
 from ..core.witness import value_of_input
-from ..ops.elementwise import Elementwise
+from ..ops.elementwise import Elementwise, convert
+from ..ops.shapes import StructuralPrimitive
 
 Strides = tuple[int, ...]
 Layout = Strides | None
 
-# Equations whose result is their first operand after a change.
-WRITES = ("set_slice", "scatter_set", "scatter_add", "add_slice")
 # NumPy computes an operation in the memory of an operand that nobody else holds, from this size on.
 _REUSED_BYTES = 1 << 18
 _MOST_COMBINATIONS = 64
+
+
+def is_write(eqn: Eqn) -> bool:
+    """Whether the result of an equation is its first operand after a change."""
+    return eqn.primitive.memory is Memory.WRITES
 
 
 def layout(x: Tracer) -> Layout:
@@ -163,7 +168,7 @@ def _of_result(x: Tracer) -> Layout:
     eqn = x.builder.tape.definitions.get(x.atom)
     if eqn is None:
         return _of_input(x.builder, x.atom)
-    if x.ndim < 2 and eqn.primitive.name not in WRITES:
+    if x.ndim < 2 and not is_write(eqn):
         return contiguous(x.shape)
     if _says_order(eqn):
         return _natural(x.builder, x.atom)
@@ -172,7 +177,7 @@ def _of_result(x: Tracer) -> Layout:
 
 
 def _says_order(eqn: Eqn) -> bool:
-    return isinstance(eqn.primitive, Elementwise) or eqn.primitive.name in WRITES
+    return isinstance(eqn.primitive, Elementwise) or is_write(eqn)
 
 
 def _of_input(builder: Builder, atom: Atom) -> Layout:
@@ -226,7 +231,7 @@ def _of_operand_without_equation(builder: Builder, atom: Atom) -> Layout:
 
 def _read_by(eqn: Eqn) -> Sequence[Atom]:
     """The operands on which the layout of a result depends."""
-    return eqn.operands[:1] if eqn.primitive.name in WRITES else eqn.operands
+    return eqn.operands[:1] if is_write(eqn) else eqn.operands
 
 
 def _possible(builder: Builder, atom: Atom, natural: Layout) -> set[Layout]:
@@ -245,30 +250,17 @@ def _of_equation(eqn: Eqn, operands: Sequence[set[Layout]]) -> Layout:
 
 
 def _is_fresh(eqn: Eqn) -> bool:
-    return eqn.primitive.name not in (*WRITES, "transpose", "reverse", "slice", "reshape", "broadcast")
+    return not is_write(eqn) and not isinstance(eqn.primitive, StructuralPrimitive)
 
 
 def _of_operands(eqn: Eqn, operands: Sequence[Any]) -> Layout:
     type = eqn.outputs[0].type
-    name, params = eqn.primitive.name, eqn.params
     if isinstance(eqn.primitive, Elementwise):
         return _elementwise(type, operands, eqn)
-    strides = operands[0] if operands else None
-    if name in WRITES:
-        return strides
-    if name == "transpose":
-        return _plain(type.shape, tuple(strides[i] for i in params["axes"]))
-    if name == "reverse":
-        return tuple(-s if i in params["axes"] else s for i, s in enumerate(strides))
-    if name == "slice":
-        return _plain(type.shape, tuple(s * by for s, by in zip(strides, params["strides"], strict=True)))
-    if name == "reshape":
-        return strides_of(blank(eqn.operands[0].type, strides).reshape(type.shape))
-    if name == "broadcast":
-        wide = [0] * type.ndim
-        for stride, axis in zip(strides, params["dims"], strict=True):
-            wide[axis] = stride
-        return tuple(wide)
+    if is_write(eqn):
+        return operands[0]
+    if isinstance(eqn.primitive, StructuralPrimitive):
+        return strides_of(eqn.primitive.numpy(blank(eqn.operands[0].type, operands[0]), **eqn.params))
     return contiguous(type.shape) if type.ndim < 2 else None
 
 
@@ -289,6 +281,6 @@ def _elementwise(type: ArrayType, operands: Sequence[Strides], eqn: Eqn) -> Layo
     iterator = np.nditer([*arrays, None], ["zerosize_ok"], flags, [np.dtype(bool)] * len(flags), order="K")
     made = iterator.operands[-1].strides
     found = ordered(shape, sorted(range(len(shape)), key=lambda i: -made[i] if shape[i] > 1 else 0))
-    repeated = eqn.primitive.name == "convert" and _repeats(shape, operands[0])
+    repeated = eqn.primitive is convert and _repeats(shape, operands[0])
     mixed = type.nbytes >= _REUSED_BYTES and any(of_copy(type, s, "K") not in (found, None) for s in moving)
     return None if repeated or mixed else found

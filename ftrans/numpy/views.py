@@ -21,7 +21,7 @@ from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
 from ..ops.elementwise import complex_, imag, real
 from ..ops.shapes import transpose
-from .layouts import WRITES, Layout, Owner, blank, gapped, layout, note, own, strides_of
+from .layouts import Layout, Owner, blank, gapped, is_write, layout, note, own, strides_of
 from .promotion import asarray, cast, reshaped, same_value
 
 _SHARED, _COPIED, _UNCLEAR = "shared", "copied", "unclear"
@@ -266,7 +266,7 @@ def assign(target: Tracer, new: Tracer) -> None:
     before, target.atom = target.atom, atom
     target.weak = False
     eqn = definition(target)
-    if eqn is None or eqn.primitive.name not in WRITES or eqn.operands[0] is not before:
+    if eqn is None or not is_write(eqn) or eqn.operands[0] is not before:
         note(target)
 
 
