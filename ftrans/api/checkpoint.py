@@ -13,6 +13,9 @@ import numpy as np
 from ..base.source import Line, at_line, user_line
 from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
 from ..control.checkpoints.recompute import POLICIES, Budget, Named, Policy
+from ..control.loops.scan import scan
+from ..control.loops.while_loop import while_
+from ..control.rules.tap import tap
 from ..core import tree
 from ..core.program import Atom, Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
@@ -275,13 +278,13 @@ def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str])
 def _origin(program: Program, var: Atom) -> tuple[str, str, Line | None]:
     """The name, the primitive and the line of a value; of one that a sub-program computes, those in there."""
     eqn: Eqn = next(eqn for eqn in program.eqns if var in eqn.outputs)
-    name = eqn.params["name"] if eqn.primitive.name == "tap" else ""
+    name = eqn.params["name"] if eqn.primitive is tap else ""
     inner = eqn.params.get("program")
     if inner is not None:
         atom = inner.outputs[eqn.outputs.index(var)]
         if any(atom in eqn.outputs for eqn in inner.eqns):
             name, primitive, line = _origin(inner, atom)
-            if eqn.primitive.name in ("scan", "while"):
+            if eqn.primitive in (scan, while_):
                 primitive = f"{primitive} in {eqn.primitive.name}"
             return name, primitive, line
     return name, eqn.primitive.name, eqn.line

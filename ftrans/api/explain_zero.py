@@ -16,7 +16,7 @@ from ..core.interpret import interpret, repeat
 from ..core.program import Eqn, Program, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact, type_of
-from ..ops.elementwise import stop_gradient
+from ..ops.elementwise import convert, stop_gradient
 from ..transforms.differentiate import pullback
 from .call import Traced, as_argnums, check_function, name_of, run, select_arguments, trace_flat
 from .targets import flatten_targets, is_target
@@ -246,6 +246,6 @@ def _why(eqn: Eqn) -> str:
     if kinds <= {"b"}:
         return f"{name} gives booleans, which have no derivative"
     if kinds <= set("iu"):
-        what = f"conversion to {eqn.outputs[0].type.dtype}" if name == "convert" else name
+        what = f"conversion to {eqn.outputs[0].type.dtype}" if eqn.primitive is convert else name
         return f"{what} gives integers, which have no derivative"
     return f"{name} is constant between its jumps, so that its derivative is zero"

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.source import Line
 from ...control.call import call
 from ...control.rules.host_call import watch
 from ...core.interpret import interpret
+from ...core.primitive import Primitive
 from ...core.program import Const, Eqn, Program
 from ...core.types import is_inexact
 from ...ops.elementwise import Elementwise
@@ -75,6 +77,11 @@ def worst_element(x: Any) -> Index | None:
 def is_array(x: Any) -> bool:
     """Whether a value is an array or a number, and not what a loop keeps for the way back."""
     return isinstance(x, np.ndarray | np.generic)
+
+
+def is_derivative_of(line: Line | None, *primitives: Primitive) -> bool:
+    """Whether an equation of this line belongs to the derivative of one of the primitives."""
+    return line is not None and line.derivative_of in [p.name for p in primitives]
 
 
 def blamed(eqn: Eqn, operands: Sequence[Any], position: int, index: Index) -> Cause | None:

@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.elementwise import Elementwise
-from .equations import NAN, badness, is_array, is_bad
+from ...core.primitive import Primitive
+from ...ops import elementwise as e
+from ...ops.broadcast import Reduction
+from ...ops.contractions import DotGeneral, dot_general
+from ...ops.indexing import ScatterAdd
+from ...ops.reductions import Cumulative, LinearRecurrence
+from .equations import NAN, badness, is_array, is_bad, is_derivative_of
 from .search import Step
 
 # Where the derivatives of functions are infinite.
 _POLES = {
-    "sqrt": "0", "cbrt": "0", "log": "0", "log2": "0", "log10": "0", "reciprocal": "0", "log1p": "-1", "arcsin": "±1",
-    "arccos": "±1", "arccosh": "1", "arctanh": "±1",
+    e.sqrt: "0", e.cbrt: "0", e.log: "0", e.log2: "0", e.log10: "0", e.reciprocal: "0", e.log1p: "-1", e.arcsin: "±1",
+    e.arccos: "±1", e.arccosh: "1", e.arctanh: "±1",
 }  # fmt: skip
 
 _OVERFLOW = "overflow"
@@ -85,29 +90,29 @@ def _outside(name: str, limit: float) -> Callable[[_Numbers], str]:
 
 
 # Kinds of elementwise primitives, from the numbers that they took.
-_KINDS: dict[str, Callable[[_Numbers], str]] = {
-    "log": _logarithm(0),
-    "log2": _logarithm(0),
-    "log10": _logarithm(0),
-    "log1p": _logarithm(1),
-    "sqrt": lambda xs: "square root of a negative number",
-    "mul": _product,
-    "div": _quotient,
-    "add": _sum,
-    "sub": _sum,
-    "power": _power,
-    "integer_pow": lambda xs: "zero to a negative power" if xs[0] == 0 else _OVERFLOW,
-    "reciprocal": lambda xs: "division by zero" if xs[0] == 0 else _OVERFLOW,
-    "arcsin": _outside("arcsin", np.inf),
-    "arccos": _outside("arccos", np.inf),
-    "arccosh": _outside("arccosh", np.inf),
-    "arctanh": _outside("arctanh", 1.0),
-    "remainder": lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
-    "fmod": lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
-    "floor_divide": _quotient,
-    "sin": lambda xs: "sin of infinity",
-    "cos": lambda xs: "cos of infinity",
-    "tan": lambda xs: "tan of infinity",
+_KINDS: dict[Primitive, Callable[[_Numbers], str]] = {
+    e.log: _logarithm(0),
+    e.log2: _logarithm(0),
+    e.log10: _logarithm(0),
+    e.log1p: _logarithm(1),
+    e.sqrt: lambda xs: "square root of a negative number",
+    e.mul: _product,
+    e.div: _quotient,
+    e.add: _sum,
+    e.sub: _sum,
+    e.power: _power,
+    e.integer_pow: lambda xs: "zero to a negative power" if xs[0] == 0 else _OVERFLOW,
+    e.reciprocal: lambda xs: "division by zero" if xs[0] == 0 else _OVERFLOW,
+    e.arcsin: _outside("arcsin", np.inf),
+    e.arccos: _outside("arccos", np.inf),
+    e.arccosh: _outside("arccosh", np.inf),
+    e.arctanh: _outside("arctanh", 1.0),
+    e.remainder: lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
+    e.fmod: lambda xs: "remainder of a division by zero" if xs[1] == 0 else "remainder of infinity",
+    e.floor_divide: _quotient,
+    e.sin: lambda xs: "sin of infinity",
+    e.cos: lambda xs: "cos of infinity",
+    e.tan: lambda xs: "tan of infinity",
 }
 
 
@@ -119,51 +124,54 @@ def kind_of(step: Step) -> str:
     line = step.eqn.line
     if line is None or line.derivative_of is None:
         return plain
-    name, primes = line.derivative_of, "'" * line.order
-    if name in ("arcsin", "arccos", "arccosh") and plain.startswith("square root"):
-        return f"{name} outside of its domain"
-    return f"{name}{primes}({_POLES[name]})" if name in _POLES and plain in ("division by zero", "0 / 0") else plain
+    if plain.startswith("square root") and is_derivative_of(line, e.arcsin, e.arccos, e.arccosh):
+        return f"{line.derivative_of} outside of its domain"
+    pole = next((at for of, at in _POLES.items() if is_derivative_of(line, of)), None)
+    if pole is None or plain not in ("division by zero", "0 / 0"):
+        return plain
+    primes = "'" * line.order
+    return f"{line.derivative_of}{primes}({pole})"
 
 
 def _plain_kind(step: Step) -> str:
-    name, xs = step.eqn.primitive.name, step.operands
-    if isinstance(step.eqn.primitive, Elementwise):
+    primitive, xs = step.eqn.primitive, step.operands
+    if isinstance(primitive, e.Elementwise):
         if any(badness(x) == NAN for x in xs):
             return "NaN"
         if any(map(np.iscomplexobj, xs)) and not any(x == 0 for x in xs):
             return "complex arithmetic"
-        if name in _KINDS:
-            return _KINDS[name](xs)
-        return _OVERFLOW if np.isinf(step.result) else f"{name} is not defined there"
+        if primitive in _KINDS:
+            return _KINDS[primitive](xs)
+        return _OVERFLOW if np.isinf(step.result) else f"{primitive.name} is not defined there"
     if any(map(is_bad, xs)):
         # A sum, perhaps of products, of what is infinite.
-        return "inf - inf, or 0 * inf" if name == "dot_general" else "inf - inf"
-    return _OVERFLOW if name in _SUMS else f"{name} is not defined there"
+        return "inf - inf, or 0 * inf" if primitive is dot_general else "inf - inf"
+    return _OVERFLOW if isinstance(primitive, _SUMS) else f"{primitive.name} is not defined there"
 
 
-_SUMS = frozenset(("reduce_sum", "reduce_prod", "dot_general", "cumsum", "cumprod", "linear_recurrence", "scatter_add"))
+# What adds up or multiplies many numbers: of finite ones it can only make too large ones.
+_SUMS = (Reduction, Cumulative, LinearRecurrence, DotGeneral, ScatterAdd)
 
 
 def advice_on(kind: str, first: Step, is_masked: bool) -> str:
     """What to write instead."""
     line = first.eqn.line
-    name = line.derivative_of if line is not None else None
     if is_masked:
         return _MASKED
     if kind == "NaN constant":
         return _ADVICE["constant"]
     if kind.startswith("square root"):
         return _ADVICE["negative"]
-    if name in ("sqrt", "cbrt"):
+    if is_derivative_of(line, e.sqrt, e.cbrt):
         return _ADVICE["sqrt"]
-    if "power" in kind or name == "power":
+    if "power" in kind or is_derivative_of(line, e.power):
         return _ADVICE["power"]
     if kind.startswith("log"):
         return _ADVICE["logarithm"]
     if "domain" in kind or kind.startswith("arc"):
         return _ADVICE["domain"]
     if kind == _OVERFLOW:
-        exponential = first.eqn.primitive.name in ("exp", "exp2", "expm1", "sinh", "cosh")
+        exponential = first.eqn.primitive in (e.exp, e.exp2, e.expm1, e.sinh, e.cosh)
         return _ADVICE["exponential" if exponential else "size"]
     if kind == "inf - inf":
         return _ADVICE["difference"]
@@ -175,7 +183,7 @@ def arithmetic(step: Step) -> str:
     eqn = step.eqn
     if step.error is not None:
         return f"{eqn.primitive.name} of {', '.join(map(_summary, step.operands))}, which fails"
-    if isinstance(eqn.primitive, Elementwise):
+    if isinstance(eqn.primitive, e.Elementwise):
         texts = [_number(x) for x in step.operands]
         text = eqn.primitive.python(texts, eqn.params)
         if text is not None and not text.startswith("np."):

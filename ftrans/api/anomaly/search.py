@@ -17,7 +17,7 @@ from ...base.observe import observing
 from ...control.loops.scan import scan
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...core.types import ArrayType
-from ...ops.elementwise import Elementwise
+from ...ops.elementwise import Elementwise, select
 from .checks import Residuals
 from .equations import (
     INFINITE,
@@ -33,6 +33,7 @@ from .equations import (
     failed_equation,
     is_array,
     is_bad,
+    is_derivative_of,
     worst_element,
 )
 
@@ -252,7 +253,7 @@ class _Replay:
         if self.trail.add(Step(eqn, tuple(operands), result, index, self.inside), number):
             zeros = [a for a, x in zip(eqn.operands, operands, strict=True) if is_array(x) and not np.any(x)]
             ways = needed_eqns(self._eqns, zeros)
-            self.trail.is_masked = any(eqn.line is not None and eqn.line.derivative_of == "select" for eqn in ways)
+            self.trail.is_masked = any(is_derivative_of(eqn.line, select) for eqn in ways)
 
 
 class _Search:
