@@ -349,9 +349,9 @@ def test_errors() -> None:
         ft.debug.draw(program, names=["a", "b", "c", "d"])
     with pytest.raises(ValueError, match="inputs 0 to 2"):
         ft.debug.draw(program, backward=True, argnums=3)
-    with pytest.raises(ValueError, match=r"input 0 of .* is i64\[\], of which there are no derivatives"):
+    with pytest.raises(ValueError, match=r"input 0 of .* is i64\[\], which has no derivative"):
         ft.debug.draw(ft.trace(lambda n, x: n * x)(2, 1.0), backward=True, argnums=0)
-    with pytest.raises(ValueError, match="no way back to draw"):
+    with pytest.raises(ValueError, match="no backward pass to draw"):
         ft.debug.draw(ft.trace(np.floor)(1.0), backward=True)
     with pytest.raises(TypeError, match="part is a slice"):
         ft.debug.draw(program, part=3)  # type: ignore[arg-type]

@@ -600,7 +600,7 @@ def test_forward_with_objects_that_cannot_be_traced() -> None:
     (first,) = grad(Sparse.apply(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="has to be traced for a second derivative"):
         grad(first.sum(), x)
-    with pytest.raises(TypeError, match=r"(?s)Sparse\.forward.*SuperLU on its context.*cannot carry"):
+    with pytest.raises(TypeError, match=r"(?s)Sparse\.forward.*SuperLU, which .* cannot pass"):
         ft.grad(lambda x: np.sum(Sparse.apply(x)))(X)
 
 
@@ -788,7 +788,7 @@ def test_what_a_black_box_leaves_must_be_of_one_kind() -> None:
     f = made(forward, lambda ctx, ct: ct * (2 if ctx.mode == "up" else 3))
     assert ft.grad(f.apply)(1.0) == 2.0
     assert ft.grad(f.apply)(-1.0) == 3.0
-    with pytest.raises(TypeError, match=r"(?s)Made\.forward.*of the same kind for all arguments"):
+    with pytest.raises(TypeError, match=r"(?s)Made\.forward.*the same structure and types for all arguments"):
         ft.vmap(ft.grad(f.apply))(np.array([1.0, -1.0]))
     positive = made(lambda ctx, x: x.numpy()[x.numpy() > 0], lambda ctx, ct: None)
     assert ft.vmap(lambda x: positive.apply(x).sum())(np.ones((2, 3))).tolist() == [3, 3]

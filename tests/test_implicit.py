@@ -667,7 +667,7 @@ def test_a_saddle_has_no_derivative() -> None:
 
 
 def test_bad_minimisations() -> None:
-    with pytest.raises(TypeError, match=r"one real number, but lambda returned f64\[2\]"):
+    with pytest.raises(TypeError, match=r"a real scalar, but lambda returned f64\[2\]"):
         ft.argmin(lambda x: x, np.ones(2))
     with pytest.raises(ValueError, match="more constraints than unknowns: 3"):
         ft.argmin(lambda x: x @ x, np.ones(2), constraints=lambda x: np.stack([x[0], x[1], x[0]]))

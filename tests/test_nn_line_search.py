@@ -185,7 +185,7 @@ def test_what_the_objective_changes_in_buffers_is_dropped() -> None:
     [
         (lambda m: m.w if m.w > 0 else -m.w, TypeError, "many parameters, so a branch inside it has no single value"),
         (lambda m: m.drop(m.w * np.ones(3)).sum(), RuntimeError, r"draws random numbers from drop.*model\.eval\(\)"),
-        (lambda m: m.w * np.ones(3), TypeError, "one number"),
+        (lambda m: m.w * np.ones(3), TypeError, "a scalar result"),
         (lambda m: None, TypeError, "the loss alone, one number, which lambda does not"),
         (lambda m: (m.w**2, m.w), TypeError, "the loss alone"),
         (lambda m: OTHER.weight.sum(), TypeError, r"does not depend on the parameters.*of the model that it is given"),

@@ -316,9 +316,7 @@ def normalize_argnums(argnums: int | Sequence[int], count: int, f: Callable[...,
             )
         positions.append(number % count)
     if len(set(positions)) < len(positions):
-        raise TypeError(
-            f"argnums={argnums} names an argument of {name_of(f)} twice, whose derivative is one{at_line(user_line())}"
-        )
+        raise TypeError(f"argnums={argnums} names an argument of {name_of(f)} twice{at_line(user_line())}")
     return tuple(positions)
 
 
@@ -429,9 +427,8 @@ def require_scalar(
     type = program.out_types[0]
     if type.shape != ():
         raise TypeError(
-            f"{what} is for functions with one number as their result, but {name_of(f)} returned {type}; "
-            f"use {alternative} for all derivatives of an array, or reduce the result, say by .sum()"
-            + at_line(user_line())
+            f"{what} is for functions with a scalar result, but {name_of(f)} returned {type}; use {alternative} for "
+            f"all derivatives of an array, or reduce the result, for instance by .sum()" + at_line(user_line())
         )
     if not is_inexact(type.dtype):
         raise TypeError(

@@ -55,7 +55,7 @@ def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
 
 
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The gradient of a function whose result is one real number.
+    """The gradient of a function whose result is a real scalar.
 
     Args:
         f: the function, written with NumPy.  Its result (with `has_aux`, the first of the two) is a floating-point
@@ -71,7 +71,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
         complex argument z = x + iy of a real function it is df/dx - i df/dy, whose conjugate points uphill.
 
     Raises:
-        TypeError: the argument is not floating-point, or the result is not one real number; with `holomorphic`, one of
+        TypeError: the argument is not floating-point, or the result is not a real scalar; with `holomorphic`, one of
             them is not complex.
 
     Example:
@@ -98,8 +98,8 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 def _require_single(chosen: Arguments, traced: Traced, f: Function, what: str, holomorphic: bool) -> None:
     if traced.structure is not tree.LEAF:
         raise TypeError(
-            f"{what} is for functions with one number as their result, but {name_of(f)} returned a container with "
-            f"{traced.structure.num_leaves} arrays; return one number, or use has_aux=True for a pair (number, more), "
+            f"{what} is for functions with a scalar result, but {name_of(f)} returned a container with "
+            f"{traced.structure.num_leaves} arrays; return a scalar, or use has_aux=True for a pair (scalar, more), "
             f"or jacobian{at_line(user_line())}"
         )
     require_scalar(traced.program, f, what, "jacobian", holomorphic)

@@ -188,7 +188,7 @@ def hessian(
     chunk_size: int | None = None,
     holomorphic: bool = False,
 ) -> Function:
-    """The matrix of second derivatives of a function whose result is one real number: forward over reverse mode.
+    """The matrix of second derivatives of a function whose result is a real scalar: forward over reverse mode.
 
     Args:
         f: the function.
@@ -202,7 +202,7 @@ def hessian(
         for a container (or several `argnums`), a container of containers.
 
     Raises:
-        TypeError: the argument is not floating-point, or the result is not one real number.
+        TypeError: the argument is not floating-point, or the result is not a real scalar.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -220,7 +220,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
 
     Args:
-        f: the function, whose result is one real number.
+        f: the function, whose result is a real scalar.
         primals: tuple of its arguments.
         tangents: the vector: a tuple of the same structure.
 

@@ -111,8 +111,8 @@ def explain(error: ValueError) -> None:
     """Add to NumPy's error for an assignment to a large array that was lent what can be done."""
     if Said.READ_ONLY in str(error):
         error.add_note(
-            "  Arguments above 64 KiB that are not differentiated are lent for reading only, so that the array of the "
-            "caller stays as it is: assign to a copy, x = x.copy()"
+            "  Arguments above 64 KiB that are not differentiated are passed read-only, so that the caller's array "
+            "stays unchanged: assign to a copy, x = x.copy()"
         )
 
 

@@ -133,8 +133,8 @@ def _require_distinct(places: Sequence[Place]) -> None:
         if key in first:
             raise ValueError(
                 f"the name {place.name!r} is used by two taps in one function, or its line runs twice; give each value "
-                "a name of its own: in a Python loop put the number of the round into it, and let a function that is "
-                f"called more than once take it as an argument{at_line(first[key].line)}{at_line(place.line)}"
+                "a name of its own: in a Python loop include the iteration number in it, and let a function "
+                f"that is called more than once take it as an argument{at_line(first[key].line)}{at_line(place.line)}"
             )
         first[key] = place
 

@@ -56,13 +56,14 @@ def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradie
     )
     if any(isinstance(x, Tensor) and x.node is not None for x in compress(values, active)):
         raise AnomalyError(
-            "a gradient is not finite, because of an operation that was recorded before anomalies were detected; "
-            f"switch that on before the forward code{line}"
+            "a gradient is not finite, because of an operation that was recorded before anomaly detection was enabled; "
+            f"enable it before the forward code{line}"
         )
     raise AnomalyError(
-        "a gradient is not finite, though that of the function as a whole is: on the way back through one operation "
-        "after the other, the 0 that np.where or the like has for what it leaves out met an infinite derivative. "
-        "Choose the operand first, then the result: safe = np.where(ok, x, 1.0); y = np.where(ok, f(safe), other); or "
+        "a gradient is not finite, although the gradient of the function as a whole is: the backward pass, one "
+        "operation after the other, multiplied the zero gradient of what np.where or the like leaves out by an "
+        "infinite derivative. Choose the operand first, then the result: safe = np.where(ok, x, 1.0); "
+        "y = np.where(ok, f(safe), other); or "
         f"take ft.grad of a function{line}"
     )
 

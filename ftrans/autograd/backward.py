@@ -227,15 +227,15 @@ def _seed(x: Tensor, given: Any) -> Tensor:
     if not x.requires_grad:
         raise RuntimeError(
             f"this tensor ({x.array_type}) does not require a gradient: it was not computed from one that does, or in "
-            "a way whose derivative is zero everywhere, such as np.sign or x**0; make the leaf by tensor(..., "
+            "a way whose derivative is zero everywhere, such as np.sign or x**0; create the leaf by tensor(..., "
             f"requires_grad=True), and compute outside of no_grad(){at_line(user_line())}"
         )
     if given is None:
         if x.array_type.size != 1:
             raise RuntimeError(
-                f"backward of a tensor that is not one number ({x.array_type}) needs the gradient of what you want "
-                "with respect to it: write y.backward(gradient) with an array of the same shape, or reduce it first, "
-                f"say by y.sum().backward(){at_line(user_line())}"
+                f"backward of a tensor that is not a scalar ({x.array_type}) needs the gradient of the objective with "
+                "respect to it: write y.backward(gradient) with an array of the same shape, or reduce it first, "
+                f"for instance by y.sum().backward(){at_line(user_line())}"
             )
         if is_complex(x.dtype):
             raise RuntimeError(
@@ -376,10 +376,10 @@ def _checked_inputs(inputs: Sequence[Any]) -> list[Tensor]:
         raise RuntimeError(f"inputs is empty: there is nothing to differentiate with respect to{at_line(user_line())}")
     for index, x in enumerate(inputs):
         if not isinstance(x, Tensor):
-            raise TypeError(f"input {index} is no tensor but of type {type(x).__name__}{at_line(user_line())}")
+            raise TypeError(f"input {index} is not a tensor but of type {type(x).__name__}{at_line(user_line())}")
         if not x.requires_grad:
             raise RuntimeError(
-                f"input {index} ({x.array_type}) does not require a gradient; write requires_grad=True when it is made"
+                f"input {index} ({x.array_type}) does not require a gradient; create it with requires_grad=True"
                 + at_line(user_line())
             )
     return list(inputs)

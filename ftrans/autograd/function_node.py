@@ -201,8 +201,8 @@ class FunctionNode(KeepingNode):
                 return self._traced(self._arguments, cotangents)
             except Exception as error:
                 reason = (
-                    f"forward left more on its context than arguments and results, so {self.name} has to be traced for "
-                    f"a second derivative, which failed: {error}"
+                    f"forward saved more than arguments and results, so {self.name} has to be traced for a second "
+                    f"derivative, which failed: {error}"
                 )
         else:
             placed = ctx.with_left({k: tree.map_leaves(self._placed, x) for k, x in ctx.left().items()})
@@ -322,9 +322,7 @@ class OnceNode(Node):
         self._reason = reason
 
     def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
-        raise RuntimeError(
-            f"a second derivative is wanted of a Function that has only the first: {self._reason}{at_line(self.line)}"
-        )
+        raise RuntimeError(f"this Function has no second derivative: {self._reason}{at_line(self.line)}")
 
     def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
         return self.pull(cotangents)[0]

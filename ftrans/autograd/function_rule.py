@@ -249,8 +249,8 @@ def _learn(
         results, form = run(*arrays)
         if form != expected:
             raise TypeError(
-                f"{name} is Python code that cannot be traced, so what it returns and leaves on its context must be of "
-                "the same kind for all arguments; save numbers and arrays only"
+                f"{name} is Python code that cannot be traced, so what it returns and saves must have the same "
+                "structure and types for all arguments; save numbers and arrays only"
             )
         return results
 
@@ -335,9 +335,9 @@ def _source(x: Any, arguments: Sequence[Any], results: Sequence[Any], name: str)
     if isinstance(x, CONSTANT):
         return _Source("constant", x, type(x))
     raise TypeError(
-        f"{name} cannot be traced, and leaves an object of type {type(x).__name__} on its context, which a traced "
-        "program cannot carry from forward to backward; leave arrays and numbers, and make such objects again in "
-        f"backward{at_line(user_line())}"
+        f"{name} cannot be traced, and saves an object of type {type(x).__name__}, which a traced program cannot pass "
+        "from forward to backward; save arrays and numbers, and create such objects again in backward"
+        f"{at_line(user_line())}"
     )
 
 
@@ -370,9 +370,9 @@ def _example(function: FunctionClass, tracer: Tracer, reason: str, failure: Exce
     if function.trial_value is not None:
         return np.full(tracer.shape, function.trial_value, tracer.dtype)[()]
     raise TypeError(
-        f"{function.__name__}.forward cannot be traced, and there are no values here to try it on, to see what it "
-        f"returns. Write it with functions of NumPy, or set the class attribute trial_value to a number that it takes "
-        f"as an argument{at_line(user_line())}\n  Why it cannot be traced: {reason}"
+        f"{function.__name__}.forward cannot be traced, and there are no current values to run it on, which would tell "
+        f"the shapes of its results. Write it with NumPy functions, or set the class attribute trial_value to a number "
+        f"that it accepts{at_line(user_line())}\n  Why it cannot be traced: {reason}"
     ) from failure
 
 

@@ -175,7 +175,7 @@ def _checked(func: Function, inputs: Any, settings: Settings, raise_exception: b
     places = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if not places:
         raise ValueError(
-            f"{what} needs at least one input that requires a gradient; write requires_grad=True when it is made"
+            f"{what} needs at least one input that requires a gradient; create it with requires_grad=True"
             + at_line(user_line())
         )
     warn_of_small_step(settings.eps, [np.asarray(given[i].array) for i in places], name_of(func), 3)

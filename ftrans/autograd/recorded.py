@@ -101,14 +101,14 @@ def vectors_like(v: Any, like: Sequence[Tensor], name: str, what: str) -> list[T
     if v is None:
         if len(like) != 1 or like[0].size != 1:
             raise RuntimeError(
-                f"{what} needs v, of the shape of the {name}: only where that is one number, v is 1 by default"
+                f"{what} needs v, of the shape of the {name}: it has a default, 1, for a scalar only"
                 + at_line(user_line())
             )
         return [Tensor.of(np.ones(like[0].shape, like[0].dtype))]
     found = _checked(v, "v", what)
     if [x.shape for x in found] != [x.shape for x in like]:
         raise RuntimeError(
-            f"v of {what} has the shapes of the {name}: {_shapes(like)}, but {_shapes(found)} was given"
+            f"v of {what} must have the shapes of the {name}: {_shapes(like)}, not {_shapes(found)}"
             + at_line(user_line())
         )
     return [x if x.dtype == y.dtype else x.astype(y.dtype) for x, y in zip(found, like, strict=True)]  # type: ignore[attr-defined]
@@ -119,12 +119,12 @@ def _shapes(tensors: Sequence[Tensor]) -> str:
 
 
 def _require_number(recorded: Recorded) -> None:
-    """Raise unless a function returned one real number."""
+    """Raise unless a function returned a real scalar."""
     if recorded.is_tuple_out or recorded.outputs[0].size != 1:
         given = f"{len(recorded.outputs)} tensors" if recorded.is_tuple_out else str(recorded.outputs[0].array_type)
         raise RuntimeError(
-            f"{recorded.what} is for functions that return one number, but {name_of(recorded.function)} returned "
-            f"{given}; reduce it, say by .sum(), or take jacobian of jacobian{at_line(user_line())}"
+            f"{recorded.what} is for functions that return a scalar, but {name_of(recorded.function)} returned "
+            f"{given}; reduce it, for instance by .sum(), or take jacobian of jacobian{at_line(user_line())}"
         )
     if is_complex(recorded.outputs[0].dtype):
         raise RuntimeError(
@@ -228,7 +228,7 @@ def _run(program: Program, values: Sequence[Any], create_graph: bool) -> list[Te
 
 
 def gradient_of(func: Function, inputs: Any, create_graph: bool, strict: bool, what: str) -> tuple[Recorded, Recorded]:
-    """A function that returns one number, recorded, and its gradient as a recorded function of the same inputs."""
+    """A function that returns a scalar, recorded, and its gradient as a recorded function of the same inputs."""
     recorded = record(func, inputs, create_graph, what)
     _require_number(recorded)
     if strict:

@@ -142,8 +142,8 @@ class Tensor(Eager):
             if requires_grad:
                 return self
             raise RuntimeError(
-                f"only a leaf can stop asking for a gradient, but this tensor is the result of {self.node!r}; "
-                f"x.detach() gives one without gradient{at_line(user_line())}"
+                f"requires_grad can be set to False for a leaf only, but this tensor is the result of {self.node!r}; "
+                f"x.detach() is a tensor without gradient{at_line(user_line())}"
             )
         if requires_grad and not is_inexact(self.dtype):
             raise RuntimeError(
@@ -180,7 +180,7 @@ class Tensor(Eager):
             value = as_tensor(value)
             if value.array_type is not self.array_type:
                 raise RuntimeError(
-                    f"a gradient is of the type of its tensor: {self.array_type}, not {value.array_type}"
+                    f"a gradient must have the type of its tensor: {self.array_type}, not {value.array_type}"
                     + at_line(user_line())
                 )
         self._grad = value
@@ -272,7 +272,7 @@ class Tensor(Eager):
         new = as_tensor(value)
         if self.requires_grad and new.array_type is not self.array_type:
             raise RuntimeError(
-                f"what a tensor with a gradient holds keeps its type: {self.array_type}, not {new.array_type}"
+                f"the data of a tensor that requires a gradient keeps its type: {self.array_type}, not {new.array_type}"
                 + at_line(user_line())
             )
         self.array, self.array_type = new.array, new.array_type
@@ -335,8 +335,8 @@ class Tensor(Eager):
 def inference_error() -> RuntimeError:
     """The error for recording an operation on a tensor created in `inference_mode`."""
     return RuntimeError(
-        "a tensor made in inference_mode cannot take part in what is recorded for backward; make it under no_grad "
-        f"instead, or compute with a copy: x.clone(){at_line(user_line())}"
+        "a tensor created in inference_mode cannot be used where operations are recorded; create it under no_grad "
+        f"instead, or use a copy: x.clone(){at_line(user_line())}"
     )
 
 

@@ -196,7 +196,7 @@ def _check_size(program: Program, most: int) -> None:
     count = len(program.eqns)
     if count > most:
         raise ValueError(
-            f"{program.name} has {count} equations, of which nobody could read a picture; draw a part of them "
+            f"{program.name} has {count} equations, too many for a readable picture; draw a part of them "
             f"(part=slice(0, {min(most, 50)})), trace a part of the function, or ask for all by max_eqns={count}"
             + at_line(user_line())
         )
@@ -214,7 +214,7 @@ def _active(program: Program, argnums: int | Sequence[int] | None) -> tuple[bool
             )
         if not is_inexact(program.in_types[index].dtype):
             raise ValueError(
-                f"argnums has {index}, and input {index} of {program.name} is {program.in_types[index]}, of which "
-                f"there are no derivatives{at_line(user_line())}"
+                f"argnums has {index}, and input {index} of {program.name} is {program.in_types[index]}, "
+                f"which has no derivative{at_line(user_line())}"
             )
     return tuple(i in chosen or i - count in chosen for i in range(count))

@@ -127,8 +127,9 @@ def forward_and_backward(program: Program, active: tuple[bool, ...]) -> Reverse:
     seeds = [i for i, a in enumerate(whole.out_active) if a]
     if not seeds:
         raise ValueError(
-            f"there is no way back to draw: no floating-point result of {program.name} depends on an input of "
-            "floating dtype that it is differentiated by; leave out backward=True, or choose others by argnums"
+            f"there is no backward pass to draw: no floating-point result of {program.name} depends on a "
+            "floating-point input that it is differentiated with respect to; leave out backward=True, or choose "
+            "other argnums"
         )
     inputs_back = iter(whole.in_active)
     gradients = [i for i, a in enumerate(active) if a and next(inputs_back)]

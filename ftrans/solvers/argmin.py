@@ -116,8 +116,8 @@ def argmin(
     count = sum(t.size for t in types)
     if count > unknown.type.size:
         raise ValueError(
-            f"argmin has more constraints than unknowns: {count} numbers are to be zero by the choice of "
-            f"{unknown.type.size}; leave out those that follow from others{at_line(user_line())}"
+            f"argmin has more constraints than unknowns: {count} constraints on {unknown.type.size} numbers; leave out "
+            f"those that follow from others{at_line(user_line())}"
         )
     known = _CONSTRAINED if count else _MINIMIZERS
     if method is not None and method not in known:
@@ -204,8 +204,8 @@ def _objective(f: Function, out: Any, dtype: np.dtype[Any]) -> Tracer:
     if value is None or value.shape != () or value.dtype.kind not in "iuf":
         described = type(out).__name__ if value is None else str(value.type)
         raise TypeError(
-            f"argmin needs a function that returns one real number, but {name_of(f)} returned {described}; reduce it, "
-            f"say by .sum(){at_line(user_line())}"
+            f"argmin needs a function that returns a real scalar, but {name_of(f)} returned {described}; reduce it, "
+            f"for instance by .sum(){at_line(user_line())}"
         )
     if is_inexact(value.dtype) and not (value.weak or np.can_cast(value.dtype, dtype)):
         raise TypeError(

@@ -217,8 +217,8 @@ def _require_dependence(f: Function, residual: Captured, what: str) -> None:
     (out,) = linearized(residual.program).linear.outputs
     if isinstance(out, Const):
         raise TypeError(
-            f"{what} needs a function of x, but the result of {name_of(f)} has no derivative by x: it does not depend "
-            f"on x, or in steps only{at_line(user_line())}"
+            f"{what} needs a function of x, but the result of {name_of(f)} has no derivative with respect to x: it "
+            f"does not depend on x, or only in steps{at_line(user_line())}"
         )
 
 
