@@ -183,7 +183,7 @@ def test_hooks_keep_the_operation_from_being_found() -> None:
 
 def test_what_was_recorded_outside_of_the_mode_is_an_error_all_the_same() -> None:
     y = np.sqrt(leaf(1.0, 0.0)).sum()
-    assert "recorded before anomalies were detected" in str(error_of(y.backward))
+    assert "recorded before anomaly detection was enabled" in str(error_of(y.backward))
 
 
 def test_infinities_pass_where_only_nan_counts() -> None:

@@ -14,13 +14,14 @@ from typing import Literal, NamedTuple
 from ..base.source import Line
 from ..core.names import Names
 from ..core.program import Atom, Const, Eqn, Program, Var, format_const, format_param, programs_in
+from ..ops.elementwise import conj, convert
+from ..ops.parts import slice_
+from ..ops.shapes import StructuralPrimitive
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 
 Part = Literal["forward", "backward"]
 
-# Equations that only arrange or retype what others compute.
-PLUMBING = frozenset(("broadcast", "reshape", "transpose", "convert", "slice", "keep", "conj"))
 # Parameters that the type of the result shows already.
 _SHOWN_BY_TYPE = ("shape", "dtype", "dims")
 # Parameters that say how to run an equation, or how its operands are divided.
@@ -257,8 +258,9 @@ class _Drawn:
             operands[_MOST_OPERANDS - 2 : -1] = ["..."]
         tooltip = self._in_full(eqn)
         types = _shortened(", ".join(str(v.type) for v in eqn.outputs), _LONGEST_TYPES)
-        if name in PLUMBING:
-            right = _subscript(**eqn.params) if name == "slice" else ""
+        # Equations that only rearrange or convert what others compute are drawn small.
+        if isinstance(eqn.primitive, StructuralPrimitive) or eqn.primitive in (conj, convert):
+            right = _subscript(**eqn.params) if eqn.primitive is slice_ else ""
             title = (f"{left} = ", name, f" {', '.join(operands)}{right}")
             return Node("plumbing", part, title, (types,), tooltip, eqn)
         params = _params(eqn)

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.observe import observing
+from ...control.loops.kept_states import keep, sweep
 from ...control.loops.scan import scan
+from ...control.loops.while_loop import while_
 from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...core.types import ArrayType
 from ...ops.elementwise import Elementwise, select
@@ -340,17 +342,17 @@ class _Search:
             place = before
 
     def _describe(self, made: Call) -> str:
-        name, line = self._eqn.primitive.name, self._eqn.line
+        primitive, line = self._eqn.primitive, self._eqn.line
         where = "" if line is None else f" at {line!r}"
-        if name == "scan":
+        if primitive is scan:
             return f"step {made.number} of the scan{where}"
-        if name in ("while", "keep"):
+        if primitive in (while_, keep):
             return f"step {made.number} of the while loop{where}"
-        if name == "sweep" and made.program is self._eqn.params["undo"]:
+        if primitive is sweep and made.program is self._eqn.params["undo"]:
             return f"step {made.number} back through the while loop{where}"
-        if name == "sweep":
+        if primitive is sweep:
             return f"a step of the while loop{where}, computed again on the way back"
-        return f"{name}{where}"
+        return f"{primitive.name}{where}"
 
 
 class _Place(NamedTuple):
