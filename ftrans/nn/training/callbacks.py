@@ -1,4 +1,4 @@
-"""Callbacks: what users have a training loop call, and what these are told."""
+"""Callbacks: functions that a training loop calls, and the state that they receive."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _METHODS = ("on_fit_begin", "on_epoch_begin", "on_step_end", "on_epoch_end", "on
 
 
 class FitState:
-    """Where a training stands: the argument of all callbacks of `nn.fit`.
+    """The state of a training: the argument of all callbacks of `nn.fit`.
 
     Attributes:
         model: the model.
         optimizer: the `nn.Optimizer`.
         history: the `nn.History` so far.
-        epochs: how many epochs there are to be.
-        epoch: the number of the epoch that runs, from 1.
-        step: how many steps have been made, in all epochs.
-        logs: in `on_epoch_end`, the figures of the epoch, a dictionary that is in the history; what a callback adds to
-            it stays there.
-        directory: where the checkpoints are, or None.
+        epochs: total number of epochs.
+        epoch: number of the current epoch, from 1.
+        step: number of steps so far, in all epochs.
+        logs: in `on_epoch_end`, the metrics of the epoch, a dictionary that is part of the history; callbacks may add
+            entries.
+        directory: where checkpoints are written, or None.
     """
 
     def __init__(
@@ -43,15 +43,15 @@ class FitState:
         self.stopping: str | None = None
 
     def stop(self, reason: str = "stopped by a callback") -> None:
-        """End the training after this step; `history.stopped` says the reason."""
+        """End the training after this step, with a reason for `history.stopped`."""
         self.stopping = reason
 
 
 class Callback:
-    """Base class of callbacks of `nn.fit`: override what you need.  Any object with these methods will do as well.
+    """Base class of callbacks for `nn.fit`: override the methods you need.  Any object with these methods is accepted.
 
-    A callback runs between steps, so it may read and change the model and the optimizer.  Reading an array of theirs
-    waits for the steps before, so in `on_step_end` do it now and then only.
+    Callbacks run between steps, so they may read and change the model and the optimizer.  Reading their arrays waits
+    for the previous steps, so do it only occasionally in `on_step_end`.
 
     Example:
         >>> import numpy as np
@@ -69,17 +69,17 @@ class Callback:
         """Called before the first step of each epoch."""
 
     def on_step_end(self, state: FitState) -> None:
-        """Called after each step, which may still run on the device."""
+        """Called after each step, which may still be running on the device."""
 
     def on_epoch_end(self, state: FitState) -> None:
         """Called after the validation of each epoch, before checkpoints are written."""
 
     def on_fit_end(self, state: FitState) -> None:
-        """Called after the last step, however the training ended."""
+        """Called after the last step, however the training ends."""
 
 
 class Callbacks:
-    """The callbacks of a training, by when they are called."""
+    """The callbacks of a training, by the event that they are called at."""
 
     def __init__(self, given: Any) -> None:
         if given is None:
@@ -112,6 +112,6 @@ class Callbacks:
                     self._calls[name].append(getattr(callback, name))
 
     def call(self, name: str, state: FitState) -> None:
-        """Call what is to be called at this time."""
+        """Call the callbacks of an event."""
         for function in self._calls[name]:
             function(state)

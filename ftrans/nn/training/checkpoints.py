@@ -1,9 +1,9 @@
-"""Checkpoints: all that a training needs to go on at the next step as if nothing had happened.
+"""Checkpoints: everything that a training needs to continue as if it had not been interrupted.
 
-A checkpoint is one file, `last.safetensors` or `best.safetensors`: the state dict of the model under its own names;
-what else is in cells (streams of random numbers, buffers that are not persistent, the state of the optimizer) under
-names that begin with "@"; and in the header a record of where the training stands.  One file is replaced at once, so
-arrays and record always belong together.  The record stands beside it, as `last.json`, for people and tools to read.
+A checkpoint is one file, `last.safetensors` or `best.safetensors`: the state dict of the model under its own names; the
+other cells (streams of random numbers, non-persistent buffers, the state of the optimizer) under names that begin with
+"@"; and in the header a record of the state of the training.  The file is replaced atomically, so arrays and record
+always belong together.  The record is also written to `last.json`, for people and tools.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write(directory: Path, name: str, model: Module, optimizer: Optimizer, recor
 
 
 def find(path: str | os.PathLike[str]) -> Path | None:
-    """The checkpoint that a path means: a file, or the last one in a directory."""
+    """The checkpoint at a path: a file, or the last one in a directory."""
     found = Path(path)
     if found.is_dir():
         found = found / f"{LAST}.safetensors"
@@ -50,10 +50,10 @@ def find(path: str | os.PathLike[str]) -> Path | None:
 
 
 def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
-    """Fill a model and an optimizer from a checkpoint; return its record.
+    """Restore a model and an optimizer from a checkpoint; return its record.
 
     Raises:
-        ValueError: the file is no checkpoint, or one of another model or optimizer.
+        ValueError: the file is not a checkpoint, or belongs to another model or optimizer.
     """
     arrays, metadata = read_arrays(path)
     if _RECORD not in metadata:
@@ -91,12 +91,12 @@ def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
 
 
 def load_model(model: Module, arrays: dict[str, Any]) -> None:
-    """Fill a model with the arrays of a checkpoint."""
+    """Restore a model from a checkpoint."""
     model.load_state_dict({name: x for name, x in arrays.items() if not name.startswith(TRAINING)})
 
 
 def _other_cells(model: Module, optimizer: Optimizer) -> Iterator[tuple[str, ArrayCell]]:
-    """The cells that are not in the state dict of the model, by what they are called in a checkpoint."""
+    """The cells that are not in the state dict of the model, by their names in a checkpoint."""
     of_model = set()
     for path, cell in model.named_cells():
         of_model.add(id(cell))

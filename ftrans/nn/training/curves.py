@@ -1,4 +1,4 @@
-"""Learning curves as a picture, drawn by matplotlib: a panel for the loss, and one for each metric."""
+"""Learning curves, drawn by matplotlib: a panel for the loss, and one for each metric."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw(
     monitor: str,
     best: Row | None,
 ) -> None:
-    """Draw the curves of a history, whose attributes these are, into a file."""
+    """Draw the curves of a history, with these attributes, to a file."""
     if Path(path).suffix.lower() not in _FORMATS:
         raise ValueError(f"curves are drawn as {', '.join(_FORMATS)}, not as {str(path)!r}{at_line(user_line())}")
     if not epochs:
@@ -80,7 +80,7 @@ def _mark(axes: Any, epoch: int, value: float) -> None:
 
 
 def _draw_steps(axes: Any, epochs: Sequence[Row], steps: Sequence[tuple[int, float]]) -> None:
-    """The loss between the ends of epochs, behind their curve.  An epoch's mean stands at its end."""
+    """The loss within epochs, behind its curve.  The mean of an epoch is drawn at its end."""
     ends = [(0, 0), *((row["step"], row["epoch"]) for row in epochs if "step" in row)]
     points = []
     for step, loss in steps:

@@ -1,4 +1,4 @@
-"""Data: batches of arrays, from whatever a training loop may be given."""
+"""Data: batches of arrays, from any source that a training loop accepts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _KINDS = (
 
 
 class Batches:
-    """Arrays, cut into batches along their first axis; `nn.batches` makes it.
+    """Arrays, cut into batches along axis 0; made by `nn.batches`.
 
-    Going through it again gives all batches again, shuffled in another way.
+    Each iteration gives all batches, in a new random order if they are shuffled.
 
     Attributes:
-        epoch: the number of the pass that comes next, from 0; it may be set.  It and the seed determine the order.
+        epoch: number of the next iteration, from 0; may be set.  Together with the seed it determines the order.
         seed: the seed.
     """
 
@@ -64,7 +64,7 @@ class Batches:
         return self.begin(0)
 
     def begin(self, first: int) -> Iterator[Any]:
-        """The next pass, from the batch number `first` on."""
+        """The next iteration, starting at batch number `first`."""
         epoch, self.epoch = self.epoch, self.epoch + 1
         return self._batches(epoch, first)
 
@@ -78,7 +78,7 @@ class Batches:
             yield dict(zip(self._names, parts, strict=True)) if self._is_dict else tuple(parts)
 
     def position(self) -> dict[str, Any]:
-        """What determines the next pass, in numbers for a file."""
+        """Numbers that determine the next iteration, for a checkpoint."""
         return {
             "epoch": self.epoch,
             "seed": self.seed,
@@ -89,10 +89,10 @@ class Batches:
         }
 
     def restore(self, position: Mapping[str, Any]) -> None:
-        """Make the next pass the one that `position()` was asked for.
+        """Continue with the iteration for which `position()` was called.
 
         Raises:
-            ValueError: these batches are others.
+            ValueError: these are other batches.
         """
         mine = self.position()
         if not self._seed_was_given:
@@ -116,18 +116,18 @@ class Batches:
 def batches(
     *arrays: Any, batch_size: int = 32, shuffle: bool = True, seed: int | None = None, drop_last: bool = False
 ) -> Batches:
-    """Cut arrays into batches along their first axis, for `nn.fit` or a loop of one's own.
+    """Cut arrays into batches along axis 0, for `nn.fit` or your own loop.
 
     Args:
-        arrays: arrays of equal length, such as inputs and targets; or one dictionary of arrays by name.
-        batch_size: samples in a batch; the last batch of a pass has what is left.
-        shuffle: whether each pass goes through the samples in another random order.
-        seed: an integer that determines the orders; by default one that `nn.manual_seed` determines.
-        drop_last: whether a smaller last batch is left out.
+        arrays: arrays of equal length, such as inputs and targets; or one dictionary of arrays.
+        batch_size: number of samples in a batch; the last batch has the remaining ones.
+        shuffle: whether to use a new random order in each iteration.
+        seed: an integer that determines the orders; by default drawn from the generator that `nn.manual_seed` seeds.
+        drop_last: whether to drop a last batch that is smaller.
 
     Returns:
-        An iterable of tuples of NumPy arrays (dictionaries, for a dictionary), which can be gone through again and
-        again.  `len` is the number of batches; the attribute `epoch` is the number of the pass that comes next.
+        An iterable of tuples of NumPy arrays (or of dictionaries), which can be iterated again and again.  `len` is the
+        number of batches; the attribute `epoch` is the number of the next iteration.
 
     Raises:
         ValueError: the lengths differ, or there is no batch.
@@ -153,10 +153,10 @@ class Source:
     """The batches of a training or a validation, epoch by epoch.
 
     Args:
-        data: what the user gave.
-        what: the argument that it was, for messages.
-        epochs: how often it is gone through.
-        most: how many batches an epoch has at most; None for all.
+        data: the user's argument.
+        what: name of the argument, for messages.
+        epochs: number of iterations.
+        most: maximum number of batches in an epoch; None for all.
     """
 
     def __init__(self, data: Any, what: str, epochs: int, most: int | None = None) -> None:
@@ -186,7 +186,7 @@ class Source:
 
     @property
     def length(self) -> int | None:
-        """The number of batches in an epoch, if it is known before."""
+        """The number of batches in an epoch, if it is known in advance."""
         try:
             length = None if callable(self._data) and not hasattr(self._data, "__len__") else len(self._data)
         except TypeError:
@@ -194,21 +194,22 @@ class Source:
         return length if self._most is None else self._most if length is None else min(length, self._most)
 
     def position(self) -> dict[str, Any] | None:
-        """What determines the next epoch, in numbers for a file; None if the data cannot say."""
+        """Numbers that determine the next epoch, for a checkpoint; None if the data has none."""
         return self._data.position() if isinstance(self._data, Batches) else None
 
     def restore(self, position: Mapping[str, Any] | None) -> None:
-        """Make the next epoch the one that `position()` was asked for."""
+        """Continue with the epoch for which `position()` was called."""
         if isinstance(self._data, Batches) and position is not None:
             self._data.restore(position)
 
     def begin(self, epoch: int, first: int = 0, consumed: int = 0) -> Iterator[Any]:
-        """The batches of an epoch, numbered from 1, from the batch number `first` on.
+        """The batches of an epoch, numbered from 1, starting at batch number `first`.
 
         Args:
-            epoch: the number.
-            first: how many of its batches come no more.
-            consumed: how many batches of earlier epochs an iterator, which is never begun anew, is to skip as well.
+            epoch: number of the epoch.
+            first: number of its batches to skip.
+            consumed: number of batches of earlier epochs that an iterator, which cannot be restarted, must skip as
+                well.
         """
         end = None if self._most is None else max(self._most - first, 0)
         if isinstance(self._data, Batches):
@@ -255,12 +256,12 @@ def _takes_epoch(function: Callable[..., Any]) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    """Whether something is an array, of whatever library."""
+    """Whether something is an array of any library."""
     return isinstance(x, np.ndarray | Cell | Eager) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
 
 
 def as_arrays(batch: Any, what: str, copies: bool) -> Any:
-    """A batch as a tuple or a dictionary, whose arrays are NumPy's or JAX's."""
+    """A batch as a tuple or dictionary of NumPy or JAX arrays."""
     if isinstance(batch, Mapping):
         return {str(name): _converted(x, what, copies) for name, x in batch.items()}
     if isinstance(batch, tuple | list):
@@ -287,7 +288,7 @@ def _converted(x: Any, what: str, copies: bool = False) -> Any:
 
 
 def _indexable(x: Any) -> Any:
-    """What batches are cut out of."""
+    """The array that batches are cut from."""
     if isinstance(x, np.ndarray):
         return x
     return _converted(x, "batches") if is_array(x) else np.asarray(x)
@@ -305,7 +306,7 @@ def leaves_of(batch: Any) -> Iterator[Any]:
 
 
 def samples_in(batch: Any) -> int:
-    """How many samples a batch has: the length of its first array."""
+    """The number of samples in a batch: the length of its first array."""
     for x in leaves_of(batch):
         if x.ndim:
             return int(x.shape[0])

@@ -1,6 +1,6 @@
-"""Files of arrays by name, in the format of safetensors.
+"""Files of named arrays, in the safetensors format.
 
-Files are replaced as a whole: who is killed while writing leaves the old one.
+Files are replaced atomically: a process that is killed while writing leaves the old one.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ TRAINING = "@"
 def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> None:
     """Write the parameters and buffers of a model, or a dictionary of arrays, to a safetensors file.
 
-    The file has the names and layouts of torch, so `safetensors.torch.load_file` reads a state dict from it.  It takes
-    the place of an older one in one step: whatever happens in between, one of the two is there.
+    The file has the names and layouts of torch, so `safetensors.torch.load_file` reads a state dict from it.  An
+    existing file is replaced atomically.
 
     Args:
         path: the file, usually with the suffix `.safetensors`.
-        model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is a dtype like others.
+        model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is supported.
 
     Raises:
-        TypeError: something is not an array, or of a dtype that the format does not have.
+        TypeError: a value is not an array, or of a dtype that the format does not support.
 
     Example:
         >>> import numpy as np, os, tempfile
@@ -67,18 +67,18 @@ def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> Non
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read a state dict from a safetensors file, also from one that torch or `nn.fit` has written.
+    """Read a state dict from a safetensors file, including files written by torch or by `nn.fit`.
 
     Args:
         path: the file.
 
     Returns:
-        NumPy arrays by name, for `model.load_state_dict`.  What a checkpoint of `nn.fit` holds beside the model, such
-        as the state of the optimizer, is left out.
+        NumPy arrays by name, for `model.load_state_dict`.  Other content of a checkpoint of `nn.fit`, such as the state
+        of the optimizer, is left out.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file has another format, or is cut off.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file has another format, or is truncated.
 
     Example:
         >>> import os, tempfile
@@ -95,7 +95,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
 def write_arrays(
     path: str | os.PathLike[str], arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write a file of arrays, with texts as metadata."""
+    """Write a file of arrays, with strings as metadata."""
     found = {name: _storable(name, x) for name, x in arrays.items()}
     content = _library().numpy.save(found, metadata={"format": "pt", **(metadata or {})})
     with replacing(path) as file:
@@ -105,7 +105,7 @@ def write_arrays(
 def read_arrays(
     path: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
 ) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
-    """The arrays of a file whose names are wanted, and the metadata."""
+    """The requested arrays of a file, and its metadata."""
     library = _library()
     content = Path(path).read_bytes()
     try:
@@ -118,7 +118,7 @@ def read_arrays(
 
 
 def _library() -> Any:
-    """The library that knows the format."""
+    """The safetensors library."""
     try:
         import safetensors.numpy
     except ImportError:
@@ -129,7 +129,7 @@ def _library() -> Any:
 
 
 def _array(x: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """An array of a file, in memory of its own."""
+    """An array of a file, in its own memory."""
     name = _DTYPES.get(x["dtype"])
     if name is None:
         raise ValueError(f"arrays of type {x['dtype']} are not supported{at_line(user_line())}")
@@ -138,7 +138,7 @@ def _array(x: Mapping[str, Any]) -> np.ndarray[Any, Any]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file to write into, which takes the place of the one at `path` when the block has ended without error."""
+    """A new file to write to, which replaces the one at `path` when the block ends without an error."""
     target = Path(path)
     new = target.with_name(target.name + ".new")
     with open(new, "wb") as file:
@@ -156,7 +156,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _storable(name: str, given: Any) -> np.ndarray[Any, Any]:
-    """What is given for an array, in the layout of files."""
+    """A value as an array in the layout of the file format."""
     x = as_numpy(given)
     if x.dtype.name not in _DTYPES.values():
         raise TypeError(

@@ -1,4 +1,4 @@
-"""nn.fit: train a model on batches, with validation, checkpoints, learning curves and an account of it all."""
+"""nn.fit: train a model on batches, with validation, checkpoints, learning curves and a history."""
 
 from __future__ import annotations
 
@@ -51,51 +51,50 @@ def fit(
 ) -> History:
     """Train a model.
 
-    A batch is a tuple (or list) of arrays, the target last, or a dictionary with the target under the name "target".
-    The model is called with the rest of the batch, and `loss` and the metrics with its result and the target.  What
-    does not fit this form is an `objective`, which is called with the model and the whole batch.  Both are means over
-    the batch, written in NumPy or with `nn.functional`; they are compiled with the step.
+    A batch is a tuple (or list) of arrays, the last of which is the target, or a dictionary with the target under the
+    name "target".  The model is called with the other arrays; `loss` and metrics are called with its output and the
+    target.  For anything else, pass an `objective`, which is called with the model and the whole batch.  Both return
+    means over the batch, are written in NumPy or with `nn.functional`, and are compiled as part of the step.
 
     Args:
         model: the model.  It is trained in place, and is in training mode afterwards.
         data: `nn.batches(x, y, ...)`, a list or another iterable of batches, a torch DataLoader, or a function that
-            returns an iterator, such as a generator function, called for each epoch (with its number, from 1, if it has
-            a parameter).  Arrays may be NumPy's, torch's on the host, or JAX's.
+            returns an iterator, such as a generator function, which is called for each epoch (with its number, from 1,
+            if it has a parameter).  Arrays may be of NumPy, of torch on the host, or of JAX.
         loss: a function of (output, target) that returns a number, such as `nn.functional.cross_entropy`, or a loss
-            module.  Exactly one of `loss` and `objective` is given.
+            module. Exactly one of `loss` and `objective` must be given.
         objective: a function of (model, *batch), or (model, **batch) for dictionaries, that returns the loss, or a pair
-            of the loss and a dictionary of further figures for the history.
+            of the loss and a dictionary of further metrics.
         optimizer: a transformation of optax, or an `nn.Optimizer` of the model; `optax.adam(1e-3)` by default.
-        epochs: how many epochs are to be made in all, those before a checkpoint included.
-        steps_per_epoch: how many batches an epoch has at most; for data that does not end.
-        validation: like `data`, gone through in evaluation mode after each epoch.
-        metrics: functions of (output, target) by name, or some functions, whose names are taken.
-        monitor: the figure by which epochs are compared; "val_loss" by default, or "loss" without validation.
-        mode: "min" or "max": whether a small or a large value is good; needed unless a loss is monitored.
-        patience: end the training after so many epochs that were not better; None for never.
-        min_delta: how much better an epoch must be to count as better.
-        restore_best: whether the model has the parameters of the best epoch in the end.
-        directory: where `last` and `best` checkpoints and the learning curves are written; those of an earlier training
-            are replaced.
-        save_every: write the `last` checkpoint also after so many steps; it is written after each epoch anyway.
-        resume: True to go on from the last checkpoint in `directory`, if there is one; or a checkpoint, or a directory
-            with one, which must be there.
+        epochs: total number of epochs, including those before a checkpoint.
+        steps_per_epoch: maximum number of batches in an epoch; required for infinite data.
+        validation: like `data`, evaluated in evaluation mode after each epoch.
+        metrics: functions of (output, target) by name, or a sequence of functions, which are named after themselves.
+        monitor: the metric by which epochs are compared; "val_loss" by default, or "loss" without validation.
+        mode: "min" or "max", depending on which values of the metric are better; required unless a loss is monitored.
+        patience: stop after this many epochs without improvement; None for never.
+        min_delta: minimum improvement that counts.
+        restore_best: whether to restore the parameters of the best epoch at the end.
+        directory: where `last` and `best` checkpoints and the learning curves are written; existing ones are replaced.
+        save_every: number of steps after which the `last` checkpoint is written, in addition to the end of each epoch.
+        resume: True to continue from the last checkpoint in `directory`, if there is one; or the path of a checkpoint
+            or directory, which must exist.
         callbacks: functions of an `nn.FitState`, called after each epoch, or objects like `nn.Callback`.
-        seed: begins the model's streams of random numbers (of dropout and the like) anew; they go on by default.
-        dtype: dtype that parameters and inputs are converted to for forward and backward pass, such as "bfloat16"; for
-            an objective all floating-point arrays of the batch.
-        check_finite: whether a loss or gradient that is NaN or infinite stops the training.
-        progress: whether to show the progress, on stderr.
+        seed: seed for the model's streams of random numbers (dropout and similar layers); by default they continue.
+        dtype: dtype of parameters and inputs in the forward and backward pass, such as "bfloat16"; for an objective, of
+            all floating-point arrays of the batch.
+        check_finite: whether to stop at a loss or gradient that is NaN or infinite.
+        progress: whether to show the progress on stderr.
 
     Returns:
-        The `nn.History`.  After Ctrl-C, which ends the training after the step that runs, too: then `history.stopped`
-        is "interrupted".  A second Ctrl-C raises KeyboardInterrupt.
+        The `nn.History`; also after Ctrl-C, which ends the training after the current step and sets `history.stopped`
+        to "interrupted".  A second Ctrl-C raises KeyboardInterrupt.
 
     Raises:
         FloatingPointError: a loss or a gradient was not finite.  An `ftrans.debug.AnomalyError` names the operation,
             the line and the reason; the model is as it was before that step.
-        TypeError: the data is nothing to take batches from.
-        ValueError: an argument does not fit the others, or the checkpoint is of another model, optimizer or data.
+        TypeError: `data` does not provide batches.
+        ValueError: arguments contradict each other, or the checkpoint belongs to another model, optimizer or data.
         ImportError: optax is not installed.
 
     Example:
@@ -111,9 +110,10 @@ def fit(
         >>> bool(history["loss"][-1] < 1e-2)
         True
 
-    Cost: figures are fetched from the device every 16 steps, one window late, so nothing waits for a step; the batches
-    of two windows are kept for that long.  `check_finite` reads the gradients once more in each step, and makes no
-    copies of the parameters.
+    Cost: losses and metrics are fetched from the device every 16 steps, one window late, so that no step is waited for;
+        the
+    batches of two windows are kept for that long.  `check_finite` reads the gradients once more in each step, and does
+    not copy the parameters.
     """
     if (loss is None) == (objective is None):
         raise ValueError(

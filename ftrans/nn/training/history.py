@@ -1,4 +1,4 @@
-"""History: what a training has reached, epoch by epoch."""
+"""History: losses and metrics of a training, by epoch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NOT_SHOWN = ("step", "samples_per_second")
 
 
 class History:
-    """What `nn.fit` returns: the figures of each epoch.
+    """The result of `nn.fit`: losses and metrics of each epoch.
 
     Attributes:
-        epochs: one dictionary for each epoch: `epoch` (from 1), `step`, `loss` and the metrics, the same with `val_` in
-            front for the validation, `seconds`, and `samples_per_second`.
-        best: the dictionary of the epoch with the best value of what is monitored, or None.
-        monitor: what is monitored, such as "val_loss".
-        stopped: why the training ended before its last epoch: "early stopping", "interrupted", the reason that a
+        epochs: a dictionary for each epoch, with `epoch` (from 1), `step`, `loss` and the metrics, the same with prefix
+            `val_` for the validation, `seconds`, and `samples_per_second`.
+        best: the dictionary of the epoch with the best value of the monitored metric, or None.
+        monitor: the monitored metric, such as "val_loss".
+        stopped: why the training ended before its last epoch: "early stopping", "interrupted", or the reason that a
             callback gave; None if it did not.
-        steps: pairs (step, mean loss of the steps since the pair before), at most 1,000.
+        steps: pairs (step, mean loss since the previous pair), at most 1,000.
 
     Example:
         >>> from ftrans import nn
@@ -44,11 +44,11 @@ class History:
 
     @property
     def names(self) -> list[str]:
-        """The names of the figures."""
+        """The names of all entries."""
         return list(dict.fromkeys(name for row in self.epochs for name in row))
 
     def __getitem__(self, name: str) -> list[Any]:
-        """A figure in all epochs, such as `history["val_loss"]`; None where an epoch does not have it."""
+        """The values of an entry in all epochs, such as `history["val_loss"]`; None where an epoch has none."""
         if name not in self.names:
             known = ", ".join(self.names) or "no epoch"
             raise KeyError(f"the history has no {name!r}; it has {known}{at_line(user_line())}")
@@ -61,7 +61,7 @@ class History:
         return len(self.epochs)
 
     def add_steps(self, step: int, loss: float) -> None:
-        """Note the mean loss of the steps up to `step` since the last note."""
+        """Add the mean loss of the steps up to `step` since the previous call."""
         self._open.append((step, loss))
         if len(self._open) < self._per_point:
             return
@@ -72,19 +72,19 @@ class History:
             self._per_point *= 2
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the learning curves: the loss, and each metric, in training and in validation.
+        """Draw the learning curves: loss and metrics, for training and validation.
 
         Args:
-            path: the picture: `.png`, `.svg` or `.pdf`.
+            path: the image file: `.png`, `.svg` or `.pdf`.
 
         Raises:
-            ValueError: there is no epoch yet, or the suffix is another one.
+            ValueError: there is no epoch yet, or the suffix is not supported.
             ImportError: matplotlib is not installed.
         """
         draw(path, self.epochs, self.steps, self.monitor, self.best)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as numbers, texts, lists and dictionaries."""
+        """The history as numbers, strings, lists and dictionaries."""
         return {
             "epochs": self.epochs,
             "best": self.best,
@@ -97,7 +97,7 @@ class History:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The history that `to_dict` was called on."""
+        """The history from what `to_dict` returned."""
         history = cls()
         history.epochs, history.best = values["epochs"], values["best"]
         history.monitor, history.stopped = values["monitor"], values["stopped"]
@@ -121,7 +121,7 @@ class History:
 
 
 def shown(name: str, value: Any) -> str:
-    """A figure as text."""
+    """A value as text."""
     if value is None:
         return ""
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The loop itself: epochs and steps, validation, checkpoints, and what happens when it is stopped."""
+"""The training loop: epochs and steps, validation, checkpoints, and interruption."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CURVES_SHARE = 0.02
 
 
 class Training:
-    """One training, from its beginning or a checkpoint to its end.
+    """One training, from its start or a checkpoint to its end.
 
     Attributes:
-        epochs_done: how many epochs are complete.
-        averages: of the epoch that runs; its `count` says how many of its batches have been used.
-        seconds: how long the epoch has run before the present process.
+        epochs_done: number of complete epochs.
+        averages: of the current epoch; its `count` is the number of batches used so far.
+        seconds: how long the epoch ran before the current process.
     """
 
     save_every: int | None = None
@@ -95,7 +95,7 @@ class Training:
         return history
 
     def _epoch(self, callbacks: Callbacks, interrupts: Interrupts) -> bool:
-        """Make the steps of an epoch that are still to be made; return whether it is complete."""
+        """Make the remaining steps of an epoch; return whether it is complete."""
         state, averages = self.state, self.averages
         state.epoch = self.epochs_done + 1
         self._position = self.data.position()
@@ -135,7 +135,7 @@ class Training:
         return True
 
     def _note(self, window: WindowLoss | None) -> None:
-        """Note the mean loss of a window, if there is one, in the history."""
+        """Add the mean loss of a window, if there is one, to the history."""
         if window is not None:
             self.state.history.add_steps(self.state.step - window.late, window.loss)
 
@@ -143,7 +143,7 @@ class Training:
         """Wait for all steps.
 
         Raises:
-            NotFinite: a step was left out.
+            NotFinite: a step was skipped.
         """
         self._note(self.averages.settle())
         self.averages.check()
@@ -194,7 +194,7 @@ class Training:
         return dict(zip([f"val_{name}" for name in self.measure.names], averages.means(), strict=False))
 
     def _explained(self, found: NotFinite) -> FloatingPointError:
-        """The error for a step that was left out, after saving the state before it."""
+        """The error for a skipped step, after saving the state before it."""
         state = self.state
         state.step -= found.late
         self.save(checkpoints.LAST)
@@ -207,7 +207,7 @@ class Training:
         return error
 
     def _check_dtypes(self, batch: Any) -> None:
-        """Warn if a batch makes a model of float32 compute in float64."""
+        """Warn if a batch makes a float32 model compute in float64."""
         self._is_checked = True
         widest = max((p.dtype.itemsize for p in self.state.model.parameters() if is_inexact(p.dtype)), default=8)
         wide = next((x.dtype for x in leaves_of(batch) if x.dtype.kind == "f" and x.dtype.itemsize > widest), None)
@@ -222,7 +222,7 @@ class Training:
     # Checkpoints
 
     def resume(self, resume: bool | str | os.PathLike[str]) -> bool:
-        """Take up a checkpoint; return whether there was one."""
+        """Restore a checkpoint; return whether there was one."""
         place = self.state.directory if resume is True else resume or None
         path = None if place is None else checkpoints.find(place)
         if path is None and not isinstance(resume, bool):
@@ -248,7 +248,7 @@ class Training:
         return True
 
     def save(self, name: str) -> None:
-        """Write a checkpoint, if there is a place for it."""
+        """Write a checkpoint, if there is a directory for it."""
         state = self.state
         if state.directory is None:
             return
@@ -265,7 +265,7 @@ class Training:
         checkpoints.write(state.directory, name, state.model, state.optimizer, record)
 
     def _restore_best(self) -> None:
-        """Put the parameters of the best epoch into the model."""
+        """Restore the parameters of the best epoch."""
         directory = self.state.directory
         path = None if directory is None else directory / f"{checkpoints.BEST}.safetensors"
         if self._best_state is not None:
@@ -274,7 +274,7 @@ class Training:
             checkpoints.load_model(self.state.model, read_arrays(path)[0])
 
     def _draw_curves(self, at_once: bool) -> None:
-        """Draw the curves beside the checkpoints, if there is time."""
+        """Draw the curves next to the checkpoints, unless that takes too long."""
         directory, begun = self.state.directory, time.monotonic()
         if directory is None or not self.state.history.epochs or (begun < self._curves_wait_until and not at_once):
             return

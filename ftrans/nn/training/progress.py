@@ -1,4 +1,4 @@
-"""Progress: what a training shows while it runs, on a terminal by rich, elsewhere as lines."""
+"""Progress of a training: on a terminal by rich, elsewhere as lines."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _NOT_SHOWN = ("epoch", "step", "seconds", "samples_per_second")
 
 
 class Progress:
-    """Shows nothing; the base class of what shows something."""
+    """Shows nothing; the base class of progress displays."""
 
     def start(self, epochs: int) -> None:
         """The training begins."""
 
     def begin(self, epoch: int, total: int | None, done: int) -> None:
-        """An epoch begins, with so many batches, of which so many are done already."""
+        """An epoch begins, with its number of batches, and how many of them are done already."""
 
     def step(self, samples: int, figures: dict[str, float]) -> None:
         """A batch is done.
 
         Args:
-            samples: how many samples it had.
-            figures: the means in this epoch, as far as they are known.
+            samples: number of its samples.
+            figures: means in this epoch, as far as they are known.
         """
 
     def end(self, row: dict[str, Any], is_best: bool) -> None:
         """An epoch has ended."""
 
     def notice(self, text: str) -> None:
-        """Something that the user should know."""
+        """Show a message to the user."""
 
     def close(self) -> None:
-        """The training has ended, perhaps by an exception."""
+        """The training has ended, possibly by an exception."""
 
 
 class Lines(Progress):
-    """A line for each epoch on stderr, and now and then one within a long epoch."""
+    """A line for each epoch on stderr, and occasional ones within a long epoch."""
 
     every = _LINE_EVERY
 
@@ -99,14 +99,14 @@ class Lines(Progress):
         return "  ".join(parts)
 
     def _steps_left(self) -> int | None:
-        """Steps to the end of the training."""
+        """Number of steps until the end of the training."""
         if self._total is None:
             return None
         return (self._epochs - self._epoch + 1) * self._total - self._done
 
 
 class Bar(Lines):
-    """A bar for the epoch that runs, below the lines of those before."""
+    """A bar for the current epoch, below the lines of the previous ones."""
 
     every = _BAR_EVERY
 
@@ -142,7 +142,7 @@ class Bar(Lines):
 
 
 def progress_for(wanted: bool) -> Progress:
-    """What shows the progress here."""
+    """The progress display for this environment."""
     if not wanted:
         return Progress()
     is_notebook = "ipykernel" in sys.modules

@@ -1,7 +1,7 @@
-"""Steps: what is compiled for a training and a validation, and how its figures get back to the host.
+"""Compiled steps of training and validation, and how their results get back to the host.
 
-A training step whose loss or gradients are not finite changes nothing, and neither does any step after it, so that the
-host may look for this now and then only, and still finds the parameters as they were before that step.
+A training step whose loss or gradients are not finite changes nothing, and neither does any step after it.  So the host
+need only check occasionally, and still finds the parameters as they were before that step.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _NAME_OF_TARGET = "target"
 
 
 class Measure:
-    """What is computed of a batch: the loss, and the metrics.
+    """What is computed for a batch: loss and metrics.
 
     Args:
-        loss: function of the model's result and the target, or None.
+        loss: function of output and target, or None.
         objective: function of the model and the batch, or None.
-        metrics: functions of the model's result and the target, by name.
+        metrics: functions of output and target, by name.
 
     Attributes:
-        names: names of the figures, the loss first; those that the objective returns, after its first trace.
+        names: names of the values, the loss first; those that the objective returns are added by its first trace.
     """
 
     def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any]) -> None:
@@ -58,7 +58,7 @@ class Measure:
         self.__name__ = name_of(loss if objective is None else objective)
 
     def in_dtype(self, batch: Any, dtype: Any) -> Any:
-        """A batch whose floating-point arrays, except for the target, have another dtype."""
+        """A batch with its floating-point arrays, except for the target, converted to another dtype."""
         if dtype is None:
             return batch
         if isinstance(batch, dict):
@@ -137,11 +137,11 @@ def _no_target(what: str) -> ValueError:
 
 
 class Meters(Module):
-    """Sums over the samples of the present window of steps, and how many steps have been left out.
+    """Sums over the samples of the current window of steps, and the number of skipped steps.
 
     Attributes:
         sums: of the loss and of each metric.
-        skipped: how many steps did not change the parameters.
+        skipped: number of steps that did not update the parameters.
         measured_by: losses and metrics that are modules, which a compiled function must be given.
     """
 
@@ -151,7 +151,7 @@ class Meters(Module):
         self.measured_by = list(modules)
 
     def add(self, figures: Sequence[Any], samples: int) -> Any:
-        """The sums with those of another batch."""
+        """The sums including another batch."""
         numbers = [np.asarray(x, np.float32) if not hasattr(x, "dtype") else x.astype(np.float32) for x in figures]
         rest = np.zeros(_MOST_FIGURES - len(numbers), np.float32)
         return self.sums + np.concatenate([np.stack(numbers), rest]) * float(samples)
@@ -187,7 +187,7 @@ def training_step(measure: Measure, check_finite: bool, dtype: Any) -> Callable[
 
 
 def _is_finite(x: Any) -> Any:
-    """Whether an array has neither a NaN nor an infinity; where its sums overflow, it counts as having one."""
+    """Whether an array has neither NaN nor infinity; an array whose sum overflows counts as not finite."""
     if x.ndim > 1 and x.size:
         # A product with ones reads a matrix three times as fast as XLA's own reductions do on a CPU.
         dtype = x.dtype if x.dtype.itemsize >= 4 else np.float32
@@ -196,7 +196,7 @@ def _is_finite(x: Any) -> Any:
 
 
 def validation_step(measure: Measure) -> Callable[..., None]:
-    """The compiled evaluation: a function of (model, meters, *batch), or with a dictionary at the end."""
+    """The compiled evaluation: a function of (model, meters, *batch), or with a dictionary as the last argument."""
 
     def evaluate(model: Any, meters: Any, *arrays: Any) -> None:
         batch = _batch(arrays)
@@ -207,7 +207,7 @@ def validation_step(measure: Measure) -> Callable[..., None]:
 
 
 def arguments_of(batch: Any) -> tuple[Any, ...]:
-    """A batch as arguments: arrays one by one cost less than a container of them."""
+    """A batch as arguments: separate arrays cost less than a container."""
     return batch if isinstance(batch, tuple) else (batch,)
 
 
@@ -219,11 +219,11 @@ def _batch(arguments: tuple[Any, ...]) -> Any:
 
 
 class NotFinite(Exception):
-    """A step was left out.
+    """A step was skipped.
 
     Attributes:
         batch: its batch.
-        late: how many steps were made since its beginning, itself included.
+        late: number of steps since it began, including itself.
     """
 
     def __init__(self, batch: Any, late: int) -> None:
@@ -237,7 +237,7 @@ class WindowLoss(NamedTuple):
 
     Attributes:
         loss: the loss.
-        late: how many steps have been made since.
+        late: number of steps since.
     """
 
     loss: float
@@ -245,7 +245,7 @@ class WindowLoss(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """What a window of steps has left on the device."""
+    """The results of a window of steps that are still on the device."""
 
     sums: Any
     skipped: Any
@@ -256,13 +256,13 @@ class _Window(NamedTuple):
 class Averages:
     """Means over the samples of an epoch.
 
-    The sums of a window are fetched when the next one is complete, so that nothing waits for the device: it has a
-    window of work left then.
+    The sums of a window are fetched when the next one is complete: at that point the device still has a window of work
+    left, so nothing waits.
 
     Attributes:
         meters: what the steps add to.
-        count: how many batches there were.
-        samples: how many samples the means are of; a little behind.
+        count: number of batches.
+        samples: number of samples that the means cover; slightly behind.
     """
 
     def __init__(self, measure: Measure) -> None:
@@ -270,7 +270,7 @@ class Averages:
         self.restart()
 
     def restart(self) -> None:
-        """Forget everything, for a new epoch."""
+        """Reset everything for a new epoch."""
         self.count = self.samples = 0
         self._totals = np.zeros(_MOST_FIGURES)
         self._waiting: _Window | None = None
@@ -281,20 +281,20 @@ class Averages:
         self.meters.skipped.array = _NONE_SKIPPED
 
     def add(self, batch: Any) -> WindowLoss | None:
-        """Note that a step on this batch was started; return the loss of a window, if one has come in.
+        """Note that a step on this batch was started; return the loss of a window, if one is available.
 
         Raises:
-            NotFinite: a step of some time ago was left out.
+            NotFinite: an earlier step was skipped.
         """
         self._batches.append(batch)
         self.count += 1
         return self._close_window() if self.count % WINDOW == 0 else None
 
     def finish(self) -> list[WindowLoss]:
-        """Wait for all steps; return the losses of the windows that have come in.
+        """Wait for all steps; return the losses of the remaining windows.
 
         Raises:
-            NotFinite: a step was left out.
+            NotFinite: a step was skipped.
         """
         found = [self._close_window() if self._batches or self._samples_before else None, self.settle()]
         return [window for window in found if window is not None]
@@ -312,10 +312,10 @@ class Averages:
         return found
 
     def settle(self) -> WindowLoss | None:
-        """Fetch the sums of the window before, if they are still to be fetched; return its loss.
+        """Fetch the sums of the previous window, if that is still to do; return its loss.
 
         Raises:
-            NotFinite: a step was left out.
+            NotFinite: a step was skipped.
         """
         window, self._waiting = self._waiting, None
         if window is None:
@@ -342,7 +342,7 @@ class Averages:
         """Wait for all steps, without closing a window.
 
         Raises:
-            NotFinite: a step was left out.
+            NotFinite: a step was skipped.
         """
         skipped = int(self.meters.skipped.array)
         if skipped:
@@ -351,7 +351,7 @@ class Averages:
             raise self._left_out(batch, skipped)
 
     def state(self) -> dict[str, Any]:
-        """All of it as numbers, after `settle` and `check`."""
+        """The state as numbers, after `settle` and `check`."""
         return {
             "count": self.count,
             "samples": self.samples,
@@ -361,7 +361,7 @@ class Averages:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state()` returned."""
+        """Restore what `state()` returned."""
         self.restart()
         self.count, self.samples = state["count"], state["samples"]
         self._samples_before = state["samples_in_window"]
@@ -375,7 +375,7 @@ class Averages:
 
 
 def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> FloatingPointError:
-    """The error for a step that was left out, found by running it again under `detect_anomaly`."""
+    """The error for a skipped step, found by running it again under `detect_anomaly`."""
     bad = _bad_argument(model, batch)
     if bad is not None:
         return FloatingPointError(bad)
@@ -406,7 +406,7 @@ def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> Floating
 
 
 def _bad_argument(model: Module, batch: Any) -> str | None:
-    """What is said of a batch or a parameter that was not finite before the step."""
+    """The message for a batch or parameter that was not finite before the step."""
     for number, x in enumerate(leaves_of(batch)):
         if is_inexact(x.dtype) and not np.isfinite(x).all():
             where = tuple(map(int, np.argwhere(~np.isfinite(np.asarray(x)))[0]))

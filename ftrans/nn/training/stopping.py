@@ -1,4 +1,4 @@
-"""When a training ends before its last epoch: because it gets no better, or because the user presses Ctrl-C."""
+"""Early end of a training: without further improvement, or by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .history import History
 
 
 class Best:
-    """The best epoch so far, and for how long there has been none better.
+    """The best epoch so far, and the number of epochs without improvement.
 
     Args:
-        monitor: the figure that is compared.
+        monitor: the metric that is compared.
         mode: "min" if smaller is better, "max" if larger is; None for a loss.
-        min_delta: how much better a value must be to count.
-        patience: after so many epochs without a better one the training ends; None for never.
+        min_delta: minimum improvement that counts.
+        patience: number of epochs without improvement after which the training ends; None for never.
     """
 
     def __init__(self, monitor: str, mode: str | None, min_delta: float, patience: int | None) -> None:
@@ -40,10 +40,10 @@ class Best:
         self.waited = 0
 
     def update(self, history: History, row: dict[str, Any]) -> bool:
-        """Take a new epoch into account; return whether it is the best, which is then noted in the history.
+        """Compare a new epoch; return whether it is the best, which is then noted in the history.
 
         Raises:
-            ValueError: the epoch does not have the figure.
+            ValueError: the epoch does not have the metric.
         """
         if self.monitor not in row:
             raise ValueError(
@@ -62,12 +62,12 @@ class Best:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the patience is at its end."""
+        """Whether the patience is exhausted."""
         return self._patience is not None and self.waited >= self._patience
 
 
 class Interrupts:
-    """Within this block, the first Ctrl-C is a request to stop after the step that runs, the second an exception."""
+    """A block in which the first Ctrl-C asks to stop after the current step, and the second raises."""
 
     def __init__(self) -> None:
         self.requested = False
