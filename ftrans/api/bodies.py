@@ -15,7 +15,7 @@ from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..core.witness import example_of
 from ..numpy.promotion import asarray, cast, has_tracer, is_weak, result_dtype
-from ..xla import is_jax_tracer
+from ..xla import is_traced
 from .call import name_of, trace_flat, type_name
 
 Function = Callable[..., Any]
@@ -86,7 +86,7 @@ def integer_of(x: Any, name: str, what: str) -> Any:
 
 def known_value(x: Any) -> Any:
     """The Python number that a scalar is, or None where it is traced."""
-    return None if x.__class__ is Tracer or is_jax_tracer(x) else np.asarray(x).item()
+    return None if is_traced(x) else np.asarray(x).item()
 
 
 # Results

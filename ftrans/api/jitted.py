@@ -8,7 +8,7 @@ from typing import Any
 
 from ..control.call import call as call_primitive
 from ..core import tree
-from ..core.cell import Eager
+from ..core.cell import Eager, concrete
 from ..core.program import Program
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
@@ -132,7 +132,7 @@ class Jitted:
 
     def _apply(self, call: Call, paths: Paths, inputs: list[Any]) -> tuple[list[Any], Path]:
         """The same, where some of the inputs are eager values."""
-        arrays = [x.concrete() if isinstance(x, Eager) else x for x in inputs]
+        arrays = [*map(concrete, inputs)]
         path = paths.first(arrays)
         if path is None or path.guards:
             found = run_known(paths, self.f, arrays)

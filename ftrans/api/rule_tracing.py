@@ -14,9 +14,9 @@ from ..core.program import Const, Program, literal
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..core.witness import example_of
-from ..numpy.promotion import asarray, has_tracer
+from ..numpy.promotion import asarray
+from ..run.places import JAX, TRACE, place_of_argument
 from ..transforms.split import split
-from ..xla import is_jax
 from .call import name_of, trace_flat
 from .rule_arguments import Call
 from .rule_checks import arrays_of, called, described, fitted, here, matched, pair_of, shown, shown_value
@@ -107,7 +107,7 @@ class Residuals(NamedTuple):
     def of(cls, residuals: Any) -> Residuals:
         """Take residuals apart."""
         leaves, structure = tree.flatten(residuals)
-        places = [i for i, x in enumerate(leaves) if has_tracer(x) or is_jax(x)]
+        places = [i for i, x in enumerate(leaves) if place_of_argument(x) in (JAX, TRACE)]
         return cls(leaves, structure, places, [asarray(leaves[i]) for i in places])
 
     def rebuilt(self, tracers: Sequence[Tracer]) -> Any:

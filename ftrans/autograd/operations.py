@@ -16,7 +16,7 @@ from ..api.call import trace_flat
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
 from ..core import tree
-from ..core.cell import Eager
+from ..core.cell import Eager, concrete
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
@@ -310,7 +310,7 @@ def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[
     """The same, where some of the arrays are as they are, and no arguments."""
     count = len(call.leaves)
     numbers = [cls(x) for cls, x in call.numbers] if takes_numbers else []
-    witnesses = [*(x.concrete() if isinstance(x, Eager) else x for x in call.leaves), *numbers]
+    witnesses = [*map(concrete, call.leaves), *numbers]
     types: list[ArrayType] = [type_of(x) for x in witnesses]
     mutated: list[int] = []
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.checksum import checksum, is_frozen
 from ..base.source import Line, at_line, user_line
-from .cell import Cell, Eager
+from .cell import Holder
 from .program import Atom, Const, Var, literal
 from .tape import Tape
 from .types import ArrayType, type_of
@@ -99,7 +99,7 @@ class Captures:
             if isinstance(x, np.generic | bool | int | float | complex):
                 const = literal(x, type)
                 return self.add_number(const) if self._tape.is_shared else const
-            if isinstance(x, Eager | Cell):
+            if isinstance(x, Holder):
                 self._taken(x)
         elif x.nbytes <= _SMALL_BYTES and not is_frozen(x):
             identity = ("copy", type, x.strides if x.ndim > 1 else None, x.tobytes())

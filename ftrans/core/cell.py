@@ -2,7 +2,7 @@
 
 The tensors of `ftrans.autograd` are eager values: a program that is to run with one among its arguments is handed to
 its class.  The parameters and buffers of `ftrans.nn` are cells: an operation on a cell is the operation on what it
-holds.  The layers below know only the two classes here.
+holds.  The layers below know only the classes here.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from typing import Any
 from .program import Program
 
 
-class Eager:
-    """Base class of concrete values that are no plain arrays.  They have `shape` and `dtype`."""
+class Holder:
+    """Base class of what holds an array and stands for it.  Holders have `shape` and `dtype`."""
 
     __slots__ = ()
 
     def concrete(self) -> Any:
-        """The value as a NumPy array, for looking at."""
+        """What it holds as a NumPy array, for looking at, or for a program that captured it and runs on arrays."""
         raise NotImplementedError
+
+
+class Eager(Holder):
+    """Base class of concrete values that are no plain arrays."""
+
+    __slots__ = ()
 
     def is_active(self) -> bool:
         """Whether what is computed from it now is recorded, to be differentiated."""
@@ -46,17 +52,13 @@ class Eager:
         raise NotImplementedError
 
 
-class Cell:
-    """Base class of places that hold an array, which may be exchanged.  They have `shape` and `dtype`."""
+class Cell(Holder):
+    """Base class of places that hold an array, which may be exchanged."""
 
     __slots__ = ()
 
     def read(self) -> Any:
         """What an operation computes with: an array, a traced value or a tensor."""
-        raise NotImplementedError
-
-    def concrete(self) -> Any:
-        """What it holds as a NumPy array, for a program that captured the cell and runs on arrays."""
         raise NotImplementedError
 
     def recorded(self) -> Any:
@@ -67,6 +69,11 @@ class Cell:
     def value(self) -> Any:
         """The array, or the traced value, that it holds."""
         raise NotImplementedError
+
+
+def concrete(x: Any) -> Any:
+    """An array, also of what holds one; other values as they are."""
+    return x.concrete() if isinstance(x, Holder) else x
 
 
 _CONTAINERS = {tuple, list, dict, slice}

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.error_modes import Handling, Reaction, reaction_since
 from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
-from .cell import Cell, Eager
+from .cell import Holder
 from .program import Atom, Const, Eqn, Var
 from .tape import Tape
 from .trace import Builder, Guard, NoWitness, Tracer, current_builder, recording_in
@@ -215,7 +215,7 @@ def _slice(backwards: Iterable[Eqn], var: Var, known: Container[Var]) -> tuple[s
 def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
     if isinstance(value, np.ndarray | np.generic | Tracer):
         return value
-    if isinstance(value, Eager | Cell):
+    if isinstance(value, Holder):
         return value.concrete()
     try:
         return np.asarray(value)

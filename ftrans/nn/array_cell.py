@@ -22,7 +22,7 @@ from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell, Eager
+from ..core.cell import Eager, read
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
@@ -143,8 +143,7 @@ class ArrayCell(Operand):
 
     @value.setter
     def value(self, value: Any) -> None:
-        if isinstance(value, Cell):
-            value = value.read()
+        value = read(value)
         self.check_change()
         place = self.place()
         if isinstance(value, Eager):
@@ -342,8 +341,7 @@ def _empty(cls: type[ArrayCell]) -> ArrayCell:
 
 def _held(value: Any) -> Any:
     """A value as a cell holds it."""
-    if isinstance(value, Cell):
-        value = value.read()
+    value = read(value)
     if isinstance(value, Eager):
         return np.array(value.concrete())
     if isinstance(value, Tracer) or is_jax(value):

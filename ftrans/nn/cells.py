@@ -16,7 +16,7 @@ from ..autograd.hooks import Handle
 from ..autograd.tensor import Tensor
 from ..base.forks import lock
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
 from . import epoch
@@ -142,7 +142,7 @@ class Parameter(ArrayCell):
                     f"backward sets the gradient of {self.path}, which is no parameter of the module that it belongs "
                     f"to; gradients of other modules come from their own operations{at_line(user_line())}"
                 )
-            found[id(self)] = gradient.read() if isinstance(gradient, Cell) else gradient
+            found[id(self)] = read(gradient)
             return
         if has_tracer(gradient):
             raise RuntimeError(

@@ -17,7 +17,7 @@ from ..autograd.context import Context, Wanted, place_of
 from ..base.source import at_line, user_line
 from ..control.rules.black_box import Code, black_box
 from ..core import tree
-from ..core.cell import Cell, Eager
+from ..core.cell import Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .bare import BareModule
@@ -263,7 +263,7 @@ def _left_out(rule: Rule, name: str, reason: str) -> RuntimeError:
 
 def _fitting(rule: Rule, gradient: Any, type: ArrayType, name: str) -> Any:
     """A gradient that `backward` returned, checked against its operand; the number 0 means zeros."""
-    g: Any = gradient.read() if isinstance(gradient, Cell) else gradient
+    g: Any = read(gradient)
     g = g if isinstance(g, Eager | Tracer) else np.asarray(g)[()]
     try:
         found: ArrayType | None = type_of(g)

@@ -12,7 +12,7 @@ from ..api.gradient_edits import grad_hook
 from ..api.taps import tap
 from ..base.source import at_line, user_line
 from ..core import tree
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.trace import current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray
@@ -138,7 +138,7 @@ class _Settings(NamedTuple):
             raise _nothing_to_train(self.what, self.f)
         computing = {id(p) for m in modules for p in m.parameters() if is_inexact(p.dtype)} if self.dtype else set()
         scale: Any = getattr(self.loss_scale, "scale", self.loss_scale)
-        scale = scale.read() if isinstance(scale, Cell) else scale
+        scale = read(scale)
         changed_places: list[int] = []
         of_aux: list[Module] = []
 

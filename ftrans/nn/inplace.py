@@ -13,7 +13,7 @@ import numpy as np
 from ..autograd.modes import current_mode
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell, Eager
+from ..core.cell import Cell, Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.indexing import require_kept
@@ -175,10 +175,8 @@ class ChangedInPlace(Cell):
 
 
 def _given(x: Any) -> Any:
-    if isinstance(x, Cell):
-        return x.read()
     refuse_lookalike(x)
-    return x
+    return read(x)
 
 
 def require_numbers(x: Any, path: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..api.call import type_name
 from ..base.source import at_line, user_line
-from ..core.cell import Cell, Eager
+from ..core.cell import Holder
 from ..core.types import is_inexact
 from .array_cell import ArrayCell
 from .bare import BareModule
@@ -102,7 +102,7 @@ def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
 
 def as_numpy(x: Any) -> np.ndarray[Any, Any]:
     """An array of this library or of torch as a NumPy array."""
-    if isinstance(x, Cell | Eager):
+    if isinstance(x, Holder):
         return np.asarray(x.concrete())
     return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
 

@@ -16,7 +16,7 @@ from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
 from ..control.rules.jax_function import as_jax_function
 from ..core import tree
-from ..core.cell import Cell, Eager
+from ..core.cell import Holder, concrete, read
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
@@ -292,7 +292,7 @@ def traced_objective(
             f"{name_of(f)} has to compute the loss of the model that it is given, value_fn=lambda model: loss_of(model)"
             + at_line(user_line())
         )
-    return traced.program, [x.concrete() if isinstance(x, Eager | Cell) else x for x in traced.captured]
+    return traced.program, [*map(concrete, traced.captured)]
 
 
 def _depends(program: Program, count: int) -> bool:
@@ -318,7 +318,7 @@ def _missing_arguments(error: TypeError) -> TypeError | None:
 
 def _operand(name: str, x: Any, is_wide: bool) -> Any:
     """A further argument of the update as an array."""
-    if isinstance(x, Eager | Cell):
+    if isinstance(x, Holder):
         return x.concrete()
     if callable(x) or isinstance(x, Mapping):
         raise TypeError(
@@ -337,10 +337,7 @@ def _number(x: Any, is_wide: bool) -> np.ndarray[Any, Any]:
 def _gradient(path: str, gradient: Any, parameter: Parameter) -> Any:
     if gradient is None:
         return np.zeros(parameter.shape, parameter.dtype)
-    if isinstance(gradient, Cell):
-        gradient = gradient.read()
-    if isinstance(gradient, Eager):
-        gradient = gradient.concrete()
+    gradient = concrete(read(gradient))
     if tuple(np.shape(gradient)) != parameter.shape:
         raise ValueError(
             f"the gradient of {path} has shape {tuple(np.shape(gradient))}, but the parameter is {parameter.type}"

@@ -11,9 +11,9 @@ import numpy as np
 from ..api.call import type_name
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
+from ..core.cell import read
 from ..core.trace import Tracer
-from ..xla import is_jax, is_jax_tracer
+from ..xla import is_jax, is_traced
 from .array_cell import ArrayCell, deleted_error
 from .calls import call_filled, settled
 from .graph import Graph, graph_of
@@ -117,7 +117,7 @@ def _is_same(x: Any, y: Any) -> bool:
     """Whether two values are equal, as far as that is known without looking at traced ones."""
     if x is y:
         return True
-    if isinstance(x, Tracer) or isinstance(y, Tracer) or is_jax_tracer(x) or is_jax_tracer(y):
+    if is_traced(x) or is_traced(y):
         return False
     x, y = as_numpy(x), as_numpy(y)
     return np.array_equal(x, y, equal_nan=x.dtype.kind in "fc" and y.dtype.kind in "fc")
@@ -142,8 +142,7 @@ def _place(graph: Graph, path: str) -> int:
 
 def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
     """An array to put into a cell, with checked shape."""
-    if isinstance(x, Cell):
-        x = x.read()
+    x = read(x)
     if is_jax(x) and not isinstance(x, Tracer) and getattr(x, "is_deleted", lambda: False)():
         raise deleted_error(path)
     require_numbers(x, path)

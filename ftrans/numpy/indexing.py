@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.cell import Eager, read
+from ..core.cell import concrete, read
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
 from ..core.witness import ConcretizationError, refuse
@@ -246,9 +246,7 @@ def _entry(item: Any) -> Any:
     """One item of an index as None, Ellipsis, a slice, an int, or an array (traced or not) of integers or booleans."""
     if item is None or item is Ellipsis or item.__class__ is int or isinstance(item, slice):
         return item
-    item = read(item)
-    if isinstance(item, Eager):
-        item = item.concrete()
+    item = concrete(read(item))
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
     if not isinstance(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):

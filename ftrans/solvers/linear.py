@@ -26,7 +26,7 @@ from ..ops.elementwise import abs_, add, bitwise_and, convert, cos, le, maximum,
 from ..ops.literals import full, iota
 from ..ops.reductions import reduce_max
 from ..ops.shapes import reshape
-from ..xla.execute import is_jax_tracer
+from ..xla import is_traced
 from .jacobians import linearized, matrix
 from .linear_primitive import LinearMethod, dense_solve, real_dtype
 from .linear_primitive import linear_solve as primitive
@@ -311,7 +311,7 @@ def _require_linear(f: Callable[..., Any], traced: Captured, name: str) -> None:
 def _without_zeros(traced: Captured) -> Program:
     """The program with arrays of zeros that it closed over, such as those of paddings, as constants."""
     program = traced.program
-    is_zero = tuple(not (isinstance(c, Tracer) or is_jax_tracer(c) or np.any(np.asarray(c))) for c in traced.consts)
+    is_zero = tuple(not (is_traced(c) or np.any(np.asarray(c))) for c in traced.consts)
 
     def make() -> Program:
         builder = Builder(program.in_types)

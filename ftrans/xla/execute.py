@@ -19,7 +19,7 @@ from ..base.source import at_line, user_line
 from ..core import tree
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
-from ..core.trace import building
+from ..core.trace import Tracer, building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
 
@@ -41,6 +41,11 @@ def is_jax_tracer(x: Any) -> bool:
         return jax is not None and isinstance(x, jax.core.Tracer)
     except AttributeError:
         return False
+
+
+def is_traced(x: Any) -> bool:
+    """Whether `x` stands for an array in a trace, be it one of JAX, so that its value is not known."""
+    return isinstance(x, Tracer) or is_jax_tracer(x)
 
 
 class _Process:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, keep_callers, user_line
+from ...core.cell import concrete
 from ...core.program import Program
-from .checks import Checks, Residuals, concrete, is_finite
+from .checks import Checks, Residuals, is_finite
 
 _checks: ContextVar[Checks | None] = ContextVar("anomaly checks", default=None)
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.cell import Eager
 from ...core.program import Program
 from ...core.types import is_inexact
 from ...xla import is_jax
@@ -46,11 +45,6 @@ class Residuals(NamedTuple):
     def total(self) -> int:
         """How many arguments of the other program it made."""
         return len(self.program.outputs) - self.start
-
-
-def concrete(x: Any) -> Any:
-    """An array, also of an eager value that knows its graph."""
-    return x.concrete() if isinstance(x, Eager) else x
 
 
 def is_finite(x: Any) -> bool:

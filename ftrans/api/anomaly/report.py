@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...base.source import Line, at_line, callers_of
+from ...core.cell import concrete
 from ...core.program import Program
-from .checks import Checks, Residuals, concrete
+from .checks import Checks, Residuals
 from .equations import worst_element
 from .kinds import advice_on, arithmetic, kind_of
 from .search import Culprit, Source, Step, find_culprit

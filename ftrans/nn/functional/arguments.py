@@ -9,11 +9,12 @@ import numpy as np
 
 from ...api.call import record_or_run
 from ...base.source import at_line, user_line
-from ...core.cell import Eager
+from ...core import cell
 from ...core.primitive import SingleResult
 from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of
 from ...numpy.promotion import asarray, cast, has_tracer
+from ...run.places import TRACE, place_of_argument
 
 Reduction = Literal["none", "mean", "sum"]
 
@@ -22,7 +23,7 @@ def apply_elementwise(primitive: SingleResult, x: Any) -> Any:
     """Apply a primitive with one operand to an array, a traced value or a tensor."""
     if x.__class__ is np.ndarray and x.dtype.kind == "f":
         return primitive.numpy(x)
-    if not isinstance(x, Eager) and not has_tracer(x):
+    if place_of_argument(x).holds_arrays:
         x = np.asarray(x)
         return primitive.numpy(x if is_inexact(x.dtype) else x.astype(np.float64))[()]
     (y,) = record_or_run(primitive.name, lambda xs: [primitive(_as_inexact(xs[0]))], [x])
@@ -91,9 +92,7 @@ def concrete(x: Any) -> Any:
     """`x` as a NumPy array, or None if its values are unknown while tracing."""
     if x.__class__ is np.ndarray:
         return x
-    if isinstance(x, Eager):
-        return x.concrete()
-    return None if has_tracer(x) else np.asarray(x)
+    return None if place_of_argument(x) is TRACE else np.asarray(cell.concrete(x))
 
 
 def checked_indices(x: Any, size: int, what: str, name: str, ignored: int | None = None) -> Any:

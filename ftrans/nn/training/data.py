@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.cell import Cell, Eager
+from ...core.cell import Holder
 from ...xla import is_jax
 from ..init import generator
 from ..loading import as_numpy
@@ -257,7 +257,7 @@ def _takes_epoch(function: Callable[..., Any]) -> bool:
 
 def is_array(x: Any) -> bool:
     """Whether something is an array of any library."""
-    return isinstance(x, np.ndarray | Cell | Eager) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
+    return isinstance(x, np.ndarray | Holder) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
 
 
 def as_arrays(batch: Any, what: str, copies: bool) -> Any:
