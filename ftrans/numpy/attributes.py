@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 
 import numpy as np
@@ -43,6 +42,8 @@ def _instead(name: str) -> str:
     found = next((code for code, module in _MODULES.items() if _is_function(module, name)), None)
     if found is not None:
         return f"; write {found}.{name}(x)"
+    import difflib
+
     near = difflib.get_close_matches(name, [a for a in dir(Tracer) if not a.startswith("_")], 1, 0.8)
     return f"; did you mean {near[0]!r}?" if near else ""
 

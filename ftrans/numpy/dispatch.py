@@ -84,7 +84,7 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         call = _public_ufunc(function, "__call__", implementation)
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
             setattr(call, method, _public_ufunc(function, method, implementation))
-        call.__signature__ = signature_of(function)
+        call.__signature__ = _signature(function.nin, function.nout, function.signature is None)
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
@@ -94,15 +94,13 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def signature_of(ufunc: np.ufunc) -> inspect.Signature:
+@functools.cache
+def _signature(nin: int, nout: int, is_elementwise: bool) -> inspect.Signature:
     """The parameters of a ufunc, which older versions of NumPy do not tell."""
-    operands = ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
+    operands = ["x"] if nin == 1 else [f"x{i + 1}" for i in range(nin)]
     options: dict[str, Any] = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
-    if ufunc.signature is None:
-        options = {"where": True} | options
-    else:
-        options = {"axes": NO_VALUE, "axis": NO_VALUE, "keepdims": False} | options
-    out = None if ufunc.nout == 1 else (None,) * ufunc.nout
+    options = ({"where": True} if is_elementwise else {"axes": NO_VALUE, "axis": NO_VALUE, "keepdims": False}) | options
+    out = None if nout == 1 else (None,) * nout
     parameter = inspect.Parameter
     return inspect.Signature(
         [

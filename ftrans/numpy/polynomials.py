@@ -230,15 +230,9 @@ def _squares_left(left: Any, right: Any, found: Any, scale: Any) -> Any:
     return np.sum(np.abs(apart) ** 2, 0, keepdims=right.ndim == 1)
 
 
-def _on_objects(function: Any) -> None:
-    """Enter a function whose own code runs on arrays of traced numbers."""
+def enter_on_objects(function: Any) -> None:
+    """Enter a function of `numpy.polynomial`, whose own code runs on arrays of traced numbers."""
 
     @implements(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return asarray(function.__wrapped__(*map(as_objects, args), **{k: as_objects(x) for k, x in kwargs.items()}))
-
-
-# The functions of `numpy.polynomial` run on traced values as they are; NumPy asks for a traced form of these two only.
-for _function in (np.polynomial.polynomial.polyval2d, np.polynomial.polynomial.polygrid2d):
-    if hasattr(_function, "__wrapped__"):
-        _on_objects(_function)

@@ -15,6 +15,7 @@ from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
 from .dispatch import ENTERED_LATER, TABLE, missing
+from .polynomials import enter_on_objects
 from .refused import REFUSED
 from .ufunc_methods import METHODS
 from .ufunc_options import call_with_options
@@ -53,8 +54,12 @@ def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
 def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
     """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
     implementation = TABLE.get(function)
+    module = getattr(function, "__module__", "numpy") or "numpy"
+    if implementation is None and module.startswith("numpy.polynomial."):
+        # Most of these run on traced values as they are.
+        enter_on_objects(function)
+        implementation = TABLE[function]
     if implementation is None:
-        module = getattr(function, "__module__", "numpy") or "numpy"
         if module == "numpy" and function.__name__ in sys.modules[__package__].__all__:
             # Functions that make arrays meet a traced value as `like=` only.
             raise MissingRule(
