@@ -63,7 +63,7 @@ class Primitive(OnNumpy):
         result = self.type_rule(*types, **params)
         return tuple(result) if self.multiple_results else (result,)
 
-    # Rules
+    # Rules: what it is
 
     def type_rule(self, *types: ArrayType, **params: Any) -> Any:
         """Type of the result (a list where there are several).  Raises TypeError or ValueError on a mismatch."""
@@ -95,6 +95,8 @@ class Primitive(OnNumpy):
         """(results, whether each is batched), where batched operands have a leading axis of `size`."""
         self._missing("batch")
 
+    # Rules with a default
+
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> Any:
         """A `transforms.split.SplitEqn`, for an equation part of whose results are known, or None."""
         return None
@@ -108,7 +110,11 @@ class Primitive(OnNumpy):
         return eqn
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
-        """What an equation costs; None if that is not known, or what the programs cost that it holds."""
+        """What an equation costs.
+
+        None stands for what the programs cost that it holds; without any, for a cost that is not known and never taken
+        to be small.
+        """
         return None
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
