@@ -166,7 +166,7 @@ class Builder:
         ]
         eqn = self.tape.add(primitive, atoms, params, line or user_line())
         if self.handling is not None and not self.handling.is_current():
-            self.meet_handling(eqn)
+            self.handle_errors(eqn)
         return [Tracer(self, v) for v in eqn.outputs]
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
@@ -177,10 +177,10 @@ class Builder:
         ]
         new = self.tape.repeat(eqn, atoms)
         if self.handling is not None and not self.handling.is_current():
-            self.meet_handling(new)
+            self.handle_errors(new)
         return [Tracer(self, v) for v in new.outputs]
 
-    def meet_handling(self, eqn: Eqn) -> None:
+    def handle_errors(self, eqn: Eqn) -> None:
         """What is to be done with a new equation where floating-point errors are handled in another way than before."""
 
     def atom(self, x: Any) -> Atom:

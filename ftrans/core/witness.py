@@ -65,7 +65,7 @@ class CodeBuilder(Builder):
             self._compared = Handling(), reaction
         return reaction
 
-    def meet_handling(self, eqn: Eqn) -> None:
+    def handle_errors(self, eqn: Eqn) -> None:
         """Evaluate an equation at once if the code waits for its errors, which otherwise come when the code is over."""
         reaction = self.reaction()
         if reaction is None:
