@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.checksum import checksum, is_frozen
+from ..base.checksum import checksum, has_same_bits, is_frozen
 from ..base.source import Line, at_line, user_line
 from .cell import Holder
 from .program import Atom, Const, Var, literal
@@ -24,9 +24,6 @@ _SMALL_BYTES = 1 << 16
 
 # How much of what one program closes over, with the programs inside of it, is copied.
 _COPIED_BYTES = 1 << 26
-
-# How many words of 8 bytes are compared at once.
-_COMPARED_WORDS = 1 << 17
 
 _FROZEN = b"frozen"
 
@@ -124,7 +121,7 @@ class Captures:
         if id(x) in copies.all:
             return x
         _, copy = copies.latest.get(id(x), (None, None))
-        if copy is not None and _is_same(x, copy):
+        if copy is not None and has_same_bits(x, copy):
             return copy
         if isinstance(x, np.ndarray) and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
             copy = x.copy(order="K")
@@ -159,23 +156,6 @@ def _state(x: Any) -> Any:
     if not isinstance(held, np.ndarray | np.generic):
         return id(held)
     return held.shape, held.dtype, checksum(np.asarray(held))
-
-
-def _is_same(x: np.ndarray[Any, Any], copy: np.ndarray[Any, Any]) -> bool:
-    """Whether an array is, bit by bit, what its copy is."""
-    if x.shape != copy.shape or x.dtype != copy.dtype:
-        return False
-    mine, others = (np.ravel(a, order="K").view(np.uint8) for a in (x, copy))
-    whole = mine.size // 8 * 8
-    if not np.array_equal(mine[whole:], others[whole:]):
-        return False
-    mine, others = mine[:whole].view(np.uint64), others[:whole].view(np.uint64)
-    # In blocks, which stay in the cache with what is found out of each.
-    for start in range(0, mine.size, _COMPARED_WORDS):
-        block = slice(start, start + _COMPARED_WORDS)
-        if not np.array_equal(mine[block], others[block]):
-            return False
-    return True
 
 
 def _require_unchanged(watched: _Watched) -> None:

@@ -44,6 +44,11 @@ class Tape:
             self.definitions[var] = new
         return new
 
+    def attribute(self, eqn: Eqn, line: Line | None) -> None:
+        """Give an equation of this tape another line, which is possible until a program holds it."""
+        assert not self.is_shared
+        eqn.line = line
+
     def capture(self, type: ArrayType) -> Var:
         """The variable of a further input."""
         return Var(type)

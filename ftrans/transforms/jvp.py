@@ -104,7 +104,7 @@ def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line |
     for y in outs:
         made = definition(y)
         if made is not None and made.line is derived:
-            made.line = line
+            y.builder.tape.attribute(made, line)
 
 
 def _tracer(builder: Builder, const: Const) -> Tracer:
