@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -17,7 +18,9 @@ from function_rows import resolve
 import ftrans as ft
 from ftrans.core import tree
 from ftrans.core.primitive import MissingRule
-from ftrans.numpy.dispatch import CONSTANT, REFUSED
+from ftrans.core.trace import Tracer
+from ftrans.numpy import ufuncs
+from ftrans.numpy.dispatch import CONSTANT, REFUSED, TABLE
 
 SCRIPT = Path(__file__).parent.parent / "docs" / "make_coverage.py"
 spec = importlib.util.spec_from_file_location("make_coverage", SCRIPT)
@@ -156,3 +159,24 @@ def test_refused_functions_say_why(name: str) -> None:
         ft.grad(f)(0.5)
     assert REFUSED[name] in str(caught.value)
     assert "test_coverage.py" in str(caught.value)
+
+
+# One table of ufuncs
+
+
+def test_every_ufunc_has_all_names_of_numpy_everywhere() -> None:
+    rows = {name for name in vars(ufuncs) if not name.startswith("_")}
+    names = {name for name, x in vars(np).items() if isinstance(x, np.ufunc) and x in TABLE and x.signature is None}
+    assert rows == names
+    for name in names:
+        assert name in ft.numpy.__all__
+        assert callable(getattr(Tracer, name))
+        assert callable(getattr(ft.autograd.Tensor, name))
+
+
+def test_all_names_of_the_protocols_are_exported() -> None:
+    namespaces = {"numpy": ft.numpy, "numpy.linalg": ft.numpy.linalg, "numpy.fft": ft.numpy.fft}
+    for namespace, ours in namespaces.items():
+        found = vars(importlib.import_module(namespace)).items()
+        theirs = {name for name, x in found if callable(x) and not name.startswith("_") and x in TABLE}
+        assert theirs <= set(ours.__all__) | set(coverage.OLD_NAMES.get(namespace, {}))

@@ -7,7 +7,6 @@ same traced forms.  So either namespace may be used, except that only `ftrans.nu
 
 # ruff: noqa: F401, F403 - what is imported here is what is exported
 
-import types as _types
 import typing as _typing
 
 import numpy as _numpy
@@ -69,6 +68,7 @@ from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
 
+from ..base.exports import exported as _exported
 from . import array_api as _array_api
 from . import dispatch as _dispatch
 from . import fft, linalg
@@ -112,11 +112,7 @@ def __getattr__(name: str) -> _typing.Any:
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.
-    __all__ = sorted(
-        name
-        for name, value in globals().items()
-        if not name.startswith("_") and (not isinstance(value, _types.ModuleType) or name in ("fft", "linalg"))
-    )
+    __all__ = _exported(globals(), "fft", "linalg")
 
     def __dir__() -> list[str]:
         return __all__

@@ -14,6 +14,7 @@ from ..base.foreign import is_of_python_function, pairing_in
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
+from . import creation
 from .dispatch import ENTERED_LATER, TABLE, missing
 from .polynomials import enter_on_objects
 from .refused import REFUSED
@@ -60,7 +61,7 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
         enter_on_objects(function)
         implementation = TABLE[function]
     if implementation is None:
-        if module == "numpy" and function.__name__ in sys.modules[__package__].__all__:
+        if module == "numpy" and function.__name__ in creation.__all__:
             # Functions that make arrays meet a traced value as `like=` only.
             raise MissingRule(
                 f"numpy.{function.__name__} with like= cannot make a traced array; write ftrans.numpy."

@@ -1,35 +1,29 @@
 """`numpy.linalg` on arrays and traced values."""
 
-from ..manipulation import matrix_diagonal as diagonal
-from ..manipulation import matrix_transpose
-from ..products import matmul, tensordot, vecdot
-from ..products import matrix_trace as trace
-from ..products import vector_cross as cross
-from ..products import vector_outer as outer
-from .chains import matrix_power, multi_dot
-from .decompositions import (
-    cholesky,
-    cond,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    matrix_rank,
-    qr,
-    svd,
-    svdvals,
-)
-from .equations import det, inv, lstsq, pinv, slogdet, solve, tensorinv, tensorsolve
-from .norms import matrix_norm, norm, vector_norm
-from .operands import LinAlgError
+# ruff: noqa: F403 - what is imported here is what is exported
 
-__all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
-    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv",
-    "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot",
-    "vector_norm",
-]  # fmt: skip
+import typing as _typing
 
+from ...base.exports import exported as _exported
+from ..manipulation import matrix_diagonal as _matrix_diagonal
+from ..manipulation import matrix_transpose as matrix_transpose
+from ..products import matmul as matmul
+from ..products import matrix_trace as _matrix_trace
+from ..products import tensordot as tensordot
+from ..products import vecdot as vecdot
+from ..products import vector_cross as _vector_cross
+from ..products import vector_outer as _vector_outer
+from .chains import *
+from .decompositions import *
+from .equations import *
+from .norms import *
+from .operands import LinAlgError as LinAlgError
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+diagonal, trace, cross, outer = _matrix_diagonal, _matrix_trace, _vector_cross, _vector_outer
+
+if not _typing.TYPE_CHECKING:
+    # Type checkers read what each file exports in that file.
+    __all__ = _exported(globals())
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -13,6 +13,8 @@ from ..dispatch import implements
 from ..promotion import asarray, reshaped
 from .operands import check_square
 
+__all__ = ["matrix_power", "multi_dot"]
+
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: Any, n: Any) -> Any:

@@ -13,6 +13,8 @@ from ...ops import linalg as ops
 from ..dispatch import implements
 from .operands import adjoint, check_matrices, check_square, matrices
 
+__all__ = ["cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "qr", "svd", "svdvals"]
+
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:

@@ -17,6 +17,8 @@ from ..dispatch import implements
 from ..promotion import asarray, broadcast_to, cast, real_dtype, reshaped
 from .operands import LinAlgError, check_matrices, check_square, matrices
 
+__all__ = ["det", "inv", "lstsq", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
+
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:

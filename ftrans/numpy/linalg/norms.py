@@ -17,6 +17,8 @@ from ..dispatch import implements
 from ..manipulation import normal_axes
 from ..promotion import asarray, cast
 
+__all__ = ["matrix_norm", "norm", "vector_norm"]
+
 
 def _abs(x: Tracer) -> Tracer:
     return np.abs(x)

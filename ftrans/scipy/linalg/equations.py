@@ -21,6 +21,12 @@ from .operands import (
 )
 from .special_matrices import circulant, from_bands, from_lower_bands, toeplitz
 
+__all__ = [
+    "cho_solve", "det", "inv", "lstsq", "lu_solve", "matmul_toeplitz", "pinv", "pinvh", "solve", "solve_banded",
+    "solve_circulant", "solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester",
+    "solve_toeplitz", "solve_triangular", "solveh_banded",
+]  # fmt: skip
+
 _STRUCTURES = {
     "general": "general", "gen": "general", "banded": "general",
     "symmetric": "symmetric", "sym": "symmetric",
@@ -325,6 +331,9 @@ def _lyapunov(a: Any, q: Any) -> Any:
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """Solve `a @ x + x @ a.H = q`."""
     return _lyapunov(a, q)
+
+
+solve_lyapunov = solve_continuous_lyapunov
 
 
 @implemented

@@ -14,6 +14,12 @@ from ...ops import linalg as ops
 from .operands import adjoint, check_matrices, check_square, implemented, matrices
 from .special_matrices import from_lower_bands
 
+__all__ = [
+    "cho_factor", "cholesky", "eig", "eig_banded", "eigh", "eigh_tridiagonal", "eigvals", "eigvals_banded",
+    "eigvalsh", "eigvalsh_tridiagonal", "lu", "lu_factor", "orthogonal_procrustes", "polar", "qr", "rq", "svd",
+    "svdvals",
+]  # fmt: skip
+
 
 def _missing_option(function: str, option: str, advice: str) -> MissingRule:
     return MissingRule(f"scipy.linalg.{function} with {option} has no traced form: {advice}{at_line(user_line())}")

@@ -13,6 +13,11 @@ from ...core.types import is_complex
 from ...ops import linalg as ops
 from .operands import check_square, implemented, in_double_precision, matrices
 
+__all__ = [
+    "coshm", "cosm", "expm", "expm_frechet", "fractional_matrix_power", "logm", "signm", "sinhm", "sinm", "sqrtm",
+    "tanhm", "tanm",
+]  # fmt: skip
+
 
 def _square(name: str, a: Any) -> Any:
     (a,) = matrices(a)

@@ -8,6 +8,8 @@ import numpy as np
 
 from .operands import implemented, matrices
 
+__all__ = ["norm"]
+
 
 @implemented
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:

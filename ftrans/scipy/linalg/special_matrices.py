@@ -11,6 +11,11 @@ from ...base.source import at_line, user_line
 from ...numpy.promotion import asarray, strong_dtype
 from .operands import implemented
 
+__all__ = [
+    "block_diag", "circulant", "companion", "convolution_matrix", "diagsvd", "fiedler", "hankel", "khatri_rao",
+    "leslie", "toeplitz",
+]  # fmt: skip
+
 
 def _vectors(x: Any) -> Any:
     return np.atleast_1d(asarray(x))

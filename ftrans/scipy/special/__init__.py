@@ -2,9 +2,9 @@
 
 # ruff: noqa: F403 - what is imported here is what is exported
 
-import types as _types
 import typing as _typing
 
+from ...base.exports import exported as _exported
 from .bessel import *
 from .convenience import *
 from .elliptic import *
@@ -19,11 +19,7 @@ from .wave import *
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.
-    __all__ = sorted(
-        name
-        for name, value in globals().items()
-        if not name.startswith("_") and not isinstance(value, _types.ModuleType)
-    )
+    __all__ = _exported(globals())
 
     def __dir__() -> list[str]:
         return __all__

@@ -16,80 +16,30 @@ it is continuous), the shape parameters, `loc` and `scale`.  Outside of the supp
 derivatives; where the parameters make no sense the result is NaN, as it is in SciPy.
 """
 
-from __future__ import annotations
+# ruff: noqa: F403 - what is imported here is what is exported
 
-from typing import Any
+import typing as _typing
 
-from ...base.source import at_line, user_line
-from .continuous import cauchy, gumbel_l, gumbel_r, laplace, logistic, norm, skewnorm, t, vonmises
-from .discrete import bernoulli, binom, geom, nbinom, poisson, randint
-from .half_line import (
-    chi2,
-    expon,
-    f,
-    gamma,
-    halfnorm,
-    invgamma,
-    lognorm,
-    maxwell,
-    pareto,
-    rayleigh,
-    weibull_max,
-    weibull_min,
-)
-from .interval import (
-    beta,
-    genextreme,
-    triang,
-    truncnorm,
-    uniform,
-)
-from .multivariate import dirichlet, multivariate_normal
-
-__all__ = [
-    "bernoulli",
-    "beta",
-    "binom",
-    "cauchy",
-    "chi2",
-    "dirichlet",
-    "expon",
-    "f",
-    "gamma",
-    "genextreme",
-    "geom",
-    "gumbel_l",
-    "gumbel_r",
-    "halfnorm",
-    "invgamma",
-    "laplace",
-    "logistic",
-    "lognorm",
-    "maxwell",
-    "multivariate_normal",
-    "nbinom",
-    "norm",
-    "pareto",
-    "poisson",
-    "randint",
-    "rayleigh",
-    "skewnorm",
-    "t",
-    "triang",
-    "truncnorm",
-    "uniform",
-    "vonmises",
-    "weibull_max",
-    "weibull_min",
-]
+from ...base.exports import exported as _exported
+from ...base.source import at_line as _at_line
+from ...base.source import user_line as _user_line
+from .continuous import *
+from .discrete import *
+from .half_line import *
+from .interval import *
+from .multivariate import *
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     raise AttributeError(
-        f"ftrans.scipy.stats has no {name!r}; it has the distributions {', '.join(__all__)}. For plain arrays there is"
-        f" scipy.stats{at_line(user_line())}"
+        f"ftrans.scipy.stats has no {name!r}; it has the distributions {', '.join(_exported(globals()))}. For plain "
+        f"arrays there is scipy.stats{_at_line(_user_line())}"
     )
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not _typing.TYPE_CHECKING:
+    # Type checkers read what each file exports in that file.
+    __all__ = _exported(globals())
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -23,6 +23,8 @@ from ..special import (
 )
 from .distribution import Continuous
 
+__all__ = ["cauchy", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "skewnorm", "t", "vonmises"]
+
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 

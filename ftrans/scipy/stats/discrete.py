@@ -18,6 +18,8 @@ from ..special import (
 )
 from .distribution import Discrete
 
+__all__ = ["bernoulli", "binom", "geom", "nbinom", "poisson", "randint"]
+
 
 def _is_probability(p: Any) -> Any:
     return (p >= 0) & (p <= 1)

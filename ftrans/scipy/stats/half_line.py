@@ -28,6 +28,11 @@ from ..special import (
 from .continuous import norm
 from .distribution import Continuous
 
+__all__ = [
+    "chi2", "expon", "f", "gamma", "halfnorm", "invgamma", "lognorm", "maxwell", "pareto", "rayleigh",
+    "weibull_max", "weibull_min",
+]  # fmt: skip
+
 
 def power_times(x: Any, exponent: Any, log_rest: Any) -> Any:
     """`x**exponent * exp(log_rest)`, with derivatives at 0, where the logarithm of `x` has none."""

@@ -24,6 +24,8 @@ from .continuous import gumbel_r, norm
 from .distribution import Continuous
 from .half_line import power_times
 
+__all__ = ["beta", "genextreme", "triang", "truncnorm", "uniform"]
+
 
 class Beta(Continuous):
     """The beta distribution."""

@@ -16,6 +16,8 @@ from ..linalg import solve_triangular
 from ..special import gammaln, xlogy
 from .distribution import floating_dtype
 
+__all__ = ["dirichlet", "multivariate_normal"]
+
 
 class Multivariate:
     """A distribution of vectors, whose methods take arrays and traced values alike.

@@ -1,0 +1,20 @@
+"""What a package exports whose files say it each for themselves."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+
+def exported(namespace: dict[str, Any], *modules: str) -> list[str]:
+    """The names in the namespace of a package without those of its files, in order.
+
+    Args:
+        namespace: the package's globals.
+        modules: names of modules that are exported as well.
+    """
+    return sorted(
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))
+    )
