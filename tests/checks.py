@@ -10,7 +10,7 @@ import numpy as np
 from ftrans.core.program import Program
 from ftrans.core.types import ArrayType, is_complex, is_inexact, type_of
 from ftrans.run.evaluate import evaluate
-from ftrans.transforms.differentiate import linearize, pullback
+from ftrans.transforms.differentiate import pullback, pushforward
 from ftrans.transforms.jvp import jvp
 from ftrans.transforms.simplify import simplify
 from ftrans.xla.execute import lower, run_program
@@ -144,7 +144,7 @@ def forward(program: Program, active: Flags, args: Arrays, tangents: Arrays) -> 
 
 def linearized(program: Program, active: Flags, args: Arrays, tangents: Arrays) -> tuple[list[Any], list[Any]]:
     """The same as `forward`, through the linear program."""
-    parts = linearize(program, active)
+    parts = pushforward(program, active)
     outs = checked(parts.values, args)
     count = len(program.outputs)
     pushed = checked(parts.linear, [*outs[count:], *tangents])

@@ -537,4 +537,86 @@ def test_writing_element_by_element_makes_no_masks_of_the_whole_array() -> None:
         return np.sum(y)
 
     program = ft.trace(ft.grad(f))(np.ones(20))
-    assert "ne" not in [eqn.primitive.name for eqn in program.eqns]
+    assert not [eqn for eqn in program.eqns if eqn.outputs[0].type.dtype == np.bool_]
+
+
+# Choices inside of loops and branches
+
+
+def sixteenth(x: float) -> tuple[float, float]:
+    """The first and the second derivative of x ** (1 / 16)."""
+    return x ** (-15 / 16) / 16, -15 / 256 * x ** (-31 / 16)
+
+
+# A step, and what two of them do to the second element of `LOOPED`; the first one has no influence.
+LOOPED = [0.0, 16.0]
+STEPS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
+    "a choice": (lambda c: np.where(c > 0, np.sqrt(c), 0.0), (1 / 32, -3 / 2048)),
+    "choices in a choice": (
+        lambda c: np.where(c > 0, np.where(c > 1, np.sqrt(np.sqrt(c)), np.log(c)), np.where(c < 0, c, 0.0)),
+        sixteenth(16.0),
+    ),
+    "a steep function of a choice": (
+        lambda c: np.sqrt(np.where(c > 0, np.where(c > 1, np.sqrt(c), c), 0.0)),
+        sixteenth(16.0),
+    ),
+    "an element assigned": (lambda c: assigned(np.sqrt(c), 0, 0.0), (1 / 32, -3 / 2048)),
+    "a slice": (lambda c: np.concatenate([np.zeros(1), np.sqrt(c)[1:]]), (1 / 32, -3 / 2048)),
+    "padded": (lambda c: np.sqrt(np.pad(c[1:], (1, 0))), (1 / 32, -3 / 2048)),
+}
+
+
+def scanned(step: Callable[[Any], Any], x: Any) -> Any:
+    """Two steps, with what is there between them."""
+    return ft.scan(lambda c, _: (step(c), c), x, None, length=2)[0]
+
+
+def chosen_branch(step: Callable[[Any], Any], x: Any) -> Any:
+    """One step, which is a branch."""
+    return ft.cond(x[1] > 0, step, lambda c: c, x)
+
+
+LOOPS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
+    "scan": scanned,
+    "fori_loop": lambda step, x: ft.fori_loop(0, 2, lambda _, c: step(c), x),
+    "while_loop": lambda step, x: ft.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, step(s[1])), (0, x))[1],
+    "cond": lambda step, x: chosen_branch(lambda c: step(step(c)), x),
+    "cond in scan": lambda step, x: scanned(lambda c: chosen_branch(step, c), x),
+    "scan in cond": lambda step, x: chosen_branch(lambda c: scanned(step, c), x),
+    "jit in scan": lambda step, x: scanned(ft.jit(step), x),
+    "checkpoint in scan": lambda step, x: scanned(ft.checkpoint(step), x),
+}
+
+
+def in_loop(loop: str, step: str) -> Row:
+    f, (first, second) = STEPS[step]
+    return Row(
+        f"{step} in {loop}",
+        lambda x: np.sum(LOOPS[loop](f, x)),
+        LOOPED,
+        [0, first],
+        np.diag([0, second]),
+        "closed form",
+    )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_in_loops(loop: str, step: str) -> None:
+    row = in_loop(loop, step)
+    x, t = point(row)
+    _, *further = further_derivatives(row, x, t)
+    check(row, derivatives(row, x, t), t)
+    # Reverse mode of reverse mode forgets what was chosen inside.
+    for actual, wanted in zip(further, expected(row, t)[-2:], strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_in_compiled_loops(loop: str) -> None:
+    rows = [in_loop(loop, step) for step in STEPS]
+    x, t = point(rows[0])
+    found = ft.jit(lambda x, t: [derivatives(row._replace(hessian=None), x, t) for row in rows])(x, t)
+    for row, derived in zip(rows, found, strict=True):
+        check(row, derived, t)

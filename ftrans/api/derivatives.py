@@ -346,7 +346,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """
     check_function(f, "linearize")
     chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linearize", False)
-    parts = _without_unused_residuals(d.linearize(traced.program, active_inputs(chosen, traced)))
+    parts = _without_unused_residuals(d.pushforward(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
     count = len(traced.program.outputs)
     outs = run(parts.values, inputs, wanted=count)

@@ -11,14 +11,13 @@ from ..core.program import Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
-from ..transforms.jvp import jvp_along
-from ..transforms.masked import with_conditions
+from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import condense, simplify
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
-from ..transforms.transpose import transpose_of
+from ..transforms.transpose import transpose as transpose_program
 from ..xla import Compiled, to_numpy
-from .subprograms import chosen, repeated, rewired, specialized, used_inputs, with_outputs
+from .subprograms import chosen, others, repeated, rewired, specialized, spread, used_inputs, with_outputs
 
 
 class Call(ProgramCall):
@@ -26,12 +25,6 @@ class Call(ProgramCall):
 
     name = "call"
     memory = Memory.NEW
-    takes_masks = True
-
-    def type_rule(self, *types: ArrayType, program: Program) -> list[ArrayType]:
-        if types != program.in_types:
-            raise TypeError(f"{program.name} takes {program.in_types}, not {types}")
-        return list(program.out_types)
 
     def numpy(self, *arrays: Any, program: Program) -> list[Any]:
         compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
@@ -41,11 +34,10 @@ class Call(ProgramCall):
         return list(program.derive("compiled", lambda: Compiled(simplify(program)))(*arrays))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program) -> Any:
-        derived, given = jvp_along(program, tangents)
-        outs = call(*primals, *given, program=derived.program)
+        derived = jvp_program(program, tuple(t is not None for t in tangents), choices_last=False)
+        outs = call(*primals, *(t for t in tangents if t is not None), program=derived.program)
         count = len(program.outputs)
-        out_tangents = with_conditions(outs[count:], derived.out_masks)
-        return outs[:count], [next(out_tangents) if a else None for a in derived.out_active]
+        return outs[:count], spread(outs[count:], derived.out_active)
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
         halves = split_program(params["program"], tuple(unknown))
@@ -65,11 +57,10 @@ class Call(ProgramCall):
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> Any:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned, given = transpose_of(program, linear, cotangents)
-        known = [x for x in operands if not isinstance(x, ArrayType)]
-        outs = with_conditions(call(*known, *given, program=turned.program), turned.out_masks)
-        active = iter(turned.in_active)
-        return [next(outs) if is_linear and next(active) else None for is_linear in linear]
+        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+        given = [ct for ct in cotangents if ct is not None]
+        outs = call(*others(operands, linear), *given, program=turned.program)
+        return spread(spread(outs, turned.in_active), linear)
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         derived = batch_program(program, size, tuple(batched))
@@ -92,9 +83,9 @@ class Call(ProgramCall):
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         program: Program = eqn.params["program"]
         wanted = [i for i, u in enumerate(used) if u]
-        pruned = simplify(rewired(program, range(len(program.inputs)), wanted))
+        pruned = condense(rewired(program, range(len(program.inputs)), wanted))
         needed = used_inputs(pruned)
-        kept = simplify(rewired(pruned, [i for i, n in enumerate(needed) if n]))
+        kept = condense(rewired(pruned, [i for i, n in enumerate(needed) if n]))
         return Eqn(
             self, tuple(chosen(eqn.operands, needed)), {"program": kept}, tuple(chosen(eqn.outputs, used)), eqn.line
         )

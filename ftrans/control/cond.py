@@ -22,8 +22,8 @@ from ..run.costs import is_known, program_cost
 from ..run.evaluate import evaluate
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
+from ..transforms.simplify import condense, without_dead_code
 from ..transforms.simplify import simplify as simplify_program
-from ..transforms.simplify import without_dead_code
 from ..transforms.split import Residual, Split, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
@@ -103,7 +103,7 @@ class Cond(MultipleResults):
         out_active: Flags = (False,) * len(branches[0].outputs)
         for branch in branches:
             out_active = either(out_active, jvp_program(branch, active).out_active)
-        derived = tuple(simplify_program(jvp_program(b, active, out_active).program) for b in branches)
+        derived = tuple(condense(jvp_program(b, active, out_active).program) for b in branches)
         outs = self(index, *xs, *chosen(ts, active), branches=derived)
         results, out_tangents = cut(outs, len(out_active))
         return results, spread(out_tangents, out_active)
@@ -121,7 +121,7 @@ class Cond(MultipleResults):
         in_active: Flags = (False,) * linear.count(True)
         for branch in branches:
             in_active = either(in_active, transpose_program(branch, linear, active).in_active)
-        turned = tuple(simplify_program(transpose_program(b, linear, active, in_active).program) for b in branches)
+        turned = tuple(condense(transpose_program(b, linear, active, in_active).program) for b in branches)
         outs = self(index, *others(xs, linear), *chosen(cotangents, active), branches=turned)
         return [None, *spread(spread(outs, in_active), linear)]
 
@@ -291,7 +291,7 @@ def _known_branch(half: Split, places: dict[Var, int], slots: Sequence[ArrayType
     by_place = {place: var for var, place in places.items()}
     residuals: list[Atom] = [by_place[i] if i in by_place else literal(0, t) for i, t in enumerate(slots)]
     outputs = half.known.outputs[: half.out_unknown.count(False)]
-    return simplify_program(Program(half.known.name, half.known.inputs, half.known.eqns, [*outputs, *residuals]))
+    return condense(Program(half.known.name, half.known.inputs, half.known.eqns, [*outputs, *residuals]))
 
 
 def _unknown_branch(
@@ -305,7 +305,7 @@ def _unknown_branch(
         *(by_place[i] if i in by_place else Var(t) for i, t in enumerate(slots)),
         *half.unknown.inputs[half.residual_count :],
     ]
-    return simplify_program(Program(half.unknown.name, inputs, half.unknown.eqns, half.unknown.outputs))
+    return condense(Program(half.unknown.name, inputs, half.unknown.eqns, half.unknown.outputs))
 
 
 cond = Cond()

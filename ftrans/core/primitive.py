@@ -35,12 +35,10 @@ class Primitive(OnNumpy):
     Attributes:
         name: what it is called in print.
         multiple_results: whether its rules take and return a list in place of one result.
-        takes_masks: whether its rules take tangents and cotangents with masks, which go into its sub-program.
     """
 
     name: str = ""
     multiple_results = False
-    takes_masks = False
 
     def __repr__(self) -> str:
         return self.name
@@ -169,7 +167,20 @@ class Moving(SingleResult):
         return Cost.moves(results[0].size)
 
 
-class ProgramCall(MultipleResults):
+class ProgramHolder(MultipleResults):
+    """Base class of primitives that run the `program` which they hold: its operands are theirs, and its results.
+
+    So they may be given another program, with more operands and results.
+    """
+
+    def type_rule(self, *types: ArrayType, **params: Any) -> list[ArrayType]:
+        program: Program = params["program"]
+        if types != program.in_types:
+            raise TypeError(f"{program.name} takes {program.in_types}, not {types}")
+        return list(program.out_types)
+
+
+class ProgramCall(ProgramHolder):
     """Base class of primitives that are no more than the program that they hold."""
 
 

@@ -12,7 +12,7 @@ from ..core.types import ArrayType
 from ..ops.broadcast import broadcast
 from ..ops.shapes import transpose as transpose_axes
 from ..transforms.batch import batch as batch_program
-from ..transforms.differentiate import basis, linearize
+from ..transforms.differentiate import basis, pushforward
 from ..transforms.simplify import simplify as simplify_program
 
 
@@ -32,7 +32,7 @@ def linearized(program: Program) -> Linearized:
     """The values of `program`, and its derivative by its last input."""
 
     def make() -> Linearized:
-        parts = linearize(program, (*[False] * (len(program.inputs) - 1), True))
+        parts = pushforward(program, (*[False] * (len(program.inputs) - 1), True))
         linear = parts.linear
         if not parts.out_active[0]:
             linear = Program(linear.name, linear.inputs, (), [literal(0, program.out_types[0])])

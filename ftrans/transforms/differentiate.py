@@ -1,6 +1,7 @@
 """Derivative programs: jvp, split and transpose put together.
 
-`linearize` divides a jvp program into its values and a linear program; `pullback` transposes the linear part.
+`linearize` divides a jvp program into its values and a linear program; `pushforward` makes that ready to run, and
+`pullback` transposes it.
 `gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.  None of them
 simplifies: that is done once, when the whole program is known and about to run.  Only `pruned` does, for the two parts
 that run one by one.
@@ -25,6 +26,7 @@ from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..ops.shapes import transpose as transpose_axes
 from .batch import batch
+from .choices import with_choices_last
 from .jvp import jvp
 from .simplify import simplify
 from .split import split
@@ -56,12 +58,12 @@ class Linear(NamedTuple):
 
 
 def linearize(program: Program, active: Flags) -> Linear:
-    """The values of `program`, and its tangents as a linear program."""
+    """The values of `program`, and its tangents as a linear program, which has yet to be transposed."""
     return program.derive(("linearize", active), lambda: _linearize(program, active))
 
 
 def _linearize(program: Program, active: Flags) -> Linear:
-    derived = jvp(program, active)
+    derived = jvp(program, active, choices_last=False)
     tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
     halves = split(derived.program, tangent_inputs)
     count = len(program.outputs)
@@ -75,6 +77,13 @@ def _linearize(program: Program, active: Flags) -> Linear:
             Program(derived.program.name, derived.program.inputs, derived.program.eqns, outputs), tangent_inputs
         )
     return Linear(halves.known, halves.unknown, halves.residual_count, out_active, ())
+
+
+def pushforward(program: Program, active: Flags) -> Linear:
+    """The values of `program`, and its linear program, from tangents to tangents."""
+    parts = linearize(program, active)
+    linear = (False,) * parts.residual_count + (True,) * active.count(True)
+    return parts._replace(linear=with_choices_last(parts.linear, linear, forward=True))
 
 
 def pullback(program: Program, active: Flags) -> Linear:
@@ -262,7 +271,7 @@ def _jacobian_forward(program: Program, active: Flags, wanted: int, chunk: int |
         for index, is_active in enumerate(active):
             if not is_active:
                 continue
-            parts = linearize(program, tuple(i == index for i in range(len(active))))
+            parts = pushforward(program, tuple(i == index for i in range(len(active))))
             results = inline(parts.values, inputs)
             outs = results[:count]
             type = program.in_types[index]

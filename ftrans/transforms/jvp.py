@@ -1,8 +1,7 @@
 """jvp: a program -> the program that also computes the directional derivative of its outputs.
 
 Every equation is replaced by what its primitive's jvp rule records.  A tangent that is zero is absent, so
-equations that do not depend on an active input stay as they are.  Zeros that come from a choice are put in as late as
-possible: see `masks`.
+equations that do not depend on an active input stay as they are.
 """
 
 from __future__ import annotations
@@ -12,91 +11,62 @@ from typing import Any, NamedTuple
 
 from ..base.source import Line, at_line, attributed_to
 from ..core.interpret import interpret, repeat
+from ..core.primitive import Tangent
 from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
-from .masked import (
-    Tangent,
-    condition_types,
-    conditions_of,
-    handed_over,
-    recorded,
-    which_masked,
-    whole,
-    with_conditions,
-    without_unused_conditions,
-)
-from .masks import forward, forward_through_square
+from ..ops.elementwise.family import combined
+from .choices import with_choices_last
 from .simplify import condense
 
 Flags = tuple[bool, ...]
-Dual = tuple[Tracer, Tangent | None]
+Dual = tuple[Tracer, Tangent]
 
 
 class Jvp(NamedTuple):
-    """The differentiated program, which outputs have a tangent, and for which masked tangents it takes a condition.
+    """The differentiated program, and which outputs have a tangent.
 
-    Its inputs are those of the original, then the tangents of the active ones, then conditions; its outputs are those
-    of the original, then the tangents that are not zero, then a condition for each that is in `out_masks`.
+    Its inputs are those of the original, then the tangents of the active ones; its outputs are those of the original,
+    then the tangents that are not zero.
     """
 
     program: Program
     out_active: Flags
-    masks: Flags
-    out_masks: Flags
 
 
-def jvp(program: Program, active: Flags, wanted: Flags | None = None, masked: Flags | None = None) -> Jvp:
+def jvp(program: Program, active: Flags, wanted: Flags | None = None, choices_last: bool = True) -> Jvp:
     """Differentiate `program` along its inputs flagged in `active`.
 
     Args:
         program: the program.
         active: which inputs have a tangent.
         wanted: which outputs get a tangent even where it is zero; none by default.
-        masked: which of the tangents have a mask; none by default.
+        choices_last: make choices last; left out where what is derived will be transposed, or is part of a program
+            for which that is done.
     """
-    wanted = wanted if wanted is not None else _none(program)
-    masked = masked if masked is not None else (False,) * active.count(True)
-    return program.derive(("jvp", active, wanted, masked), lambda: _jvp(program, active, wanted, masked))
+    wanted = wanted if wanted is not None else (False,) * len(program.outputs)
+    return program.derive(("jvp", active, wanted, choices_last), lambda: _jvp(program, active, wanted, choices_last))
 
 
-def jvp_along(program: Program, tangents: Sequence[Tangent | None]) -> tuple[Jvp, list[Tracer]]:
-    """Differentiate `program` along tangents that may have masks; also what the result takes for them.
-
-    The tangents that it returns may have masks, too.
-    """
-    active, masked = tuple(t is not None for t in tangents), which_masked(tangents)
-    derived = program.derive(("jvp along", active, masked), lambda: _jvp(program, active, _none(program), masked, True))
-    return derived, handed_over(tangents, derived.masks)
-
-
-def _none(program: Program) -> Flags:
-    return (False,) * len(program.outputs)
-
-
-def _jvp(program: Program, active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False) -> Jvp:
+def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> Jvp:
     program = condense(program)
     for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
         program = primitive.before_differentiating(program, active)
-    tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-    builder = Builder([*program.in_types, *tangent_types, *condition_types(tangent_types, masked)])
+    builder = Builder([*program.in_types, *(t for t, a in zip(program.in_types, active, strict=True) if a)])
     with building(builder):
         inputs = builder.inputs()
-        tangents = with_conditions(inputs[len(active) :], masked)
+        tangents = iter(inputs[len(active) :])
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
         found = interpret(program, duals, _Application(), lambda const: (_tracer(builder, const), None))
         outs = [
             Tracer(builder, literal(0, y.type)) if t is None and w else t
             for (y, t), w in zip(found, wanted, strict=True)
         ]
-        out_masks = which_masked(outs) if hands_out else ()
-        results = [
-            *(y for y, _ in found),
-            *(recorded(t) for t in outs if t is not None),
-            *(conditions_of(outs) if hands_out else ()),
-        ]
-        derived, masks = without_unused_conditions(builder.finish(results, f"jvp({program.name})"), masked)
-        return Jvp(derived, tuple(t is not None for t in outs), masks, out_masks)
+        derived = builder.finish([*(y for y, _ in found), *(t for t in outs if t is not None)], f"jvp({program.name})")
+    if choices_last:
+        is_tangent = (False,) * len(active) + (True,) * active.count(True)
+        derived = with_choices_last(derived, is_tangent, forward=True)
+    return Jvp(derived, tuple(t is not None for t in outs))
 
 
 def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
@@ -116,7 +86,7 @@ class _Application:
 
     def __init__(self) -> None:
         # Results that are lengths, with the operands that they were made of, and their tangents.
-        self.lengths: dict[Var, tuple[Elementwise, Sequence[Tracer], Sequence[Tangent | None]]] = {}
+        self.lengths: dict[Var, tuple[Elementwise, Sequence[Tracer], Sequence[Tangent]]] = {}
 
     def __call__(self, eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
         primals = [x for x, _ in operands]
@@ -127,8 +97,7 @@ class _Application:
         line = eqn.line and eqn.line.differentiated(primitive.name)
         with attributed_to(line):
             if primitive.multiple_results:
-                given: Any = tangents if primitive.takes_masks else [whole(t) for t in tangents]
-                outs, out_tangents = primitive.jvp(primals, given, **params)
+                outs, out_tangents = primitive.jvp(primals, tangents, **params)
             else:
                 out, tangent = self._single(eqn, primals, tangents)
                 outs, out_tangents = [out], [tangent]
@@ -142,7 +111,7 @@ class _Application:
                 )
         return duals
 
-    def _single(self, eqn: Eqn, primals: Sequence[Tracer], tangents: Sequence[Tangent | None]) -> Any:
+    def _single(self, eqn: Eqn, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> Any:
         """The result of an equation that has one, and its tangent."""
         primitive = eqn.primitive
         if isinstance(primitive, Elementwise):
@@ -152,8 +121,14 @@ class _Application:
                 length = self.lengths.get(eqn.operands[0])  # type: ignore[arg-type]
                 if length is not None:
                     # The square of a length is smooth also where the length is not: at 0.
-                    return forward_through_square(length[0], repeat(eqn, primals)[0], *length[1:])
-        return forward(primitive, primals, tangents, eqn.params)
+                    return repeat(eqn, primals)[0], _tangent_of_square(*length)
+        return primitive.jvp(primals, tangents, **eqn.params)
+
+
+def _tangent_of_square(length: Elementwise, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> Tangent:
+    """The tangent of the square of a length, from the operands that the length is made of and their tangents."""
+    assert length.square is not None
+    return combined(length.square(*primals), tangents)
 
 
 def _is_square(eqn: Eqn) -> bool:

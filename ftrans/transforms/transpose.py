@@ -1,12 +1,11 @@
 """transpose: a program that is linear in some inputs -> the program of the transposed linear map.
 
 It walks the linear equations backwards.  Cotangents of a variable that is used several times are added; a
-cotangent that is zero is absent.  Zeros that come from a choice are put in as late as possible: see `masks`.
+cotangent that is zero is absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base.source import at_line, attributed_to
@@ -15,18 +14,7 @@ from ..core.trace import Builder, Tracer, building, definition
 from ..ops.indexing import accumulated
 from ..ops.parts import concatenate, pad
 from ..ops.shapes import StructuralPrimitive
-from .masked import (
-    Tangent,
-    condition_types,
-    conditions_of,
-    handed_over,
-    recorded,
-    which_masked,
-    whole,
-    with_conditions,
-    without_unused_conditions,
-)
-from .masks import added, backward
+from .choices import with_choices_last
 
 Flags = tuple[bool, ...]
 # Of more pieces, each is added in its place: joining them one after the other would copy all of them each time.
@@ -34,24 +22,18 @@ _MOST_PIECES = 32
 
 
 class Transpose(NamedTuple):
-    """The transposed program, which linear inputs get a cotangent, and for which masked ones it takes a condition.
+    """The transposed program, and which linear inputs get a cotangent.
 
-    Its inputs are the other inputs of the original, then a cotangent for each active output, then conditions; its
-    outputs are the cotangents of linear inputs that are not zero, then a condition for each that is in `out_masks`.
+    Its inputs are the other inputs of the original, then a cotangent for each active output; its outputs are the
+    cotangents of linear inputs that are not zero.
     """
 
     program: Program
     in_active: Flags
-    masks: Flags = ()
-    out_masks: Flags = ()
 
 
 def transpose(
-    program: Program,
-    linear: Flags,
-    out_active: Flags | None = None,
-    wanted: Flags | None = None,
-    masked: Flags | None = None,
+    program: Program, linear: Flags, out_active: Flags | None = None, wanted: Flags | None = None
 ) -> Transpose:
     """Transpose `program`, which is linear in the inputs flagged in `linear`.
 
@@ -60,42 +42,24 @@ def transpose(
         linear: which inputs it is linear in.
         out_active: which outputs have a cotangent; all by default.
         wanted: which linear inputs get a cotangent even where it is zero; none by default.
-        masked: which of the cotangents have a mask; none by default.
     """
     active = out_active if out_active is not None else (True,) * len(program.outputs)
     wanted = wanted if wanted is not None else (False,) * linear.count(True)
-    masked = masked if masked is not None else (False,) * active.count(True)
-    key = ("transpose", linear, active, wanted, masked)
-    return program.derive(key, lambda: _transpose(program, linear, active, wanted, masked))
+    key = ("transpose", linear, active, wanted)
+    return program.derive(key, lambda: _transpose(program, linear, active, wanted))
 
 
-def transpose_of(
-    program: Program, linear: Flags, cotangents: Sequence[Tangent | None]
-) -> tuple[Transpose, list[Tracer]]:
-    """Transpose `program`, given cotangents that may have masks; also what the result takes for them.
-
-    The cotangents that it returns may have masks, too.
-    """
-    active, masked = tuple(ct is not None for ct in cotangents), which_masked(cotangents)
-    wanted = (False,) * linear.count(True)
-    key = ("transpose of", linear, active, masked)
-    turned = program.derive(key, lambda: _transpose(program, linear, active, wanted, masked, True))
-    return turned, handed_over(cotangents, turned.masks)
-
-
-def _transpose(
-    program: Program, linear: Flags, out_active: Flags, wanted: Flags, masked: Flags, hands_out: bool = False
-) -> Transpose:
+def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags) -> Transpose:
     other = [v for v, is_linear in zip(program.inputs, linear, strict=True) if not is_linear]
     targets = [v for v, is_linear in zip(program.inputs, linear, strict=True) if is_linear]
     ct_types = [t for t, a in zip(program.out_types, out_active, strict=True) if a]
-    builder = Builder([*(v.type for v in other), *ct_types, *condition_types(ct_types, masked)])
+    builder = Builder([*(v.type for v in other), *ct_types])
     with building(builder):
         inputs = builder.inputs()
         known: dict[Var, Tracer] = dict(zip(other, inputs, strict=False))
-        cotangents: dict[Var, Tangent] = {}
+        cotangents: dict[Var, Tracer] = {}
         linear_eqns, same = _run_known(builder, program, set(targets), known)
-        given = with_conditions(inputs[len(other) :], masked)
+        given = iter(inputs[len(other) :])
         for atom, is_active in zip(program.outputs, out_active, strict=True):
             if is_active:
                 _accumulate(cotangents, same.get(atom, atom), next(given))
@@ -105,12 +69,8 @@ def _transpose(
                 continue
             operands = [Tracer(builder, a) if isinstance(a, Const) else known.get(a, a.type) for a in eqn.operands]
             with attributed_to(eqn.line):
-                results: Sequence[Tangent | None]
-                if eqn.primitive.multiple_results:
-                    cts: Any = outs if eqn.primitive.takes_masks else [whole(ct) for ct in outs]
-                    results = eqn.primitive.transpose(cts, operands, **eqn.params)
-                else:
-                    results = backward(eqn.primitive, outs[0], operands, eqn.params)  # type: ignore[arg-type]
+                cts = outs if eqn.primitive.multiple_results else outs[0]
+                results = eqn.primitive.transpose(cts, operands, **eqn.params)
                 for atom, ct in zip(eqn.operands, results, strict=True):
                     if ct is not None:
                         _check(eqn, atom, ct)
@@ -119,10 +79,9 @@ def _transpose(
             Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
             for v, w in zip(targets, wanted, strict=True)
         ]
-        out_masks = which_masked(found) if hands_out else ()
-        results = [*(recorded(ct) for ct in found if ct is not None), *(conditions_of(found) if hands_out else ())]
-        turned, masks = without_unused_conditions(builder.finish(results, f"transpose({program.name})"), masked)
-        return Transpose(turned, tuple(ct is not None for ct in found), masks, out_masks)
+        turned = builder.finish([ct for ct in found if ct is not None], f"transpose({program.name})")
+    is_cotangent = (False,) * len(other) + (True,) * len(ct_types)
+    return Transpose(with_choices_last(turned, is_cotangent, forward=False), tuple(ct is not None for ct in found))
 
 
 def _run_known(
@@ -153,10 +112,10 @@ def _run_known(
     return linear_eqns, same
 
 
-def _accumulate(cotangents: dict[Var, Tangent], atom: Atom, ct: Tangent) -> None:
+def _accumulate(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
     if isinstance(atom, Var):
         before = cotangents.get(atom)
-        cotangents[atom] = ct if before is None else added(before, ct, _sum)
+        cotangents[atom] = ct if before is None else _sum(before, ct)
 
 
 def _sum(x: Tracer, y: Tracer) -> Tracer:
@@ -199,7 +158,7 @@ def _pieces(builder: Builder, atom: Atom, axis: int) -> tuple[Atom, ...]:
     return eqn.operands if eqn is not None and is_whole else (atom,)
 
 
-def _check(eqn: Eqn, atom: Atom, ct: Tangent) -> None:
+def _check(eqn: Eqn, atom: Atom, ct: Tracer) -> None:
     if ct.type is not atom.type:
         raise ProgramError(
             f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an operand {atom.type}"

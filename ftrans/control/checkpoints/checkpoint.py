@@ -7,18 +7,18 @@ from typing import Any
 
 from ...core.interpret import inline
 from ...core.on_numpy import Memory
-from ...core.primitive import MultipleResults, Tangent
+from ...core.primitive import ProgramHolder, Tangent
 from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
-from ...transforms.jvp import jvp_along
-from ...transforms.masked import with_conditions
+from ...transforms.jvp import jvp as jvp_program
+from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
-from ...transforms.transpose import transpose_of
+from ...transforms.transpose import transpose as transpose_program
 from ...xla.execute import is_jax_tracer, lower
 from ..subprograms import Flags, chosen, others, redundant, rewired, specialized, spread, used_inputs
 from .recompute import Budget, Policy, in_segments, just_in_time, keep
@@ -27,7 +27,7 @@ from .recompute import Budget, Policy, in_segments, just_in_time, keep
 _LEAST_SEGMENT = 1 << 20
 
 
-class Checkpoint(MultipleResults):
+class Checkpoint(ProgramHolder):
     """The results of `program` on the operands; `policy` says what reverse mode keeps of what it computes.
 
     The half of it that is linear in unknown operands stays one equation, which computes the rest `again`.  Nothing may
@@ -36,16 +36,10 @@ class Checkpoint(MultipleResults):
 
     name = "checkpoint"
     memory = Memory.NEW
-    takes_masks = True
 
     def apply(self, program: Program, operands: Sequence[Any], policy: Policy, again: bool = False) -> list[Any]:
         """Record the program as one equation."""
         return self.bind_all(operands, _params(program, policy, again))
-
-    def type_rule(self, *types: ArrayType, program: Program, policy: Policy, again: bool) -> list[ArrayType]:
-        if types != program.in_types:
-            raise TypeError(f"{program.name} takes {program.in_types}, not {types}")
-        return list(program.out_types)
 
     def numpy(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
         return function_to_run(program)(*arrays)
@@ -60,10 +54,11 @@ class Checkpoint(MultipleResults):
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program, policy: Policy, again: bool
     ) -> Any:
-        derived, given = jvp_along(program, tangents)
+        derived = jvp_program(program, tuple(t is not None for t in tangents), choices_last=False)
+        given = [t for t in tangents if t is not None]
         outs = self.apply(derived.program, [*primals, *given], policy, again)
         count = len(program.outputs)
-        return outs[:count], spread(list(with_conditions(outs[count:], derived.out_masks)), derived.out_active)
+        return outs[:count], spread(outs[count:], derived.out_active)
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> SplitEqn:
         program: Program = params["program"]
@@ -74,10 +69,10 @@ class Checkpoint(MultipleResults):
         self, cotangents: Any, operands: Sequence[Any], *, program: Program, policy: Policy, again: bool
     ) -> Any:
         linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned, given = transpose_of(program, linear, cotangents)
-        known = others(operands, linear)
+        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+        known, given = others(operands, linear), [ct for ct in cotangents if ct is not None]
         outs = self.apply(_late(turned.program, len(known)), [*known, *given], policy, again)
-        return spread(spread(list(with_conditions(outs, turned.out_masks)), turned.in_active), linear)
+        return spread(spread(outs, turned.in_active), linear)
 
     def batch(
         self,
@@ -107,7 +102,7 @@ class Checkpoint(MultipleResults):
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
         program: Program = eqn.params["program"]
         wanted = [i for i, u in enumerate(used) if u]
-        pruned = simplify_program(rewired(program, range(len(program.inputs)), wanted))
+        pruned = condense(rewired(program, range(len(program.inputs)), wanted))
         inputs = used_inputs(pruned)
         pruned = rewired(pruned, [i for i, u in enumerate(inputs) if u])
         return Eqn(
@@ -179,7 +174,7 @@ def _segment(program: Program, segments: Sequence[Sequence[Eqn]], index: int) ->
 def _split(program: Program, unknown: Flags, policy: Policy, again: bool) -> SplitEqn:
     if isinstance(policy, Budget):
         # What simplification removes needs no place in the budget.
-        program = simplify_program(program)
+        program = condense(program)
     halves = split_program(program, unknown)
     known, later = halves.known, halves.unknown
     kept = keep(known, later.inputs[: halves.residual_count], policy)

@@ -22,6 +22,7 @@ from ...run.costs import program_cost
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
+from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
@@ -152,7 +153,7 @@ class Scan(MultipleResults):
         outputs = with_tangents(derived.out_active, carries)
         fixed, carry, xs = cut(primals, consts, carries)
         outs = self.apply(
-            simplify_program(rewired(derived.program, inputs, outputs)),
+            condense(rewired(derived.program, inputs, outputs)),
             [*fixed, *chosen(of_fixed, fixed_active)],
             [*carry, *filled(of_carry, carry, carry_active)],
             [*xs, *chosen(of_xs, xs_active)],
@@ -301,7 +302,7 @@ class Scan(MultipleResults):
         needed, of_ys = (tuple(f) for f in cut(used, carries))
         while True:
             outputs = [i for i, n in enumerate((*needed, *of_ys)) if n]
-            pruned = simplify_program(rewired(program, every, outputs))
+            pruned = condense(rewired(program, every, outputs))
             inputs_used = used_inputs(pruned)
             grown = either(needed, inputs_used[consts : consts + carries])
             if grown == needed:
@@ -315,7 +316,7 @@ class Scan(MultipleResults):
             tuple(chosen(eqn.operands, kept)),
             {
                 **params,
-                "program": simplify_program(rewired(pruned, [i for i, k in enumerate(kept) if k])),
+                "program": condense(rewired(pruned, [i for i, k in enumerate(kept) if k])),
                 "consts": kept[:consts].count(True),
                 "carries": needed.count(True),
             },
@@ -397,7 +398,7 @@ def _split(
     return SplitEqn(
         known=scan,
         known_params=_params(
-            simplify_program(Program(known.name, known.inputs, known.eqns, [*known_outputs, *saved])),
+            condense(Program(known.name, known.inputs, known.eqns, [*known_outputs, *saved])),
             length,
             reverse,
             unroll,
@@ -407,7 +408,7 @@ def _split(
         known_operands=[*fixed_known, *carry_known, *xs_known],
         unknown=scan,
         unknown_params=_params(
-            simplify_program(Program(later.name, later_inputs, eqns, later.outputs)),
+            condense(Program(later.name, later_inputs, eqns, later.outputs)),
             length,
             reverse,
             unroll,
@@ -476,7 +477,7 @@ def _transpose(program: Program, linear: Flags, active: Flags, consts: int, carr
         terms, rest = cut(outs, len(totals))
         sums = [accumulated(total, term) for total, term in zip(sums, terms, strict=True)]
         body = builder.finish([*sums, *rest], turned.program.name)
-    return _Transposed(simplify_program(body), fixed_active, carry_active, xs_active)
+    return _Transposed(condense(body), fixed_active, carry_active, xs_active)
 
 
 scan = Scan()

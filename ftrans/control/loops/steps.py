@@ -20,6 +20,7 @@ from ...ops.reductions import reduce_or
 from ...transforms.batch import Batch
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
+from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import split as split_program
 from ..subprograms import (
@@ -86,7 +87,7 @@ def jvp_of_step(program: Program, fixed_active: Flags, active: Flags, *groups: i
         derived = jvp_program(program, (*fixed_active, *active), active)
         if derived.out_active == active:
             order = with_tangents((*fixed_active, *active), *groups)
-            return simplify_program(rewired(derived.program, order)), active
+            return condense(rewired(derived.program, order)), active
         active = derived.out_active
 
 
@@ -121,7 +122,7 @@ def needed_carries(program: Program, consts: int, needed: Flags) -> tuple[Flags,
     """The carries that the needed ones depend on, and the step with these results only."""
     every = range(len(program.inputs))
     while True:
-        pruned = simplify_program(rewired(program, every, [i for i, n in enumerate(needed) if n]))
+        pruned = condense(rewired(program, every, [i for i, n in enumerate(needed) if n]))
         grown = either(needed, used_inputs(pruned)[consts:])
         if grown == needed:
             return needed, pruned

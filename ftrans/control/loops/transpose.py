@@ -11,7 +11,7 @@ from ...core.primitive import MissingRule
 from ...core.program import Program
 from ...core.trace import Builder, building
 from ...ops.indexing import accumulated
-from ...transforms.simplify import simplify as simplify_program
+from ...transforms.simplify import condense
 from ...transforms.split import split as split_program
 from ...transforms.transpose import Transpose
 from ...transforms.transpose import transpose as transpose_program
@@ -55,7 +55,7 @@ def _transpose_loop(body: Program, const_linear: Flags, linear: Flags, given: Fl
         values, sums, cts = cut(builder.inputs(), len(known), len(totals))
         terms, rest = cut(inline(turned.program, [*values, *cts]), len(totals))
         sums = [accumulated(total, term) for total, term in zip(sums, terms, strict=True)]
-        program = simplify_program(builder.finish([*sums, *rest], turned.program.name))
+        program = condense(builder.finish([*sums, *rest], turned.program.name))
     return TransposedLoop(program, consts_active, active)
 
 
@@ -137,7 +137,7 @@ def _transpose_rewind(
 
     consts, known_states, ps = len(v_known), len(x_known), len(p_types)
     count = len(undone.program.outputs)
-    onwards = simplify_program(rewired(undone.program, range(len(undone.program.inputs)), range(count - ps, count)))
+    onwards = condense(rewired(undone.program, range(len(undone.program.inputs)), range(count - ps, count)))
     before = consts + known_states
     if any(used_inputs(onwards)[before : before + len(c_known)]):
         raise MissingRule(
@@ -152,7 +152,7 @@ def _transpose_rewind(
         w, v, x, p = cut(builder.inputs(), len(w_known), consts, known_states)
         next_x = inline(known_step(body, body_linear, x_linear), [*w, *x])
         next_p = inline(onwards, [*v, *x, *p])
-        new_body = simplify_program(builder.finish([*next_x, *next_p], body.name))
+        new_body = condense(builder.finish([*next_x, *next_p], body.name))
 
     builder = Builder([*w_known, *v_known, *x_known, *p_types, *c_known, *q_types, *totals])
     with building(builder):
@@ -165,7 +165,7 @@ def _transpose_rewind(
         terms = chosen(spread(x_terms, from_p), q_active)
         next_q = [y if t is None else accumulated(y, t) for y, t in zip(steps, terms, strict=True)]
         sums = [accumulated(total, term) for total, term in zip(sums, [*w_terms, *v_terms], strict=True)]
-        new_back = simplify_program(builder.finish([*next_c, *next_q, *sums], back.name))
+        new_back = condense(builder.finish([*next_c, *next_q, *sums], back.name))
     return TransposedRewind(new_body, new_back, p_active, q_active, body_active, back_active)
 
 

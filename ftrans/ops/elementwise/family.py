@@ -127,8 +127,7 @@ class Elementwise(SingleResult):
         out = self(*primals, **params)
         if self._partials is None:
             return out, None
-        total = combined(self._partials(out, *primals, **params), tangents)
-        return out, steep(total) if total is not None and self.is_steep(primals, params) else total
+        return out, combined(self._partials(out, *primals, **params), tangents, self.is_steep(primals, params))
 
     def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
         """Whether a partial derivative may be infinite, where the result is not or nothing depends on it."""
@@ -154,24 +153,25 @@ class Elementwise(SingleResult):
         return None if self._simplify is None else self._simplify(*operands, **params)
 
 
-def combined(partials: Sequence[Partial], tangents: Sequence[Tangent]) -> Tangent:
-    """The sum of tangents multiplied by partial derivatives."""
+def combined(partials: Sequence[Partial], tangents: Sequence[Tangent], are_steep: bool = False) -> Tangent:
+    """The sum of tangents multiplied by partial derivatives, which may be infinite if they `are_steep`."""
     total: Tangent = None
     for partial, t in zip(partials, tangents, strict=True):
         term = None if partial is None or t is None else partial(t)
         if term is not None:
+            term = steep(term) if are_steep else term
             total = term if total is None else add(total, term)
     return total
 
 
-# What a product with a derivative that may be infinite is marked by, until the program is simplified: there the
-# transpose puts in the zeros that indices have made.
+# What a product with a derivative that may be infinite is marked by, until the program is simplified: there the zeros
+# of the tangent are put in again (see `transforms/choices.py`).
 steep = Elementwise(
     "steep",
     lambda x: x,
     lambda x: x,
     lambda out, x: [lambda t: steep(t)],
-    transposed=lambda ct, x: [lambda: ct],
+    transposed=lambda ct, x: [lambda: steep(ct)],
     python="{}",
     simplify=lambda x: x,
     arithmetic=True,

@@ -53,8 +53,17 @@ def _is_discrete(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu"
 
 
-bitwise_and = _operation("bitwise_and", np.bitwise_and, "bitwise_and", python="{} & {}", accepts=_is_discrete)
-bitwise_or = _operation("bitwise_or", np.bitwise_or, "bitwise_or", python="{} | {}", accepts=_is_discrete)
+def _simplify_twice(x: Tracer, y: Tracer) -> Tracer | None:
+    """`x & x` and `x | x`."""
+    return x if x.atom is y.atom else None
+
+
+def _join(name: str, numpy: Any, python: str) -> Elementwise:
+    return _operation(name, numpy, name, python=python, accepts=_is_discrete, simplify=_simplify_twice, commutes=True)
+
+
+bitwise_and = _join("bitwise_and", np.bitwise_and, "{} & {}")
+bitwise_or = _join("bitwise_or", np.bitwise_or, "{} | {}")
 bitwise_xor = _operation("bitwise_xor", np.bitwise_xor, "bitwise_xor", python="{} ^ {}", accepts=_is_discrete)
 bitwise_not = _operation("bitwise_not", np.invert, "bitwise_not", python="~{}", accepts=_is_discrete)
 left_shift = _operation("left_shift", np.left_shift, of_jnp("left_shift"), accepts=is_integer)

@@ -13,7 +13,7 @@ from ...core.primitive import MissingRule, MultipleResults, Primitive, SingleRes
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
 from ..broadcast import with_batch_axis
-from ..elementwise.family import Partial, combined, steep
+from ..elementwise.family import Partial, combined
 from ..host import on_host
 
 
@@ -111,9 +111,8 @@ class SpecialFunction(Primitive):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         outs = self.bind_all(primals, params)
         rows = self._partials(outs if self.multiple_results else outs[0], *primals, **params)
-        found = [combined(row, tangents) for row in (rows if self.multiple_results else [rows])]
         # Most have poles, where their derivatives are infinite.
-        found = [t if t is None else steep(t) for t in found]
+        found = [combined(row, tangents, are_steep=True) for row in (rows if self.multiple_results else [rows])]
         return (outs, found) if self.multiple_results else (outs[0], found[0])
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
