@@ -130,7 +130,7 @@ def _order(subscripts: Sequence[Labels], out: Labels, xs: Sequence[Tracer], opti
 def einsum(
     *args: Any, out: Any = None, optimize: Any = True, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:
-    """The sum of products that subscripts describe, as a string or as lists of labels."""
+    """The Einstein summation of the operands; subscripts are a string, or lists of axis labels."""
     terms, result, operands = _parse(args)
     xs = [asarray(x) for x in operands]
     if len(xs) != len(terms):

@@ -41,7 +41,7 @@ def _normal_norm(norm: Any) -> str:
 
 
 def _real(a: Any) -> Tracer:
-    """Numbers in a dtype of which there is a transform of real signals."""
+    """The operand in a dtype that has a transform of real signals."""
     x = asarray(a)
     if is_complex(x.dtype):
         raise TypeError(
@@ -114,7 +114,7 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
 
 @implements(np.fft.rfft)
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The Fourier transform of real signals along an axis: the frequencies that are not negative."""
+    """The discrete Fourier transform of a real signal along an axis: its non-negative frequencies."""
     x = _real(a)
     axis = normal_axis(axis, x.ndim)
     n = _number(n, x.shape[axis])
@@ -134,7 +134,7 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
 
 @implements(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The real spectrum of a signal that is Hermitian: of which one half is given."""
+    """The discrete Fourier transform of a signal with Hermitian symmetry, of which one half is given; it is real."""
     return _delivered(np.fft.irfft(np.conjugate(asarray(a)), n, axis, _SWAPPED[_normal_norm(norm)]), out, "fft.hfft")
 
 
@@ -207,7 +207,7 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
 
 @implements(np.fft.rfftn)
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """The Fourier transform of real signals along several axes: half of the frequencies along the last."""
+    """The Fourier transform of a real array along several axes: non-negative frequencies only along the last."""
     x = _real(a)
     sizes, places = _sizes_and_axes(x, s, axes)
     _needs_an_axis(places)
@@ -226,7 +226,7 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any =
 
 
 def _over_two_axes(function: Callable[..., Any], of_many: Callable[..., Any]) -> Callable[..., Any]:
-    """The form for two axes of a transform along many."""
+    """The two-dimensional form of an n-dimensional transform."""
 
     def transform(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Any:
         return of_many(a, s, axes, norm, out)
@@ -251,12 +251,12 @@ def _frequencies(make: Callable[..., Any], n: int, d: Any, device: Any, dtype: A
 
 
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
-    """The frequencies of `fft` of `n` samples that are `d` apart."""
+    """The sample frequencies of `fft`, for `n` samples with spacing `d`."""
     return _frequencies(np.fft.fftfreq, n, d, device, dtype)
 
 
 def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
-    """The frequencies of `rfft` of `n` samples that are `d` apart."""
+    """The sample frequencies of `rfft`, for `n` samples with spacing `d`."""
     return _frequencies(np.fft.rfftfreq, n, d, device, dtype)
 
 
@@ -269,7 +269,7 @@ def _shifted(x: Any, axes: Any, sign: int) -> Any:
 
 @implements(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Any:
-    """Frequency 0 moved to the middle."""
+    """Shift the zero-frequency component to the center of the spectrum."""
     return _shifted(x, axes, 1)
 
 

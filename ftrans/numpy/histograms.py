@@ -22,7 +22,7 @@ __all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_ed
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """How often each number occurs, or the sums of its weights; how many numbers there are asks for their values."""
+    """The number of occurrences of each integer, or the sum of its weights; the largest integer must be known."""
     indices = asarray(x)
     if indices.dtype.kind not in "biu" or indices.ndim != 1:
         raise TypeError(f"bincount takes integers along one axis, not {indices.type}{at_line(user_line())}")
@@ -44,7 +44,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 
 @implements(np.digitize, constant=True)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The number of the bin that each element falls into, of bins with increasing or decreasing edges."""
+    """The index of the bin that each element belongs to; bin edges may increase or decrease."""
     edges = asarray(bins) if has_tracer(bins) else np.asarray(bins)
     if not has_tracer(bins) and edges.ndim == 1:
         steps = np.diff(edges)
@@ -118,7 +118,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 @implements(np.histogram)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """Counts, or sums of weights, per bin, and the edges of the bins."""
+    """The histogram: counts, or sums of weights, per bin; and the bin edges."""
     x: Any = np.ravel(asarray(a))
     if weights is not None:
         weights = asarray(weights)
@@ -134,7 +134,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 
 @implements(np.histogramdd)
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """Counts, or sums of weights, per bin of a grid, of points that are rows; and the edges along each axis."""
+    """The multidimensional histogram of points given as rows, and the bin edges along each axis."""
     points: Any = asarray(sample) if hasattr(sample, "shape") else np.transpose(np.atleast_2d(asarray(sample)))
     points = np.transpose(np.atleast_2d(points)) if points.ndim < 2 else points
     count, dims = points.shape
@@ -165,7 +165,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Any, Any, Any]:
-    """Counts, or sums of weights, per bin of a plane, and the edges along each axis."""
+    """The two-dimensional histogram, and the bin edges along each axis."""
     if len(x) != len(y):
         raise ValueError(f"x and y must have the same length.{at_line(user_line())}")
     if hasattr(bins, "__len__") and len(bins) not in (1, 2):

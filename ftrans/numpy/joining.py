@@ -1,4 +1,4 @@
-"""Functions that join arrays, take them apart, repeat or pad them."""
+"""Functions that join, split and repeat arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
-    """Arrays joined along an axis, or all their elements if it is None."""
+    """Join arrays along an existing axis; with `axis=None`, flattened arrays."""
     xs = [asarray(x) for x in arrays]
     if not xs:
         raise ValueError(f"need at least one array to concatenate{at_line(user_line())}")
@@ -61,7 +61,7 @@ concat = concatenate
 
 @implements(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Arrays of one shape joined along a new axis."""
+    """Join arrays of one shape along a new axis."""
     xs = [asarray(x) for x in arrays]
     if not xs:
         raise ValueError(f"need at least one array to stack{at_line(user_line())}")
@@ -75,26 +75,26 @@ def _as_sequence(arrays: Any) -> Sequence[Any]:
 
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Rows, or matrices, on top of each other."""
+    """Stack arrays vertically: vectors as rows, other arrays along the first axis."""
     return np.concatenate([np.atleast_2d(asarray(x)) for x in _as_sequence(tup)], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Arrays side by side."""
+    """Stack arrays horizontally: along the second axis, vectors along the first."""
     xs = [np.atleast_1d(asarray(x)) for x in _as_sequence(tup)]
     return np.concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> Any:
-    """Arrays behind each other, along the third axis."""
+    """Stack arrays along the third axis."""
     return np.concatenate([np.atleast_3d(asarray(x)) for x in _as_sequence(tup)], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
-    """Vectors as the columns of a matrix."""
+    """Stack vectors as the columns of a matrix."""
     xs = [asarray(x) for x in _as_sequence(tup)]
     return np.concatenate([x if x.ndim > 1 else reshaped(x, (x.size, 1)) for x in xs], 1)
 
@@ -111,7 +111,7 @@ _MOST_COPIED = 2 * 512 * 512
 
 @implements(np.block)
 def block(arrays: Any) -> Any:
-    """An array of nested lists of blocks: the innermost lists are joined along the last axis."""
+    """Assemble an array from nested lists of blocks: the innermost lists are joined along the last axis."""
 
     def depth(x: Any) -> int:
         return 1 + max(map(depth, x), default=0) if isinstance(x, list) else 0
@@ -143,7 +143,7 @@ def block(arrays: Any) -> Any:
 
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Views of consecutive parts along an axis, of nearly equal size or cut at indices."""
+    """Split along an axis into views of nearly equal size, or at the given indices."""
     ary = asarray(ary)
     axis = normal_axis(axis, ary.ndim)
     size = ary.shape[axis]
@@ -162,7 +162,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 @implements(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Views of consecutive parts along an axis, of equal size or cut at indices."""
+    """Split along an axis into views of equal size, or at the given indices."""
     ary = asarray(ary)
     size = ary.shape[normal_axis(axis, ary.ndim)]
     if not np.ndim(indices_or_sections) and size % operator.index(indices_or_sections):
@@ -175,13 +175,13 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 @implements(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Parts side by side."""
+    """Split along the second axis, a vector along the first."""
     return np.split(ary, indices_or_sections, 1 if asarray(ary).ndim > 1 else 0)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Parts on top of each other."""
+    """Split along the first axis."""
     if asarray(ary).ndim < 2:
         raise ValueError(f"vsplit only works on arrays of 2 or more dimensions{at_line(user_line())}")
     return np.split(ary, indices_or_sections, 0)
@@ -189,14 +189,14 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Parts behind each other."""
+    """Split along the third axis."""
     if asarray(ary).ndim < 3:
         raise ValueError(f"dsplit only works on arrays of 3 or more dimensions{at_line(user_line())}")
     return np.split(ary, indices_or_sections, 2)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The entries along an axis."""
+    """Split along an axis into a tuple of arrays that lack this axis."""
     return tuple(np.moveaxis(x, axis, 0))
 
 
@@ -209,7 +209,7 @@ if hasattr(np, "unstack"):
 
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Any:
-    """The array repeated as a whole along its axes."""
+    """Repeat the whole array along each axis."""
     x = asarray(A)
     counts = tuple(operator.index(r) for r in (reps if np.ndim(reps) else (reps,)))
     counts = (1,) * (x.ndim - len(counts)) + counts
@@ -224,7 +224,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """Each element repeated along an axis, all alike or by counts that are known."""
+    """Repeat each element along an axis; the numbers of repeats must be known."""
     a, axis = along_axis(asarray(a), axis)
     if has_tracer(repeats):
         repeats = np.array([operator.index(r) for r in np.ravel(asarray(repeats))])
@@ -245,7 +245,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
-    """The coordinates of a grid, from the coordinates along its axes."""
+    """The coordinate arrays of a grid, from coordinate vectors."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Valid values for `indexing` are 'xy' and 'ij'.{at_line(user_line())}")
     xs = [asarray(x) for x in xi]
@@ -263,7 +263,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    """Without the entries at known indices along an axis."""
+    """The array without the entries at the given indices along an axis; these must be known."""
     x = asarray(arr)
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
@@ -281,7 +281,7 @@ def _known(places: Any, what: str) -> Any:
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """With `values` put before known indices along an axis."""
+    """The array with `values` inserted before the given indices along an axis; these must be known."""
     x = asarray(arr)
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
@@ -310,7 +310,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements, over and over, in another shape."""
+    """The array in another shape, its elements repeated as often as needed."""
     a = asarray(a)
     shape = tuple(operator.index(n) for n in (new_shape if np.ndim(new_shape) else (new_shape,)))
     count = math.prod(shape)
@@ -323,7 +323,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Without zeros at the ends of axes, which asks for the values."""
+    """The array without leading and trailing zeros; the values must be known."""
     filt = asarray(filt)
     if trim.lower() not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}{at_line(user_line())}")

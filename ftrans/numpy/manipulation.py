@@ -95,7 +95,7 @@ def _is_by_columns(order: str, a: Tracer) -> bool:
 
 @implements(np.reshape)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Any:
-    """The same elements in another shape; one of its sizes may be -1."""
+    """The array in another shape; one size may be -1."""
     a = asarray(a)
     shape = _static_shape(shape)
     if shape.count(-1) > 1:
@@ -112,7 +112,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, copy: bool | None
 
 @implements(np.ravel)
 def ravel(a: Any, order: str = "C") -> Any:
-    """All elements along one axis."""
+    """The array flattened to one axis."""
     a = asarray(a)
     if _is_by_columns(order, a):
         return ravel(np.transpose(a))
@@ -143,7 +143,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 @implements(np.swapaxes)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """Two axes swapped."""
+    """Interchange two axes."""
     a = asarray(a)
     order = list(range(a.ndim))
     i, j = normal_axis(axis1, a.ndim), normal_axis(axis2, a.ndim)
@@ -153,7 +153,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 @implements(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """Axes moved to other places; the others keep their order."""
+    """Move axes to new positions; the other axes keep their order."""
     a = asarray(a)
     source, destination = normal_axes(source, a.ndim), normal_axes(destination, a.ndim)
     if len(source) != len(destination):
@@ -166,7 +166,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 @implements(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """One axis moved back until it lies before another."""
+    """Move an axis backwards until it lies before another."""
     a = asarray(a)
     axis = normal_axis(axis, a.ndim)
     start = start + a.ndim if start < 0 else start
@@ -175,7 +175,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 @implements(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Without axes of size 1."""
+    """Remove axes of size 1."""
     a = asarray(a)
     if axis is None:
         axes: Shape = tuple(i for i, n in enumerate(a.shape) if n == 1)
@@ -191,7 +191,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 @implements(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
-    """With new axes of size 1 at the places given."""
+    """Insert new axes of size 1 at the given positions."""
     a = asarray(a)
     ndim = a.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
     axes = normal_axes(axis, ndim)
@@ -210,25 +210,25 @@ def _atleast(ndim: int, x: Any) -> Any:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
-    """With one axis at least."""
+    """The array with at least one axis."""
     return _atleast(1, arys[0]) if len(arys) == 1 else tuple(_atleast(1, x) for x in arys)
 
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
-    """With two axes at least."""
+    """The array with at least two axes."""
     return _atleast(2, arys[0]) if len(arys) == 1 else tuple(_atleast(2, x) for x in arys)
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
-    """With three axes at least."""
+    """The array with at least three axes."""
     return _atleast(3, arys[0]) if len(arys) == 1 else tuple(_atleast(3, x) for x in arys)
 
 
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """The elements repeated along new axes and axes of size 1; read-only, as in NumPy."""
+    """Broadcast an array to a shape; the result is read-only, as in NumPy."""
     shape = _static_shape(shape)
     access = ReadOnly(lambda x: promotion.broadcast_to(x, shape), lambda x: np.broadcast_to(x, shape))
     return view_of(asarray(array), access)
@@ -236,7 +236,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    """Arrays repeated to their common shape."""
+    """Broadcast arrays against each other."""
     xs = [asarray(x) for x in args]
     shape = broadcast_shapes("broadcast_arrays", *xs)
     return tuple(getitem(x, Ellipsis) if x.shape == shape else broadcast_to(x, shape) for x in xs)
@@ -247,7 +247,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 @implements(np.flip)
 def flip(m: Any, axis: Any = None) -> Any:
-    """The elements in opposite order along axes, all of them by default."""
+    """Reverse the order of elements along axes, all of them by default."""
     m = asarray(m)
     axes = normal_axes(axis, m.ndim)
     return getitem(m, tuple(slice(None, None, -1 if i in axes else None) for i in range(m.ndim)))
@@ -255,19 +255,19 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 @implements(np.fliplr)
 def fliplr(m: Any) -> Any:
-    """The columns in opposite order."""
+    """Reverse the order of elements along the second axis."""
     return np.flip(m, 1)
 
 
 @implements(np.flipud)
 def flipud(m: Any) -> Any:
-    """The rows in opposite order."""
+    """Reverse the order of elements along the first axis."""
     return np.flip(m, 0)
 
 
 @implements(np.rot90)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """Turned `k` times by a quarter in the plane of two axes."""
+    """Rotate by 90 degrees, `k` times, in the plane of two axes."""
     m = asarray(m)
     if len(axes) != 2:
         raise ValueError(f"len(axes) must be 2.{at_line(user_line())}")
@@ -285,7 +285,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements shifted along axes; those that leave at the end enter at the start."""
+    """Roll elements along axes; those that leave at the end enter at the start."""
     a = asarray(a)
     if axis is None:
         return np.reshape(np.roll(np.ravel(a), shift, 0), a.shape)
@@ -317,13 +317,13 @@ def _triangle(m: Any, k: int, keep_upper: bool) -> Any:
 
 @implements(np.tril, keeps_order=True)
 def tril(m: Any, k: int = 0) -> Any:
-    """The matrices with zeros above the `k`-th diagonal."""
+    """The lower triangle: zeros above the `k`-th diagonal."""
     return _triangle(m, k, False)
 
 
 @implements(np.triu, keeps_order=True)
 def triu(m: Any, k: int = 0) -> Any:
-    """The matrices with zeros below the `k`-th diagonal."""
+    """The upper triangle: zeros below the `k`-th diagonal."""
     return _triangle(m, k, True)
 
 
@@ -373,7 +373,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    """A matrix with all elements on its diagonal."""
+    """A matrix with the flattened array on its diagonal."""
     return np.diag(np.ravel(v), k)
 
 
@@ -409,7 +409,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 @implements(np.real_if_close)
 def real_if_close(a: Any, tol: float = 100) -> Any:
-    """The array itself if it is real; whether complex values are close to real ones is asked of their values."""
+    """The real part if all imaginary parts are close to zero, which needs their values; else the array itself."""
     a = asarray(a)
     if not is_complex(a.dtype):
         return a
@@ -453,7 +453,7 @@ def isrealobj(x: Any) -> bool:
 
 @implements(np.result_type, constant=True)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """The dtype that arithmetic on the arguments gives."""
+    """The dtype that results from NumPy's type promotion of the arguments."""
     return np.result_type(*(_as_type(x) for x in arrays_and_dtypes))
 
 
@@ -463,7 +463,7 @@ def _as_type(x: Any) -> Any:
 
 @implements(np.can_cast, constant=True)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values can be converted to a dtype."""
+    """Whether a cast between dtypes is possible under a casting rule."""
     source, target = (x.dtype if x.__class__ is Tracer else x for x in (from_, to))
     return np.can_cast(source, target, casting)
 
@@ -476,7 +476,7 @@ def common_type(*arrays: Any) -> Any:
 
 @implements(np.shares_memory, np.may_share_memory, constant=True)
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Whether an assignment to one array may change the other."""
+    """Whether two arrays may share memory, so that an assignment to one changes the other."""
 
     return owner(a) is owner(b)
 

@@ -131,7 +131,7 @@ def _by_function(x: Tracer, widths: list[Width], function: Callable[..., Any], o
 
 @implements(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Elements added at the ends of axes: constants, or made of those that are there, as `mode` says."""
+    """Pad an array at both ends of its axes, in the way that `mode` names."""
     x = asarray(array)
     widths = _widths(pad_width, x.ndim)
     if callable(mode):

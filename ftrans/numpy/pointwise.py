@@ -1,4 +1,4 @@
-"""Functions that act element by element and are no ufuncs: choices, rounding, comparisons, interpolation."""
+"""Elementwise functions that are not ufuncs: choices, rounding, comparisons, interpolation."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 @implements(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """For each element, the choice whose condition is the first to hold."""
+    """Elements of the first choice whose condition is true, or the default."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"list of cases must be same length as list of conditions{at_line(user_line())}")
     if not condlist:
@@ -91,7 +91,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 @traced_in_trace
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """Functions applied to the elements where their conditions hold: to all elements where no values are known."""
+    """Evaluate a piecewise-defined function; where values are not known, each function is applied to all elements."""
     x = asarray(x)
     if isinstance(condlist, bool) or not getattr(condlist, "ndim", 1) or (np.ndim(condlist[0]) == 0 and x.ndim):
         condlist = [condlist]
@@ -155,7 +155,7 @@ def clip(
     max: Any = NO_VALUE,
     **options: Any,
 ) -> Any:
-    """Elements held between two bounds; one that equals a bound has half of its derivative, as for `maximum`."""
+    """Limit elements to an interval; an element that equals a bound has half of its derivative, as for `maximum`."""
     if not (a_min is NO_VALUE and a_max is NO_VALUE) and not (min is NO_VALUE and max is NO_VALUE):
         raise ValueError(
             "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
@@ -179,7 +179,7 @@ def clip(
 
 @implements(np.round, np.around, constant=True, keeps_order=True)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    """Rounded to a number of decimals, halves to even."""
+    """Round to a number of decimals, halves to even."""
     x = asarray(a)
     if is_complex(x.dtype):
         result: Any = e.complex_(np.round(x.real, decimals), np.round(x.imag, decimals))
@@ -202,7 +202,7 @@ around = round
 
 @implements(np.fix, constant=True, keeps_order=True)
 def fix(x: Any, out: Any = None) -> Any:
-    """Rounded towards zero."""
+    """Round towards zero."""
     return deliver(np.trunc(x), out, "fix")
 
 
@@ -211,7 +211,7 @@ def fix(x: Any, out: Any = None) -> Any:
 
 @implements(np.isclose, constant=True)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether elements are equal up to tolerances."""
+    """Elementwise equality within tolerances."""
     x, y = promote("isclose", a, b)
     if not is_inexact(x.dtype):
         x, y = cast(x, np.dtype(np.float64)), cast(y, np.dtype(np.float64))
@@ -222,13 +222,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 @implements(np.allclose, constant=True)
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether all elements are equal up to tolerances; `if` and `bool` ask for the value."""
+    """Whether all elements are equal within tolerances; `if` and `bool` need the value."""
     return np.all(np.isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal, constant=True)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Whether shapes and elements are equal; `if` and `bool` ask for the value."""
+    """Whether shapes and elements are equal; `if` and `bool` need the value."""
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return False
@@ -273,7 +273,7 @@ def isreal(x: Any) -> Any:
 
 @implements(np.nan_to_num, keeps_order=True)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """NaN and infinities replaced by numbers, whose derivative is 0."""
+    """Replace NaN and infinities by numbers, whose derivative is 0."""
     x = asarray(x)
     if is_complex(x.dtype):
         result: Any = e.complex_(*(np.nan_to_num(part, True, nan, posinf, neginf) for part in (x.real, x.imag)))
@@ -324,7 +324,7 @@ def i0(x: Any) -> Any:
 
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation between the points (xp, fp), of which xp is increasing."""
+    """Linear interpolation between the points (xp, fp), where xp is increasing."""
     x, xp, fp = asarray(x), asarray(xp), asarray(fp)
     if is_complex(x.dtype) or is_complex(xp.dtype):
         raise TypeError(f"np.interp takes real x and xp, not {x.type} and {xp.type}{at_line(user_line())}")
@@ -364,7 +364,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 @implements(np.unwrap)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi) -> Any:
-    """Angles without jumps of more than half a period along an axis."""
+    """Unwrap angles along an axis: jumps of more than half a period become their complements."""
     p = asarray(p)
     axis = normal_axis(axis, p.ndim)
     steps = np.diff(p, axis=axis)
@@ -393,7 +393,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Derivatives along axes by differences: central inside, one-sided at the ends."""
+    """The gradient along axes by finite differences: central in the interior, one-sided at the ends."""
     f = asarray(f)
     axes = normal_axes(axis, f.ndim)
     spacings = list(varargs) or [1.0]

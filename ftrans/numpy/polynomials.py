@@ -38,7 +38,7 @@ def _like(result: Any, *given: Any) -> Any:
 
 
 def _is_known(condition: Any, fallback: bool) -> bool:
-    """The truth of a condition, or `fallback` where its value cannot be had."""
+    """The truth of a condition, or `fallback` where its value is not known."""
     try:
         return bool(condition)
     except ConcretizationError:
@@ -184,7 +184,7 @@ def roots(p: Any) -> Any:
 
 @implements(np.polyfit)
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
-    """The polynomial of a degree that fits points best, by least squares."""
+    """The least-squares fit of a polynomial of the given degree to points."""
     order = operator.index(deg) + 1
     x, y = _floating(x), _floating(y)
     if order < 1:

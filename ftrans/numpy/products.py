@@ -137,7 +137,7 @@ def _stacked_product(name: str, x: Tracer, x_core: Labels, y: Tracer, y_core: La
 
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """The product over the last axis of `a` and the second last of `b`."""
+    """The dot product: the sum over the last axis of `a` and the second-to-last of `b`."""
     x, y = _operands(a, b)
     if not x.ndim or not y.ndim:
         return deliver(np.multiply(x, y), out, "dot")
@@ -149,14 +149,14 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    """The product over all elements, of which the first array's are conjugated."""
+    """The dot product of two flattened arrays, the first one conjugated."""
     x, y = _operands(a, b)
     return np.dot(np.ravel(x).conj(), np.ravel(y))
 
 
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
-    """The product over the last axes."""
+    """The inner product: the sum over the last axes."""
     x, y = _operands(a, b)
     if not x.ndim or not y.ndim:
         return np.multiply(x, y)
@@ -167,14 +167,14 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @implements(np.outer, keeps_order=True)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """The products of all pairs of elements, as a matrix."""
+    """The outer product of two flattened arrays."""
     x, y = asarray(a), asarray(b)
     return deliver(np.multiply(reshaped(x, (x.size, 1)), reshaped(y, (1, y.size))), out, "outer")
 
 
 @implements(np.linalg.outer)
 def vector_outer(x1: Any, x2: Any, /) -> Any:
-    """The products of all pairs of elements of two vectors, as a matrix."""
+    """The outer product of two vectors."""
     x, y = asarray(x1), asarray(x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"np.linalg.outer takes vectors, not {x.type} and {y.type}{at_line(user_line())}")
@@ -183,7 +183,7 @@ def vector_outer(x1: Any, x2: Any, /) -> Any:
 
 @implements(np.tensordot, np.linalg.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """The product over several axes."""
+    """The tensor dot product: the sum over the given axes."""
     x, y = _operands(a, b)
     if np.ndim(axes) == 0:
         count = operator.index(axes)
@@ -200,7 +200,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.vecdot, np.linalg.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, axes: Any = None, keepdims: bool = False) -> Any:
-    """The products over one axis, of which the first array's elements are conjugated."""
+    """The vector dot product along an axis, the first array conjugated."""
     if axes is not None:
         if keepdims and isinstance(axes, list | tuple) and len(axes) == 3:
             *axes, axis = axes
@@ -216,7 +216,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, axes: Any = None, keepdims: b
 
 
 def matvec(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
-    """The products of matrices and vectors, over broadcast leading axes."""
+    """Matrix-vector products; leading axes are broadcast."""
     if axes is not None:
         return _over_axes(matvec, x1, x2, axes, (2, 1, 1))
     x, y = _operands(x1, x2)
@@ -226,7 +226,7 @@ def matvec(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
 
 
 def vecmat(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
-    """The products of conjugated vectors and matrices, over broadcast leading axes."""
+    """Vector-matrix products, the vectors conjugated; leading axes are broadcast."""
     if axes is not None:
         return _over_axes(vecmat, x1, x2, axes, (1, 2, 1))
     x, y = _operands(x1, x2)
@@ -289,19 +289,19 @@ def vector_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    """The sum of a diagonal."""
+    """The sum along a diagonal."""
     return np.sum(np.diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 @implements(np.linalg.trace)
 def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The sums of the diagonals of matrices."""
+    """The sums along the diagonals of matrices."""
     return np.trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.vander)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """The powers of the elements of a vector, as columns."""
+    """The Vandermonde matrix: the powers of the elements of a vector, as columns."""
     x = asarray(x)
     if x.ndim != 1:
         raise ValueError(f"x must be a one-dimensional array or sequence, not {x.type}{at_line(user_line())}")

@@ -85,7 +85,7 @@ def _per_line(ordered: Tracer, places: Any) -> Any:
 
 @implements(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    """The middle element along axes, or the mean of the two in the middle."""
+    """The median along axes: the middle element, or the mean of the two middle ones."""
     x, axes, flat = _elements(a, axis)
     ordered: Any = np.sort(flat, 0)
     middle = ordered.shape[0] // 2
@@ -249,7 +249,7 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """The value below which a part `q` of the elements along axes lies.
+    """The `q`-th quantile of the elements along axes.
 
     A `q` that is not between 0 and 1 is an error, except compiled or under `vmap`, where its values are not known.
     """
@@ -269,7 +269,7 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """The value below which `q` percent of the elements along axes lie."""
+    """The `q`-th percentile of the elements along axes."""
     parts, is_weak_q = _parts(q, 100, "Percentiles")
     return _quantile(a, parts, axis, out, method, keepdims, weights, is_weak_q, False)
 

@@ -72,7 +72,7 @@ def reduce_with_options(
 
 
 def check_start(combine: np.ufunc, start: Any, where: Any, shape: Shape, axes: Shape) -> Any:
-    """What a reduction begins with; an error where that is nothing and elements may be missing."""
+    """The initial value of a reduction; an error if there is none and elements may be missing."""
     if start is None and where is not True and where is not NO_VALUE:
         raise ValueError(
             f"reduction operation '{combine.__name__}' does not have an identity, so to use a where mask one "
@@ -194,25 +194,25 @@ def truth(x: Any) -> Tracer:
 
 @implements(np.any, constant=True)
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
-    """Whether some element along axes is not zero."""
+    """Whether any element along axes is true (not zero)."""
     return reduce_with_options(truth(a), r.reduce_or, axis, out, keepdims, NO_VALUE, where, False, np.logical_or)
 
 
 @implements(np.all, constant=True)
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE) -> Any:
-    """Whether no element along axes is zero."""
+    """Whether all elements along axes are true (not zero)."""
     return reduce_with_options(truth(a), r.reduce_and, axis, out, keepdims, NO_VALUE, where, True, np.logical_and)
 
 
 @implements(np.count_nonzero, constant=True)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """How many elements along axes are not zero."""
+    """The number of nonzero elements along axes."""
     return np.sum(truth(a), axis, keepdims=keepdims)
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NO_VALUE) -> Any:
-    """The largest element less the smallest, along axes."""
+    """The range of the elements along axes: the maximum minus the minimum."""
     return deliver(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out, "ptp")
 
 
@@ -238,13 +238,13 @@ def _by_imaginary_part(x: Any, primitive: Primitive, axis: int) -> Any:
 
 @implements(np.argmax, constant=True)
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
-    """The position of the first largest element."""
+    """The index of the first maximum."""
     return _arg_extremum(r.argmax, a, axis, out, keepdims)
 
 
 @implements(np.argmin, constant=True)
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
-    """The position of the first smallest element."""
+    """The index of the first minimum."""
     return _arg_extremum(r.argmin, a, axis, out, keepdims)
 
 
@@ -258,7 +258,7 @@ def cumulate(x: Tracer, primitive: Primitive, axis: Any) -> Any:
 
 @implements(np.cumsum)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """The sum of the elements so far along an axis."""
+    """The cumulative sum along an axis."""
     x = asarray(a)
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     return deliver(cumulate(x, r.cumsum, axis), out, "cumsum")
@@ -266,7 +266,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
 
 @implements(np.cumprod)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """The product of the elements so far along an axis."""
+    """The cumulative product along an axis."""
     x = asarray(a)
     x = cast(x, accumulator(x.dtype) if dtype is None else np.dtype(dtype))
     return deliver(cumulate(x, r.cumprod, axis), out, "cumprod")
@@ -291,14 +291,14 @@ def _cumulative(function: Any, x: Any, axis: Any, dtype: Any, include_initial: b
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
-    """The sum of the elements so far along an axis."""
+    """The cumulative sum along an axis."""
     return deliver(_cumulative(np.cumsum, x, axis, dtype, include_initial, 0), out, "cumulative_sum")
 
 
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
-    """The product of the elements so far along an axis."""
+    """The cumulative product along an axis."""
     return deliver(_cumulative(np.cumprod, x, axis, dtype, include_initial, 1), out, "cumulative_prod")
 
 
@@ -309,7 +309,7 @@ if hasattr(np, "cumulative_sum"):
 
 @implements(np.diff, keeps_order=True)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: Any = NO_VALUE) -> Any:
-    """The `n`-th difference of neighbours along an axis."""
+    """The `n`-th discrete difference along an axis."""
     x = asarray(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}{at_line(user_line())}")
@@ -333,7 +333,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NO_VALUE, append: An
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """The differences of neighbours among all elements, with others put at the ends."""
+    """The differences between consecutive elements of the flattened array, with numbers prepended and appended."""
     x: Any = np.ravel(asarray(ary))
     ends: list[list[Any]] = []
     for name, value in (("to_begin", to_begin), ("to_end", to_end)):

@@ -1,4 +1,4 @@
-"""Functions that take elements from indices, and those that put elements there."""
+"""Functions that read elements at indices or masks, and functions that assign to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _in_range(indices: Any, size: int, mode: str) -> Any:
-    """Indices brought into range as `mode` says; "raise" leaves that to indexing."""
+    """Indices brought into range as `mode` says; "raise" leaves the check to indexing."""
     if mode == "raise":
         return indices
     if mode not in ("wrap", "clip"):
@@ -41,7 +41,7 @@ def _indices(x: Any) -> Any:
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """The entries at indices along an axis, or of all elements."""
+    """Elements at the given indices along an axis, or of the flattened array."""
     (x, axis), indices = along_axis(asarray(a), axis), _indices(indices)
     if indices.size == 0:
         indices = indices.astype(np.int64)
@@ -53,14 +53,14 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """The entries along an axis where a condition holds."""
+    """Slices along an axis where a condition is true."""
     x, axis = along_axis(asarray(a), axis)
     return np.take(x, np.flatnonzero(condition), axis, out)
 
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    """The elements where a condition holds."""
+    """The elements where a condition is true."""
     return np.take(np.ravel(arr), np.flatnonzero(condition))
 
 
@@ -81,7 +81,7 @@ def _along(x: Tracer, indices: Any, axis: int) -> tuple[Any, ...]:
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """The elements at indices along an axis, each line with its own."""
+    """Elements at indices along an axis, with indices of their own for each one-dimensional slice."""
     x, indices = asarray(arr), _indices(indices)
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
@@ -91,7 +91,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    """Assign to the elements at indices along an axis, each line with its own."""
+    """Assign to elements at indices along an axis, with indices of their own for each one-dimensional slice."""
     x, indices = _target(arr, "put_along_axis"), _indices(indices)
     if axis is None:
         x, axis = view_of(x, Flat()), 0
@@ -103,7 +103,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
-    """All windows of an array along some axes, for reading only."""
+    """A read-only view of all sliding windows of an array."""
     if writeable:
         raise ValueError(
             "sliding_window_view of a traced value is for reading only: its elements stand in several windows; assign "
@@ -134,7 +134,7 @@ def sliding_window_view(
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """For each element, the choice of which it is the number."""
+    """Elements of several choices, by an array of the indices of choices."""
     numbers = asarray(a)
     options = [asarray(c) for c in choices]
     if mode == "raise" and not has_tracer(a) and not np.all((np.asarray(a) >= 0) & (np.asarray(a) < len(options))):
@@ -158,7 +158,7 @@ def _target(x: Any, name: str) -> Tracer:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """Assign the elements of one array to another, where a mask holds."""
+    """Copy the elements of one array to another, where a mask is true."""
     target = _target(dst, "copyto")
     new = asarray(src)
     if where is not True:
@@ -168,7 +168,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Assign to the elements at indices into the array as one line; values are used over and over."""
+    """Assign to elements at indices into the flattened array; values are repeated as needed."""
     flat = view_of(_target(a, "put"), Flat())
     indices = _indices(ind)
     indices = indices.reshape(-1)
@@ -179,7 +179,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Assign values, over and over, to the elements where a mask holds."""
+    """Assign values in turn, repeated as needed, to the elements where a mask is true."""
     vals = asarray(vals)
     if vals.size == 1:
         np.copyto(arr, reshaped(vals, ()), casting="unsafe", where=np.reshape(mask, arr.shape) != 0)
@@ -192,7 +192,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Assign to the elements where a mask holds the values at their own places, over and over."""
+    """Assign to the elements where a mask is true the values at the same positions, repeated as needed."""
     target = _target(a, "putmask")
     new = np.resize(asarray(values), target.shape)
     assign_cast(target, asarray(np.where(mask, cast(asarray(new), target.dtype), target)), "putmask")
@@ -216,7 +216,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @implements(np.ravel_multi_index, constant=True)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    """The place in the array as one line, of indices along its axes; "raise" takes traced indices for valid."""
+    """Indices into the flattened array, from indices along each axis; "raise" assumes that traced ones are valid."""
     sizes = [operator.index(n) for n in dims]
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     indices = [_in_range(asarray(i), n, m) for i, n, m in zip(multi_index, sizes, modes, strict=True)]
@@ -231,7 +231,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
 @implements(np.unravel_index, constant=True)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
-    """The indices along the axes, of places in the array as one line; traced places are taken for valid."""
+    """Indices along each axis, from indices into the flattened array; traced ones are assumed to be valid."""
     place = asarray(indices)
     if place.dtype.kind not in "iu":
         raise TypeError(f"only int indices permitted{at_line(user_line())}")

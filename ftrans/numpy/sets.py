@@ -1,4 +1,4 @@
-"""Functions that take the elements of arrays for sets.  How many different ones there are asks for their values."""
+"""Set operations on arrays.  How many distinct elements there are depends on the values, which must be known."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unique(
     axis: Any = None,
     **options: Any,
 ) -> Any:
-    """The different elements in increasing order; of equal ones the first has the derivative."""
+    """The sorted distinct elements; of equal ones the first has the derivative."""
     x = asarray(ar)
     known = np.asarray(concretize(x, "the distinct elements of"))
     # Without `sorted`, any order is right.
@@ -57,31 +57,31 @@ def _named(function: Any, results: Any) -> Any:
 
 @implements(np.unique_all)
 def unique_all(x: Any, /) -> Any:
-    """The different elements, their first places, where each element stands among them, and how often."""
+    """The distinct elements, their first indices, the indices that reconstruct the array, and the counts."""
     return _named(np.unique_all, unique(x, True, True, True, equal_nan=False))
 
 
 @implements(np.unique_counts)
 def unique_counts(x: Any, /) -> Any:
-    """The different elements, and how often each occurs."""
+    """The distinct elements and their counts."""
     return _named(np.unique_counts, unique(x, return_counts=True, equal_nan=False))
 
 
 @implements(np.unique_inverse)
 def unique_inverse(x: Any, /) -> Any:
-    """The different elements, and where each element stands among them."""
+    """The distinct elements, and the indices that reconstruct the array."""
     return _named(np.unique_inverse, unique(x, return_inverse=True, equal_nan=False))
 
 
 @implements(np.unique_values)
 def unique_values(x: Any, /) -> Any:
-    """The different elements, in increasing order here."""
+    """The distinct elements, here in increasing order."""
     return unique(x, equal_nan=False)
 
 
 @implements(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The elements that two arrays share, with the derivative of those of the first."""
+    """The sorted intersection of two arrays, with the derivatives of the first."""
     x, y = _flat(ar1, ar2)
     _, places, others = np.intersect1d(_known(x), _known(y), assume_unique, return_indices=True)
     common = np.take(x, places)
@@ -90,7 +90,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The elements of the first array that are not in the second."""
+    """The set difference: elements of the first array that are not in the second."""
     x = asarray(ar1)
     x, others = reshaped(x, (x.size,)), asarray(ar2)
     known = _known(x)
@@ -100,7 +100,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @implements(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The elements that are in one of two arrays only, in increasing order."""
+    """The sorted symmetric difference of two arrays: elements of one of them only."""
     x, y = _flat(ar1, ar2)
     known = [_known(x), _known(y)]
     parts = [np.arange(k.size) if assume_unique else np.unique(k, return_index=True)[1] for k in known]
@@ -114,7 +114,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @implements(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """The elements that are in one of two arrays or in both, in increasing order."""
+    """The sorted union of two arrays."""
     return unique(np.concatenate(_flat(ar1, ar2)))
 
 
@@ -122,7 +122,7 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
-    """Whether each element is among others."""
+    """Whether each element occurs in another array."""
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
     found = np.any(np.equal(asarray(element)[..., None], np.ravel(asarray(test_elements))), -1)

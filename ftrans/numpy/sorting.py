@@ -1,4 +1,4 @@
-"""Functions that order elements, or search among them."""
+"""Functions that sort and search."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _complex_order(x: Tracer, axis: int) -> Tracer:
 
 @implements(np.sort)
 def _sorted(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The elements in increasing order along an axis."""
+    """Sort along an axis in increasing order."""
     x, axis = _sortable(a, axis, order)
     if is_complex(x.dtype):
         return take_along(x, _complex_order(x, axis), axis)
@@ -64,14 +64,14 @@ def _sorted(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 def sort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
 ) -> Any:
-    """The elements in increasing, or decreasing, order along an axis."""
+    """Sort along an axis in increasing or decreasing order."""
     found = _sorted(a, axis, kind, order, stable=stable)
     return flip(found, -1 if axis is None else axis) if descending else found
 
 
 @implements(np.argsort, constant=True)
 def _order(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The indices that put the elements into increasing order along an axis."""
+    """The indices that sort along an axis in increasing order."""
     x, axis = _sortable(np.atleast_1d(asarray(a)), axis, order)
     if is_complex(x.dtype):
         return _complex_order(x, axis)
@@ -81,7 +81,7 @@ def _order(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stabl
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False
 ) -> Any:
-    """The indices that put the elements into increasing, or decreasing, order along an axis.
+    """The indices that sort along an axis in increasing or decreasing order.
 
     Unless a kind is given, equal elements keep their order, as the array API standard wants it.
     """
@@ -97,7 +97,7 @@ def argsort(
 
 @implements(np.sort_complex)
 def sort_complex(a: Any) -> Any:
-    """The elements in increasing order along the last axis, as complex numbers."""
+    """Sort along the last axis; the result is complex."""
     x = asarray(a)
     dtype = np.complex64 if x.dtype.char in "bhBH" else np.complex128
     return cast(asarray(np.sort(x)), x.dtype if is_complex(x.dtype) else np.dtype(dtype))
@@ -105,7 +105,7 @@ def sort_complex(a: Any) -> Any:
 
 @implements(np.lexsort, constant=True)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The indices that sort by the last of several keys, then by the one before it where that ties, and so on."""
+    """The indices of a stable sort by several keys: the last is the primary key, the one before breaks ties, etc."""
     items = [asarray(k) for k in keys]
     if not items:
         raise TypeError(f"need sequence of keys with len > 0 in lexsort{at_line(user_line())}")
@@ -127,7 +127,7 @@ def _check_kth(x: Tracer, kth: Any, axis: int) -> None:
 
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The elements with the `kth` in its sorted place; here all of them are."""
+    """Partition along an axis, so that element `kth` is in its sorted position; here all elements are."""
     x, axis = _sortable(a, axis, order)
     _check_kth(x, kth, axis)
     return np.sort(x, axis)
@@ -135,7 +135,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
 
 @implements(np.argpartition, constant=True)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The indices that put the `kth` element in its sorted place; here all of them are."""
+    """The indices that partition along an axis around element `kth`; here they sort."""
     x, axis = _sortable(a, axis, order)
     _check_kth(x, kth, axis)
     return np.argsort(x, axis)
@@ -143,7 +143,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", or
 
 @implements(np.searchsorted, constant=True)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where to insert `v` so that `a` stays sorted."""
+    """The indices where `v` is to be inserted so that `a` stays sorted."""
     table, values = asarray(a), asarray(v)
     if table.ndim != 1:
         raise ValueError(f"np.searchsorted looks values up in one axis, not in {table.type}{at_line(user_line())}")
@@ -167,13 +167,13 @@ def _nan_arg_extremum(extremum: Any, worst: float, a: Any, axis: Any, out: Any, 
 
 @implements(np.nanargmax, constant=True)
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
-    """The position of the first largest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
+    """The index of the first maximum, ignoring NaN; 0 where all are NaN, for which NumPy raises."""
     return _nan_arg_extremum(np.argmax, -np.inf, a, axis, out, keepdims)
 
 
 @implements(np.nanargmin, constant=True)
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_VALUE) -> Any:
-    """The position of the first smallest element that is not NaN; 0 where all are NaN, for which NumPy raises."""
+    """The index of the first minimum, ignoring NaN; 0 where all are NaN, for which NumPy raises."""
     return _nan_arg_extremum(np.argmin, np.inf, a, axis, out, keepdims)
 
 
@@ -182,17 +182,17 @@ def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NO_V
 
 @implements(np.nonzero, constant=True)
 def nonzero(a: Any) -> Any:
-    """The indices of the elements that are not zero, which asks for their values."""
+    """The indices of the nonzero elements; the values must be known."""
     return np.nonzero(known_mask(truth(a)))
 
 
 @implements(np.flatnonzero, constant=True)
 def flatnonzero(a: Any) -> Any:
-    """The indices into `a.ravel()` of the elements that are not zero, which asks for their values."""
+    """The indices into `a.ravel()` of the nonzero elements; the values must be known."""
     return np.flatnonzero(known_mask(truth(a)))
 
 
 @implements(np.argwhere, constant=True)
 def argwhere(a: Any) -> Any:
-    """The indices of the elements that are not zero, as rows, which asks for their values."""
+    """The indices of the nonzero elements, as rows; the values must be known."""
     return np.argwhere(known_mask(truth(a)))

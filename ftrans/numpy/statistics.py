@@ -36,7 +36,7 @@ def _mean_dtypes(x: Tracer, dtype: Any) -> tuple[np.dtype[Any], np.dtype[Any]]:
 
 
 def _count(x: Tracer, axis: Any, keepdims: Any, where: Any, dtype: np.dtype[Any]) -> Any:
-    """How many elements a mean is over: a number, or an array where a mask decides."""
+    """The number of elements that a mean is over: an array where a mask decides."""
     if where is True or where is NO_VALUE:
         return x.size if axis is None else math.prod(x.shape[a] for a in normal_axes(axis, x.ndim))
     mask = (
@@ -96,7 +96,7 @@ def var(
 
 
 def _degrees_taken(ddof: Any, correction: Any) -> Any:
-    """How much less than the count of elements squares are divided by, under one of its two names."""
+    """The delta degrees of freedom, `ddof`, under one of its two names."""
     if correction is NO_VALUE:
         return ddof
     if ddof != 0:
@@ -191,7 +191,7 @@ def nansum(
     initial: Any = NO_VALUE,
     where: Any = NO_VALUE,
 ) -> Any:
-    """The sum, with NaN counted as 0."""
+    """The sum along axes, with NaN treated as 0."""
     return np.sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
@@ -205,7 +205,7 @@ def nanprod(
     initial: Any = NO_VALUE,
     where: Any = NO_VALUE,
 ) -> Any:
-    """The product, with NaN counted as 1."""
+    """The product along axes, with NaN treated as 1."""
     return np.prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
@@ -218,7 +218,7 @@ def nanmax(
     initial: Any = NO_VALUE,
     where: Any = NO_VALUE,
 ) -> Any:
-    """The largest element that is not NaN."""
+    """The maximum along axes, ignoring NaN."""
     return np.fmax.reduce(a, axis, None, out, **_given(keepdims=keepdims, initial=initial, where=where))
 
 
@@ -231,7 +231,7 @@ def nanmin(
     initial: Any = NO_VALUE,
     where: Any = NO_VALUE,
 ) -> Any:
-    """The smallest element that is not NaN."""
+    """The minimum along axes, ignoring NaN."""
     return np.fmin.reduce(a, axis, None, out, **_given(keepdims=keepdims, initial=initial, where=where))
 
 
@@ -252,7 +252,7 @@ def _over_valid(function: Callable[..., Any], a: Any, axis: Any, keepdims: Any, 
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NO_VALUE, *, where: Any = NO_VALUE
 ) -> Any:
-    """The mean of the elements that are not NaN."""
+    """The mean along axes, ignoring NaN."""
     return deliver(_over_valid(np.mean, a, axis, keepdims, where, dtype=dtype), out, "nanmean")
 
 
@@ -269,7 +269,7 @@ def nanvar(
     mean: Any = NO_VALUE,
     correction: Any = NO_VALUE,
 ) -> Any:
-    """The variance of the elements that are not NaN."""
+    """The variance along axes, ignoring NaN."""
     more = {"dtype": dtype, "ddof": ddof, "mean": mean, "correction": correction}
     x = asarray(a)
     result = _over_valid(np.var, x, axis, keepdims, where, **more)
@@ -293,20 +293,20 @@ def nanstd(
     mean: Any = NO_VALUE,
     correction: Any = NO_VALUE,
 ) -> Any:
-    """The standard deviation of the elements that are not NaN."""
+    """The standard deviation along axes, ignoring NaN."""
     more: dict[str, Any] = {"where": where, "mean": mean, "correction": correction}
     return deliver(_deviation(np.nanvar(a, axis, dtype, None, ddof, keepdims, **_given(**more))), out, "nanstd")
 
 
 @implements(np.nancumsum)
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """The cumulative sum, with NaN counted as 0."""
+    """The cumulative sum, with NaN treated as 0."""
     return np.cumsum(_without_nan(a, 0)[0], axis, dtype, out)
 
 
 @implements(np.nancumprod)
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """The cumulative product, with NaN counted as 1."""
+    """The cumulative product, with NaN treated as 1."""
     return np.cumprod(_without_nan(a, 1)[0], axis, dtype, out)
 
 
@@ -325,7 +325,7 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The covariances of variables, of which each row of `m` holds the observations."""
+    """The covariance matrix of variables; each row of `m` holds the observations of one."""
     rows = [asarray(v) for v in (m, y) if v is not None]
     if any(x.ndim > 2 for x in rows):
         raise ValueError(
@@ -372,7 +372,7 @@ def _observation_weights(weights: Any, count: int, name: str) -> Any:
 
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """The correlations of variables, of which each row of `x` holds the observations."""
+    """The matrix of correlation coefficients of variables; each row of `x` holds the observations of one."""
     c: Any = np.cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c

@@ -131,7 +131,7 @@ def _lines(x: Any, axis: int) -> Iterator[Any]:
 @traced_in_trace
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of vectors, applied to each along an axis; `ftrans.vmap` does it at once."""
+    """Apply a function to the one-dimensional slices along an axis; `ftrans.vmap` does it at once."""
     x = as_array(arr)
     axis = normal_axis(axis, x.ndim)
     lead = x.shape[:axis] + x.shape[axis + 1 :]
@@ -145,7 +145,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 @implements(np.apply_over_axes)
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """A function of an array and an axis, applied for one axis after the other; axes that it drops come back."""
+    """Apply a function of an array and an axis repeatedly over axes; an axis that it drops is restored."""
     x = asarray(a)
     for axis in axes if np.ndim(axes) else (axes,):
         # NumPy lets the function say what it thinks of an axis that is not there.
@@ -160,7 +160,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 @implements(np.ix_)
 def ix_(*args: Any) -> Any:
-    """Indices of an open mesh, from those along each axis; how many a mask selects asks for its value."""
+    """An open mesh, from index sequences along each axis; the value of a mask must be known."""
     indices = []
     for i, item in enumerate(args):
         index = asarray(item) if has_tracer(item) else np.asarray(item)

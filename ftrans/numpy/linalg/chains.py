@@ -38,7 +38,7 @@ def matrix_power(a: Any, n: Any) -> Any:
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """The product of several matrices, in the order that takes the least work."""
+    """The product of two or more matrices, in the order that takes the least work."""
     xs = [asarray(x) for x in arrays]
     if len(xs) < 2:
         raise ValueError(f"Expecting at least two arrays.{at_line(user_line())}")

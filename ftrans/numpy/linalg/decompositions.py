@@ -18,7 +18,7 @@ __all__ = ["cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matrix_ran
 
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """The triangular factors of positive definite matrices."""
+    """The Cholesky factors of positive definite matrices."""
     (a,) = matrices(a)
     check_square("cholesky", a)
     if upper:
@@ -35,7 +35,7 @@ class EighResult(NamedTuple):
 
 @implements(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
-    """Eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """Eigenvalues and eigenvectors of Hermitian matrices; only one triangle is read."""
     (a,) = matrices(a)
     check_square("eigh", a)
     if UPLO.upper() not in ("L", "U"):
@@ -45,7 +45,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Eigenvalues of Hermitian matrices; only one triangle is read."""
     return np.linalg.eigh(a, UPLO)[0]
 
 
@@ -58,7 +58,7 @@ class EigResult(NamedTuple):
 
 @implements(np.linalg.eig)
 def eig(a: Any) -> EigResult:
-    """Eigenvalues and eigenvectors of square matrices: complex numbers, also where NumPy would give real ones.
+    """Eigenvalues and eigenvectors of square matrices: complex, also where NumPy would give real ones.
 
     An eigenvector has the length 1, and its largest element is real.
     """
@@ -69,7 +69,7 @@ def eig(a: Any) -> EigResult:
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
-    """Eigenvalues of square matrices: complex numbers, also where NumPy would give real ones."""
+    """Eigenvalues of square matrices: complex, also where NumPy would give real ones."""
     return np.linalg.eig(a)[0]
 
 
@@ -164,7 +164,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 @implements(np.linalg.matrix_rank, constant=True)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """The number of singular values that are not small; it has no derivative."""
+    """The rank: the number of singular values above a tolerance; it has no derivative."""
     (a,) = matrices(A)
     if tol is not None and rtol is not None:
         raise ValueError(f"`tol` and `rtol` can't be both set.{at_line(user_line())}")

@@ -82,7 +82,7 @@ def cutoff_of(a: Tracer, rcond: Any) -> Any:
 
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_VALUE) -> Any:
-    """The pseudo-inverses of matrices; the derivative is that of matrices whose rank does not change."""
+    """The Moore-Penrose pseudo-inverses of matrices; derivatives assume that the rank does not change."""
     (a,) = matrices(a)
     check_matrices("pinv", a)
     if rcond is not None and rtol is not NO_VALUE:
@@ -98,7 +98,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NO_V
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
-    """The least-squares solution of least norm, sums of squared residuals, the rank, and the singular values."""
+    """The least-squares solution of minimum norm, sums of squared residuals, rank and singular values."""
     a, b = matrices(a, b)
     is_vector = b.ndim == 1
     if is_vector:
