@@ -12,6 +12,7 @@ import tqdm
 
 import ftrans as ft
 from ftrans.api.progress import open_bars
+from ftrans.autograd import tensor
 
 XS = np.linspace(0.1, 0.3, 300)
 bars: list[FakeBar] = []
@@ -158,7 +159,9 @@ def test_map_and_no_steps() -> None:
     assert ft.while_loop(lambda y: y < 0.0, lambda y: y + 1.0, 1.0, progress=True) == 1.0
 
 
-@pytest.mark.parametrize("way", [lambda f: f, ft.grad], ids=["plain", "grad"])
+@pytest.mark.parametrize(
+    "way", [lambda f: f, ft.grad, lambda f: lambda x: f(tensor(x))], ids=["plain", "grad", "tensor"]
+)
 def test_bars_close_after_errors(way: Callable[..., Any]) -> None:
     def f(x: Any) -> Any:
         return ft.scan(lambda y, i: (np.linalg.inv(y * (i - 3.0)), None), x, np.arange(10), progress=True)[0].sum()

@@ -470,7 +470,7 @@ def test_bars_of_other_threads_stay_open(way: Callable[..., Any], fails: bool, m
 
     def other() -> None:
         bar = Bar("other", 3)
-        bar.start()
+        bar()
         screens.append(open_bars[-1].screen)
         started.set()
         assert done.wait(SECONDS)
@@ -505,7 +505,7 @@ def test_a_run_closes_no_bars_but_those_of_its_program(monkeypatch: pytest.Monke
         def update(self, steps: int) -> None:
             super().update(steps)
             if not any(shown.bar is other for shown in open_bars):
-                other.start()
+                other()
 
     monkeypatch.setattr(tqdm, "tqdm", Opens)
     # Whatever compiled programs call on the host, in whichever thread, shares the bars of one thread.

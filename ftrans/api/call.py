@@ -26,7 +26,6 @@ from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
 from .misuse import explained
-from .progress import close_bars_of, open_bars
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -61,17 +60,10 @@ def run(
         residuals: what made its first arguments, if they are residuals.
     """
     place = place_of(args)
-    if place is TRACE:
+    if place is TRACE or not anomaly.is_anomaly_enabled():
         return place.run(program, args)
-    try:
-        if not anomaly.is_anomaly_enabled():
-            return place.run(program, args)
-        with anomaly.without_warnings():
-            results = place.run(program, args)
-    finally:
-        # A loop that failed, or whose end nothing asked for, leaves its progress bar open.
-        if open_bars:
-            close_bars_of(program)
+    with anomaly.without_warnings():
+        results = place.run(program, args)
     anomaly.check(program, args, results[:wanted], residuals)
     return results
 

@@ -17,7 +17,6 @@ from ..xla import Compiled, is_jax_tracer, to_numpy
 from . import anomaly
 from .call import named, trace_flat
 from .paths import Path, Paths, native, new_path, run_known, run_path, without_collector
-from .progress import close_bars_of
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
@@ -98,11 +97,13 @@ class Jitted:
                 outs, path = found
                 if not path.on_device and paths.eager is None:
                     outs = [to_numpy(x) for x in outs]
-                    close_bars_of(path.compiled.program, is_compiled=True)
+                    for end in path.ends:
+                        end()
                 return self.put_together(call, path, outs)
             except BaseException as error:
                 for known in paths.paths:
-                    close_bars_of(known.compiled.program, is_compiled=True)
+                    for end in known.ends:
+                        end()
                 explained = self.explained(error, call)
                 if explained is error:
                     raise

@@ -26,6 +26,7 @@ from ..core.program import Const, Program, literal
 from ..core.trace import Guard, NoWitness, Tracer, building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
+from ..ops.host import as_host_call
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer
 from .call import Traced, name_of, trace_flat
@@ -56,6 +57,7 @@ class Path(NamedTuple):
         structure: structure of the function's result.
         strides: the strides of arguments, by position, which say what is a view in the function and what a copy.
         on_device: whether an argument or a captured array is JAX's, so that results stay JAX arrays.
+        ends: what is called when it has run, or failed.
         note: what its maker wants to know of it.
     """
 
@@ -65,6 +67,7 @@ class Path(NamedTuple):
     structure: tree.Structure
     strides: dict[int, tuple[int, ...]]
     on_device: bool
+    ends: Sequence[Callable[[], None]]
     note: Any = None
 
     def fits(self, leaves: Sequence[Any]) -> bool:
@@ -172,7 +175,9 @@ def new_path(
     given = () if donated is None or guards or calls_user_code(program) else donated()
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
-    return Path(Compiled(program, given), constants, guards, traced.structure, traced.builder.assumed, on_device, note)
+    ends = list(map(as_host_call, program.endings()))
+    compiled, assumed = Compiled(program, given), traced.builder.assumed
+    return Path(compiled, constants, guards, traced.structure, assumed, on_device, ends, note)
 
 
 @in_own_context

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.forks import lock
 from ..base.source import Line, at_line, user_line
-from ..control.rules.host_call import watch
+from ..control.rules.host_call import Closable, watch
 from ..control.subprograms import cut, rewired
 from ..core.interpret import inline
-from ..core.program import Const, Program, programs_in
+from ..core.program import Const, Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import add, eq, select, sub
@@ -50,7 +50,7 @@ open_bars: list[Shown] = []
 _opening = lock()
 
 
-class Bar:
+class Bar(Closable):
     """The progress bar of one loop in the user's code.
 
     Args:
@@ -64,7 +64,7 @@ class Bar:
 
     # What programs call
 
-    def start(self, *_: Any) -> None:
+    def __call__(self, *_: Any) -> None:
         """Show the bar, empty."""
         from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -96,9 +96,11 @@ class Bar:
         self.close()
 
     def close(self) -> None:
-        """Close the bar where it stands."""
+        """Close the bar where it stands: a loop that failed, or whose end nothing asked for, has left it open."""
         with _opening:
-            close_bars(self._shown())
+            for shown in self._shown():
+                open_bars.remove(shown)
+                shown.screen.close()
 
     def _shown(self) -> list[Shown]:
         """The bar as what runs here shows it."""
@@ -159,7 +161,7 @@ class Bar:
         """
         varying = [x for x in values if not isinstance(x.atom, Const)]
         elements = [_first_element(x) for x in varying if x.size][:1]
-        remaining = iter(watch.apply(self.start, varying, elements))
+        remaining = iter(watch.apply(self, varying, elements))
         return [x if isinstance(x.atom, Const) else next(remaining) for x in values]
 
     def after_while(self, outs: Sequence[Tracer]) -> list[Tracer]:
@@ -207,30 +209,3 @@ def _bar(description: str, total: int | None, what: str, line: Line | None) -> B
 
 def _this_thread() -> int | None:
     return None if in_host_call() else threading.get_ident()
-
-
-def close_bars(bars: Iterable[Shown]) -> None:
-    """Take bars off the screen: what moved them is over."""
-    with _opening:
-        for shown in list(bars)[::-1]:
-            if any([shown is other for other in open_bars]):
-                open_bars[:] = [other for other in open_bars if other is not shown]
-                shown.screen.close()
-
-
-def close_bars_of(program: Program, is_compiled: bool = False) -> None:
-    """Take the bars of a program off the screen, which has run here."""
-    if open_bars:
-        bars = program.derive("progress bars", lambda: _bars_in(program))
-        thread = None if is_compiled else _this_thread()
-        close_bars([shown for shown in list(open_bars) if shown.thread == thread and shown.bar in bars])
-
-
-def _bars_in(program: Program) -> set[Bar]:
-    found = set()
-    for eqn in program.eqns:
-        if eqn.primitive is watch:
-            found.add(getattr(eqn.params["see"], "__self__", None))
-        for inner in programs_in(eqn.params):
-            found |= _bars_in(inner)
-    return {bar for bar in found if isinstance(bar, Bar)}

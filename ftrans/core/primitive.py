@@ -12,7 +12,7 @@ Conventions:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..base.source import at_line, user_line
@@ -130,6 +130,10 @@ class Primitive(OnNumpy):
     def before_running(self, program: Program) -> Program:
         """The form in which a program with equations of this primitive runs, which nothing will transform."""
         return program
+
+    def after_running(self, params: Params) -> Callable[[], None] | None:
+        """What is called when a program with such an equation has run, or failed; None for nothing."""
+        return None
 
     def _missing(self, rule: str) -> NoReturn:
         meaning = {

@@ -195,6 +195,17 @@ class Program:
 
         return self.derive("executable", make)
 
+    def endings(self) -> list[Callable[[], None]]:
+        """What is called when the program has run, or failed, the last first."""
+        found: dict[Callable[[], None], None] = {}
+        for eqn in self.eqns:
+            end = eqn.primitive.after_running(eqn.params)
+            if end is not None:
+                found[end] = None
+            for program in programs_in(eqn.params):
+                found.update(dict.fromkeys(reversed(program.endings())))
+        return [*reversed(found)]
+
     def subprograms(self) -> Iterator[Program]:
         """The programs that equations of this one hold among their parameters."""
         for eqn in self.eqns:

@@ -233,7 +233,18 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
             add_user_line(error)
             raise
 
-    return run
+    ends = program.endings()
+    if not ends:
+        return run
+
+    def run_to_the_end(args: Sequence[Any]) -> list[Any]:
+        try:
+            return run(args)
+        finally:
+            for end in ends:
+                end()
+
+    return run_to_the_end
 
 
 def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:

@@ -35,6 +35,18 @@ def calls_user_code(program: Program) -> bool:
     )
 
 
+class Closable:
+    """Base class of what a watch calls and opens something, which is closed when the program has run, or failed."""
+
+    def __call__(self, *seen: Any) -> None:
+        """Open it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        raise NotImplementedError
+
+
 class Watch(UserCode):
     """The first `passed` operands, unchanged; `see` is called with the NumPy values of the others when this runs.
 
@@ -42,8 +54,9 @@ class Watch(UserCode):
     where a derivative computes values again, and where Python asks for a value while a function is traced.  Derivatives
     pass by: a tangent or cotangent is not seen.  Under `vmap` there is one call, with the values of the whole batch.
 
-    `see` must be hashable; equal functions make equal programs.  If `sparsely`, the first operand that is seen counts
-    steps, and of large counts only some are seen, at distances of about three to six percent of the count.
+    `see` must be hashable; equal functions make equal programs.  It may be a `Closable`.  If `sparsely`, the first
+    operand that is seen counts steps, and of large counts only some are seen, at distances of about three to six
+    percent of the count.
     """
 
     name = "watch"
@@ -87,6 +100,10 @@ class Watch(UserCode):
         elif _is_due(_largest(seen[0])):
             report()
         return list(arrays[:passed])
+
+    def after_running(self, params: Params) -> Callable[[], None] | None:
+        see = params["see"]
+        return see.close if isinstance(see, Closable) else None
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, passed: int, **params: Any) -> Any:
         return self(*primals, passed=passed, **params), list(tangents[:passed])
