@@ -378,6 +378,10 @@ def test_large_programs() -> None:
         ft.debug.draw(program, max_eqns=200)
     drawing = ft.debug.draw(program)
     assert len(drawing.graph.nodes) == 303
+    # Both inputs are used a hundred times, and have lines to the first uses only.
+    for number in (0, 1):
+        assert sum(edge.source == number for edge in drawing.graph.edges) > 90
+        assert len(re.findall(rf"n{number} -> ", drawing.dot)) == 20
 
 
 def test_a_part_of_a_program() -> None:

@@ -261,8 +261,7 @@ def _copy(self: Tensor) -> Any:
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self.node is not None and self.requires_grad:
         raise RuntimeError(
-            "copy.deepcopy can copy a leaf only, not a part of a graph; write x.clone() or x.detach().clone()"
-            + at_line(user_line())
+            "only a leaf can be copied by copy.deepcopy; write x.clone() or x.detach().clone()" + at_line(user_line())
         )
     found = memo[id(self)] = _unpickled(self.array.copy(), bool(self.asked))
     if self.grad is not None:

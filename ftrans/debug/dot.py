@@ -10,9 +10,11 @@ import html
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 
 from ..base.source import at_line, user_line
+from ..core.program import Var
 from .graph import Edge, Graph, Node, Part, number
 
 # Colours that stay apart for every kind of colour vision (those of Okabe and Ito, and tints of them).
@@ -26,6 +28,8 @@ _HEADER = f"""\
   graph [fontname="{_FONT}" fontsize=11 labeljust=l labelloc=t color=none ranksep=0.3 nodesep=0.2 bgcolor="{_PAPER}"]
   node [fontname="{_FONT}" fontsize=11 shape=box style="rounded,filled" height=0 margin="0.1,0.05"]
   edge [arrowsize=0.6]"""
+# A value that more equations use has lines to so many of them.
+_MOST_LINES = 20
 # Control characters, which XML cannot hold.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -84,7 +88,7 @@ def _body(graph: Graph, prefix: str, indent: str) -> Iterator[str]:
             yield f'{indent}  label="{part}" fontcolor="{_STROKE[part]}" style=filled fillcolor="{_PANEL[part]}"'
             yield from (f"{indent}  {node}" for node in nodes)
             yield f"{indent}}}"
-    for edge in graph.edges:
+    for edge in _drawn(graph):
         yield f"{indent}{_edge(edge, graph, prefix)}"
     for index, (owner, subgraph) in enumerate(graph.subgraphs):
         inner = f"{prefix}{owner}_{index}_"
@@ -93,6 +97,18 @@ def _body(graph: Graph, prefix: str, indent: str) -> Iterator[str]:
         yield f"{indent}}}"
         if subgraph.nodes:
             yield f'{indent}{prefix}{owner} -> {inner}0 [style=dotted arrowhead=none color="{_PLUMBING}"]'
+
+
+def _drawn(graph: Graph) -> Iterator[Edge]:
+    """The edges that become lines: of a value that very many equations use, those to the first of them.
+
+    The other boxes name it anyway, and lines across all of a long program take Graphviz minutes.
+    """
+    lines: Counter[Var] = Counter()
+    for edge in graph.edges:
+        lines[edge.var] += 1
+        if lines[edge.var] <= _MOST_LINES:
+            yield edge
 
 
 def _edge(edge: Edge, graph: Graph, prefix: str) -> str:

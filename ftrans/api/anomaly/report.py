@@ -21,7 +21,7 @@ class AnomalyError(FloatingPointError):
     """A result is NaN or infinite.
 
     Attributes:
-        operation: name of the primitive that produced the first non-finite number; None if it was an argument.
+        operation: name of the primitive that produced the first non-finite number; None if none did.
         kind: what happened, in a few words: `"0 * inf"`, `"sqrt'(0)"`, `"logarithm of a negative number"`, ...
         line: the user's line of the forward code (`filename`, `number`, `text`, `expression`), or None.
         in_derivative: whether the operation belongs to the derivative of that line.
