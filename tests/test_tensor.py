@@ -562,7 +562,7 @@ def test_requires_grad_can_be_switched_for_leaves() -> None:
     x.requires_grad_(False)
     assert not (x * 2).requires_grad
     assert y.requires_grad
-    with pytest.raises(RuntimeError, match="only a leaf"):
+    with pytest.raises(RuntimeError, match="for a leaf only"):
         y.requires_grad = False
     y.requires_grad_()
 

@@ -95,8 +95,8 @@ def draw(
     """Draw a program: a box for each equation, and a line from each value to the equations that use it.
 
     A box shows the equation with the variable names of the printed program, the type of its result, and the user's
-    line; its tooltip has the full equation.  Equations that only rearrange or convert values are drawn small.  A value that
-    many equations use has lines to the first 20 of them.
+    line; its tooltip has the full equation.  Equations that only rearrange or convert values are drawn small.  A value
+    that many equations use has lines to the first 20 of them.
 
     Args:
         what: a `Program`, as returned by `ft.trace(f)(*args)`; a tensor, for the graph that led to it; or another
