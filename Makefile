@@ -16,7 +16,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest test-matrix test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -36,6 +36,9 @@ lint: $(VENV)/with-test $(VENV)/with-lint
 
 pytest: $(VENV)/with-test
 	$(in-venv) pytest $(PYTEST)
+
+planted-faults: $(VENV)/with-test  ## whether the tests find mistakes that are planted in the library
+	$(VENV)/bin/python tests/planted_faults.py
 
 test-matrix:  ## the tests with the oldest and with the newest Python and JAX that are supported
 	$(MAKE) pytest VENV=.venv-oldest PYTHON="$(or $(PYTHON_OLDEST),$(error Python 3.11 is not here: set PYTHON_OLDEST))" PINS="$(OLDEST)"

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+import planted_faults
 import pytest
 import tables
 
@@ -24,12 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--programs", type=int, help="how many random programs of views and writes run in each mode: 150, or 10,000"
     )
+    parser.addoption(
+        "--fault", help="plant the fault of this name, as in planted_faults.py, before the library is read"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     tables.whole = config.getoption("all")
     is_new = not importlib.metadata.version("jax").startswith("0.10.")
     os.environ.setdefault("XLA_FLAGS", FAST if tables.whole or is_new else FASTER)
+    if fault := config.getoption("fault"):
+        planted_faults.plant(fault)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -5,7 +5,8 @@ at every change:
 
     each        rows that belong together are one test: a test costs pytest more than most rows take
     in_chunks   many rows are compiled as one program: a program costs XLA more than most rows take
-    covering    of a product of tables, only so many cells are run that everything in the tables is met
+    covering    of a product of tables, only so many cells are run that everything in the tables is met;
+    crossed     the same for the arguments of a test
 
 None of it is left to chance: the same table gives the same tests.
 """
@@ -13,10 +14,12 @@ None of it is left to chance: the same table gives the same tests.
 from __future__ import annotations
 
 import functools
+import itertools
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -54,8 +57,11 @@ def covering(cells: Sequence[Any], *aspects: Aspect, times: int = 1) -> list[Any
 
 
 def label(row: Any) -> str:
-    """What a row is called; a cell of a product is a tuple of them."""
-    return "-".join(map(label, row)) if isinstance(row, tuple) else getattr(row, "__name__", str(row))
+    """What a row is called; a cell of a product is a tuple of rows."""
+    if type(row) is tuple:
+        return "-".join(map(label, row))
+    # A row that is a named tuple begins with its name.
+    return str(row[0]) if isinstance(row, tuple) else getattr(row, "__name__", str(row))
 
 
 @contextmanager
@@ -99,3 +105,12 @@ def in_chunks(size: int, **rows: Sequence[Any]) -> Any:
 
 def _ends(chunk: Sequence[Any]) -> str:
     return label(chunk[0]) if len(chunk) == 1 else f"{label(chunk[0])} to {label(chunk[-1])}"
+
+
+def crossed(times: int = 1, **tables: Iterable[Any]) -> Any:
+    """Run a test for cells of the product of tables, given as the arguments of these names; see `covering`."""
+    entries = [list(table) for table in tables.values()]
+    places = itertools.product(*(range(len(table)) for table in entries))
+    kept = covering(list(places), *(itemgetter(axis) for axis in range(len(entries))), times=times)
+    cells = [tuple(table[i] for table, i in zip(entries, cell, strict=True)) for cell in kept]
+    return pytest.mark.parametrize(list(tables), cells, ids=label)

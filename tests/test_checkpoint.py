@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from checks import assert_all_close, assert_close
 from random_programs import random_arguments, random_program
+from tables import crossed
 
 import ftrans as ft
 from ftrans.control.checkpoints import recompute
@@ -67,8 +68,7 @@ MODES: dict[str, Callable[..., Any]] = {
 COMPILED = ("vjp", "hessian", "third", "nested")
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("policy", POLICIES)
+@crossed(times=3, policy=POLICIES, mode=MODES)
 def test_derivatives_stay_the_same(policy: str, mode: str) -> None:
     if policy == "budget" and mode in ("grad of vmap", "reverse over forward", "third", "nested", "closing over"):
         f = ft.checkpoint(plain, memory_budget=3000)
@@ -439,8 +439,7 @@ def recurrence(x: Any, checkpoint: Any, reverse: bool) -> Any:
     return np.sum(ys**2 * np.arange(7.0)[:, None]) + np.sum(carry["h"] ** 2) + np.sum(ns)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@crossed(way=WAYS, reverse=[False, True])
 def test_loops(way: Any, reverse: bool) -> None:
     f, g = (lambda x, c=c: recurrence(x, c, reverse) for c in (way, None))
     for derivative in (lambda f: f, ft.grad, ft.hessian, lambda f: ft.jacrev(ft.grad(f))):

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from checks import assert_all_close, assert_close
+from tables import crossed
 
 import ftrans as ft
 from ftrans.api.call import trace_flat
@@ -380,15 +381,13 @@ REVERSE: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("how", FORWARD)
-@pytest.mark.parametrize("example", CASES + WHILE_LOOPS, ids=lambda c: c.name)
+@crossed(times=3, example=CASES + WHILE_LOOPS, how=FORWARD)
 def test_forward(example: Case, how: str) -> None:
     p, t, u = example.argument, like(example.argument, 1), like(example.argument, 2)
     agree(FORWARD[how](example(ft), p, t, u), FORWARD[how](example(PYTHON), p, t, u))
 
 
-@pytest.mark.parametrize("how", REVERSE)
-@pytest.mark.parametrize("example", CASES + WHILE_LOOPS, ids=lambda c: c.name)
+@crossed(times=3, example=CASES + WHILE_LOOPS, how=REVERSE)
 def test_reverse(example: Case, how: str) -> None:
     p, t, u = example.argument, like(example.argument, 1), like(example.argument, 2)
     agree(REVERSE[how](example(ft), p, t, u), REVERSE[how](example(PYTHON), p, t, u))
@@ -415,8 +414,7 @@ def lanes(p: Any, scales: tuple[float, ...]) -> tuple[list[Any], Any]:
     return each, tree.map_leaves(lambda *xs: np.stack(xs), *each)
 
 
-@pytest.mark.parametrize("how", BATCHED)
-@pytest.mark.parametrize("example", CASES, ids=lambda c: c.name)
+@crossed(times=3, example=CASES, how=BATCHED)
 def test_batched(example: Case, how: str) -> None:
     t = like(example.argument, 1)
     each, batch = lanes(example.argument, (1.0, 0.5, -1.0))

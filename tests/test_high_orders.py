@@ -7,8 +7,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import pytest
 from scipy import special
+from tables import crossed
 
 import ftrans as ft
 
@@ -48,9 +48,9 @@ OPERATORS: dict[str, Callable[[Function], Function]] = {
 }
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize(("f", "reference", "x"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_ten_times_nested(f: Function, reference: Function, x: float, operator: str) -> None:
+@crossed(row=ROWS, operator=OPERATORS)
+def test_ten_times_nested(row: tuple[str, Function, Function, float], operator: str) -> None:
+    _, f, reference, x = row
     derivatives = [f]
     for _ in range(ORDER):
         derivatives.append(OPERATORS[operator](derivatives[-1]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import crossed
 
 import ftrans as ft
 from ftrans.control.rules.host_call import watch
@@ -150,8 +151,7 @@ def along(f: Any, *directions: Any) -> Any:
     return along(lambda a: ft.jvp(f, (a,), (directions[0],))[1], *directions[1:])
 
 
-@pytest.mark.parametrize("form", [by_scaled_columns, by_diagonal_matrix, by_rayleigh_quotients])
-@pytest.mark.parametrize("matrix", MATRICES)
+@crossed(times=2, matrix=MATRICES, form=[by_scaled_columns, by_diagonal_matrix, by_rayleigh_quotients])
 def test_second_derivatives_in_all_modes(matrix: str, form: Any) -> None:
     a, function = MATRICES[matrix], form(np.exp)
     kind = a.dtype.type(0).item().__class__
@@ -382,8 +382,7 @@ def test_nuclear_norm_of_few_ranks() -> None:
     np.testing.assert_array_equal(ft.grad(lambda a: np.linalg.norm(a, "nuc"))(np.zeros((2, 3))), np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize("function", ["cubic", "left product"])
-@pytest.mark.parametrize("matrix", RECTANGULAR)
+@crossed(matrix=RECTANGULAR, function=["cubic", "left product"])
 def test_higher_derivatives_by_singular_values(matrix: str, function: str) -> None:
     a, f = RECTANGULAR[matrix], SMOOTH[function][0]
     plain: Any = {"cubic": lambda a: a + a @ a.T @ a, "left product": lambda a: a @ a.T}[function]

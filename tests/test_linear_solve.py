@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import crossed
 
 import ftrans as ft
 from ftrans.control.rules import backends
@@ -73,8 +74,7 @@ def assert_trees_close(found: Any, expected: Any, tolerance: float = 1e-9) -> No
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-@pytest.mark.parametrize("method", METHODS)
+@crossed(times=2, method=METHODS, transformation=TRANSFORMATIONS)
 def test_derivatives_are_those_of_elimination(method: str, transformation: str) -> None:
     transform = TRANSFORMATIONS[transformation]
     found = transform(by_products(method))(1.3, RIGHT)

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from checks import assert_close
+from tables import crossed
 
 import ftrans as ft
 from ftrans.control.checkpoints.schedule import backwards, forwards, hop
@@ -319,8 +320,7 @@ MODES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("example", EXAMPLES)
+@crossed(times=2, example=EXAMPLES, mode=MODES)
 def test_every_mode(example: Callable[..., Any], mode: str) -> None:
     f, g = (lambda x, loop=loop: example(loop, x) for loop in (ft.while_loop, python_while))
     derivative = MODES[mode]

@@ -1,0 +1,267 @@
+"""Faults to plant in the library, and whether the tests find them: `make planted-faults`.
+
+A fault is a piece of source and what stands in its place while the library is imported; no file is changed.  For each
+the short suite has to fail, and where it does not, it is shown whether the long one does: what that alone finds is
+missing in the short one.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+
+
+class Fault(NamedTuple):
+    """A mistake.
+
+    Attributes:
+        name: what it is called.
+        file: the file in ftrans/ that it is in.
+        right: source that occurs once in the file.
+        wrong: what is to stand there.
+        tests: arguments of pytest for tests that should find it, which is quicker than to run all.
+    """
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+RULES = "test_rules.py -k "
+FAULTS = [
+    # Derivatives
+    Fault("partial of a product", "ops/elementwise/family.py",
+          "lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(x, t)]",
+          "lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(y, t)]", RULES + "mul"),
+    Fault("partial with a wrong sign", "ops/elementwise/functions.py",
+          "lambda y, x, t: neg(mul(t, sin(x)))", "lambda y, x, t: mul(t, sin(x))", RULES + "cos"),
+    Fault("partial with a wrong constant", "ops/elementwise/functions.py",
+          "mul(t, mul(full_like(x, math.log(2)), y))", "mul(t, mul(full_like(x, math.log(10)), y))", RULES + "exp2"),
+    Fault("partial of a special function", "ops/special/errors.py",
+          'erfi = Special("erfi", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, exp(square(x))))])',
+          'erfi = Special("erfi", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, exp(square(y))))])',
+          RULES + "erfi"),
+    Fault("tangent of an unstable order", "ops/sorting.py",
+          "return take_along(x, order, axis), take_along(t, order, axis)",
+          "return take_along(x, order, axis), take_along(t, order, 0)", RULES + "sort"),
+    Fault("tangent of a factorisation", "ops/linalg/factorisations.py",
+          "return out, matmul(out, mul(middle, mul(weights, full_like(a, 0.5))))",
+          "return out, matmul(out, mul(middle, weights))", RULES + "cholesky"),
+    Fault("tangent of a determinant's phase", "ops/linalg/determinants.py",
+          "[mul(sign, turn), real(change)]", "[turn, real(change)]", RULES + "slogdet"),
+    Fault("tangent of an odd number of factors", "ops/reductions.py",
+          "t = concatenate(t, t2, axis=out.ndim) if count % 2 else t",
+          "t = concatenate(t, t, axis=out.ndim) if count % 2 else t", RULES + "reduce_prod"),
+    # Transposes
+    Fault("transposed permutation", "ops/shapes.py",
+          "return [transpose(ct, axes=tuple(axes.index(i) for i in range(len(axes))))]",
+          "return [transpose(ct, axes=tuple(axes[i] for i in range(len(axes))))]", RULES + "transpose"),
+    Fault("transposed cumulative sum", "ops/reductions.py",
+          "return [cumsum(ct, axis=axis, reverse=not reverse)]", "return [cumsum(ct, axis=axis, reverse=True)]",
+          RULES + "cumsum"),
+    Fault("transposed recurrence", "ops/reductions.py",
+          "later = _shifted(operands[0], axis, 0, not reverse)", "later = _shifted(operands[0], axis, 0, reverse)",
+          RULES + "linear_recurrence"),
+    Fault("transposed write to repeated places", "ops/indexing.py",
+          "if not unique and math.prod(shape) > 1:", "if unique and math.prod(shape) > 1:", RULES + "scatter_set"),
+    Fault("transposed Fourier transform", "ops/fft.py",
+          "return [irfft(halved, axis=axis, n=n, norm=_SWAPPED[norm])]",
+          "return [irfft(halved, axis=axis, n=n, norm=norm)]", RULES + "rfft"),
+    Fault("transposed convolution with dilation", "ops/convolution.py",
+          "                    lhs_dilation=lhs_dilation,\n                    rhs_dilation=strides,",
+          "                    lhs_dilation=rhs_dilation,\n                    rhs_dilation=strides,",
+          RULES + "convolution"),
+    Fault("transposed triangular solve", "ops/linalg/equations.py",
+          "triangular_solve(a, ct, lower=lower, transpose_a=not transpose_a, unit_diagonal=unit_diagonal)",
+          "triangular_solve(a, ct, lower=lower, transpose_a=not transpose_a, unit_diagonal=False)",
+          RULES + "triangular_solve"),
+    Fault("a cotangent that replaces another", "transforms/transpose.py",
+          "cotangents[atom] = ct if before is None else added(before, ct, _sum)", "cotangents[atom] = ct",
+          "test_transforms.py"),
+    # Batches
+    Fault("batch axis of an index", "ops/reductions.py",
+          "return self(operands[0], axis=axis + 1), True", "return self(operands[0], axis=axis), True",
+          RULES + "argmax"),
+    Fault("batch axis of reversed axes", "ops/shapes.py",
+          "return reverse(operands[0], axes=tuple(a + 1 for a in axes)), True",
+          "return reverse(operands[0], axes=axes), True", RULES + "reverse"),
+    Fault("batch of indices behind other axes", "ops/indexing.py",
+          "        return _batch_axis_from(out, axis), True", "        return _batch_axis_from(out, 0), True",
+          RULES + "gather"),
+    Fault("batch of kernels in groups", "ops/convolution.py",
+          "out = self(x, _merged(kernel, 0), groups=size * groups, **params)",
+          "out = self(x, _merged(kernel, 0), groups=size, **params)", RULES + "convolution"),
+    Fault("batch of choices", "control/cond.py",
+          "results = [lanewise_select(mine, y, z) for y, z", "results = [lanewise_select(mine, z, y) for y, z",
+          RULES + "cond"),
+    Fault("place of the mapped axis", "api/vmap.py",
+          "values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]",
+          "values = [leaves[i] for i in traced_leaves]", "test_vmap.py"),
+    # Types and shapes
+    Fault("dtype of a transposed conversion", "ops/elementwise/conversions.py",
+          "return [convert(ct, dtype=operands[0].dtype)]", "return [convert(ct, dtype=ct.dtype)]", RULES + "convert"),
+    Fault("dtype of weak operands", "numpy/promotion.py",
+          "return np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))",
+          "return np.result_type(*(k if isinstance(k, np.dtype) else np.asarray(k(0)).dtype for k in kinds))",
+          "test_functions.py test_numpy_face.py"),
+    Fault("shape of a real signal", "ops/fft.py",
+          "return ArrayType((*x.shape[:axis], n, *x.shape[axis + 1 :]), to_real(x.dtype))",
+          "return ArrayType((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)", RULES + "irfft"),
+    # Simplification
+    Fault("a factor of minus one that is dropped", "ops/elementwise/family.py",
+          "            return neg(b)\n", "            return b\n", RULES + "mul"),
+    Fault("a power of zero", "ops/elementwise/functions.py",
+          "full_like(operands[0], 1) if n == 0 else None", "full_like(operands[0], 0) if n == 0 else None",
+          RULES + "integer_pow"),
+    Fault("the other branch of a constant choice", "ops/elementwise/logic.py",
+          "return x if value else y", "return y if value else x", RULES + "select"),
+    # Compiled programs
+    Fault("lowering of a search", "ops/sorting.py",
+          "return jnp.searchsorted(table, values, side=side)", 'return jnp.searchsorted(table, values, side="left")',
+          RULES + "xla"),
+    Fault("lowering of scattered sums", "ops/indexing.py",
+          "return lax.dynamic_update_slice(x, row + lax.reshape(updates, sizes), starts)",
+          "return lax.dynamic_update_slice(x, lax.reshape(updates, sizes), starts)", RULES + "xla"),
+    Fault("lowering of a loop that runs backwards", "control/loops/scan.py",
+          "ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)",
+          "ys = lax.scan(step, init, xs, length=length, reverse=False, unroll=unroll)", RULES + "xla"),
+    Fault("lowering of a choice of two", "control/cond.py",
+          "return list(lax.cond(index != 0, *reversed(functions), *arrays))",
+          "return list(lax.cond(index != 0, *functions, *arrays))", "test_control_flow.py -k compiled"),
+    Fault("lowering of tiled windows", "ops/windows.py",
+          "parts, 0).sum(inner, dtype=x.dtype)", "parts, 0).max(inner)", RULES + "xla"),
+    # Loops and rules of users
+    Fault("tangents of what a loop begins with", "control/loops/while_loop.py",
+          "            [*carry, *filled(carry_tangents, carry, active)],\n",
+          "            [*carry, *filled([None] * len(carry), carry, active)],\n",
+          "test_rules.py test_control_flow.py -k while"),
+    Fault("a transposed loop that runs forwards", "control/loops/scan.py",
+          "            length,\n            not reverse,\n            unroll,\n        )\n        of_fixed",
+          "            length,\n            reverse,\n            unroll,\n        )\n        of_fixed",
+          RULES + "scan"),
+    Fault("a rule of the user that is not batched", "control/rules/custom_rule.py",
+          "program=derived.program, rule=rule.batched(size, flags), outs=outs)",
+          "program=derived.program, rule=rule, outs=outs)", "test_rules.py test_custom_rules.py -k custom or vmap"),
+    Fault("a linear map of the user without its constants", "control/rules/linear_call.py",
+          "            totals = [t if s is None else s if t is None else add(s, t) for s, t in zip(totals, terms, "
+          "strict=True)]", "            totals = terms", RULES + "linear_call"),
+    # Memory, guards, running
+    Fault("a write to an array that is read later", "run/memory.py",
+          "if memory is not None and last_use[memory] <= index and not shares:",
+          "if memory is not None and not shares:", "test_in_place_programs.py test_view_programs.py"),
+    Fault("an array that a write reads meanwhile", "run/memory.py",
+          "shares = any(memory is not None and owner.get(a) is memory for a in eqn.operands[1:])",
+          "shares = False", "test_in_place_programs.py test_view_programs.py test_numpy_assignment.py"),
+    Fault("a guard that always holds", "core/trace.py",
+          "return bool(np.all(np.asarray(value) == np.asarray(self.expected)))", "return True",
+          "test_jit.py test_python_control_flow.py"),
+    # Tensors
+    Fault("a change that goes unnoticed", "autograd/graph.py",
+          "            if memory.look() != version:\n                raise self._changed(memory)\n        return kept",
+          "            if memory.look() < version:\n                raise self._changed(memory)\n        return kept",
+          "test_tensor_inplace.py"),
+    Fault("a gradient added to an array of the user", "autograd/backward.py",
+          "if self.is_fresh and self.total.__class__ is np.ndarray and self.total.ndim:",
+          "if self.total.__class__ is np.ndarray and self.total.ndim:",
+          "test_tensor.py test_tensor_inplace.py test_nn_autograd.py"),
+    Fault("a view that does not follow its base", "autograd/changes.py",
+          "if x.memory is None or window.version == x.memory.version:", "if True:", "test_tensor_inplace.py"),
+    # Layers
+    Fault("a variance that is not unbiased", "nn/functional/normalization.py",
+          "unbiased = variance * (count / (count - 1))", "unbiased = variance",
+          "test_nn_functional.py test_nn_layers.py"),
+    Fault("scale of what dropout keeps", "nn/functional/dropout.py",
+          "return np.where(kept, x * (1 / (1 - p)), 0.0)", "return np.where(kept, x * (1 / p), 0.0)",
+          "test_nn_functional.py test_nn_layers.py test_nn_random.py"),
+    Fault("where a loss changes its form", "nn/functional/losses.py",
+          "* (0.5 / beta), size - 0.5 * beta)", "* (0.5 / beta), size - 0.5)", "test_nn_losses.py"),
+    Fault("cells that a compiled step leaves alone", "nn/jit.py",
+          "        write_cells(call.graph.cells, note.places, outs[note.count :])\n", "", "test_nn_jit.py"),
+    # Solvers
+    Fault("a weight of the ODE solver", "solvers/runge_kutta.py",
+          "125 / 192, -2187 / 6784, 11 / 84)", "125 / 192, -2187 / 6748, 11 / 84)", "test_odeint.py"),
+]  # fmt: skip
+
+
+class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from other source than its file's."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        self.path = ROOT / "ftrans" / fault.file
+        self.module = ".".join(("ftrans", *Path(fault.file).with_suffix("").parts))
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.module else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self.code(), vars(module))
+
+    def code(self) -> CodeType:
+        """The module with the fault."""
+        source = self.path.read_text()
+        if source.count(self.fault.right) != 1:
+            raise LookupError(f"{self.fault.name}: its source does not stand once in ftrans/{self.fault.file} any more")
+        return compile(source.replace(self.fault.right, self.fault.wrong), self.path, "exec", dont_inherit=True)
+
+
+def check(fault: Fault) -> None:
+    """Raise an error if a fault cannot be planted, because the source has changed."""
+    _Planter(fault).code()
+
+
+def plant(name: str) -> None:
+    """Import the library with the fault of this name from now on."""
+    (fault,) = (f for f in FAULTS if f.name == name)
+    sys.meta_path.insert(0, _Planter(fault))
+
+
+def found_by(fault: Fault, *options: str) -> str | None:
+    """The first of its tests that fails with a fault; None if all pass."""
+    files, _, chosen = fault.tests.partition(" -k ")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--fault", fault.name, *options]
+    command += [f"tests/{file}" for file in shlex.split(files)] + (["-k", chosen] if chosen else [])
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        return None
+    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    if not failed:
+        raise RuntimeError(f"{shlex.join(command)} ended with {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return failed[0]
+
+
+def main(names: Sequence[str]) -> int:
+    """Plant the faults of these names, or all; return how many only the long suite finds."""
+    missed = 0
+    for fault in FAULTS:
+        if names and fault.name not in names:
+            continue
+        check(fault)
+        start = time.perf_counter()
+        found = found_by(fault)
+        if found is None:
+            found = found_by(fault, "--all")
+            missed += found is not None
+            found = "found by neither suite" if found is None else f"FOUND BY THE LONG SUITE ONLY: {found}"
+        seconds = time.perf_counter() - start
+        print(f"{fault.name} (ftrans/{fault.file}), {seconds:.0f} s\n    {found[:110]}", flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
