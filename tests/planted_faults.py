@@ -89,7 +89,7 @@ FAULTS = [
           "triangular_solve(a, ct, lower=lower, transpose_a=not transpose_a, unit_diagonal=False)",
           RULES + "triangular_solve"),
     Fault("a cotangent that replaces another", "transforms/transpose.py",
-          "cotangents[atom] = ct if before is None else added(before, ct, _sum)", "cotangents[atom] = ct",
+          "cotangents[atom] = ct if before is None else", "cotangents[atom] = ct if True else",
           "test_transforms.py"),
     # Batches
     Fault("batch axis of an index", "ops/reductions.py",
