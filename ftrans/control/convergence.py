@@ -1,4 +1,4 @@
-"""What becomes of a solution that was not found: an error where the program runs on NumPy, NaN where it is compiled."""
+"""What happens when a solver does not converge: an error where the program runs on NumPy, NaN where it is compiled."""
 
 from __future__ import annotations
 

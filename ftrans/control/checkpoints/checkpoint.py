@@ -1,4 +1,4 @@
-"""Checkpoint: a program of which reverse mode keeps little, and computes the rest again when it comes back."""
+"""Checkpoint: a program whose intermediate values reverse mode recomputes instead of storing them."""
 
 from __future__ import annotations
 

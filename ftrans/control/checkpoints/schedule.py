@@ -1,4 +1,4 @@
-"""Going backwards through the states of a loop, with memory for only some of them: checkpoints.
+"""Schedules of checkpoints: sweeping back through the states of a loop with memory for only some of them.
 
 How many steps there will be is not known while the loop runs forwards.  So every state is kept until the places are
 full; then most of them are dropped, and from there on every k-th state is kept, with k growing whenever half of the

@@ -1,4 +1,4 @@
-"""Loops of which reverse mode keeps carries only: of each step, or of every so many steps."""
+"""Loops for which reverse mode stores carries only: at each step, or once per segment of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of loops in the order in which XLA can write to arrays in place.
+"""Bodies of loops reordered such that XLA can update arrays in place.
 
 XLA writes to an array in a loop itself, rather than to a copy of it, only if nothing reads the old elements afterwards.
 On CPUs it moves a read into every operation that uses what was read, also into those that come after the write, and

@@ -1,4 +1,4 @@
-"""What need not run inside a loop: equations of a scan that move before it or behind it, and results that need none.
+"""Loop-invariant code motion: equations of a scan that move before or after it, and results that need no loop.
 
 What a loop costs is dominated by what it reads and writes in each step.  So products of constants with elements of
 the sequences are computed for all steps at once before it; and a carry that only adds up products, which is what the

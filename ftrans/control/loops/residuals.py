@@ -1,4 +1,4 @@
-"""What reverse mode keeps of each step of a loop, and what it computes again from that."""
+"""Residuals of loops: what reverse mode stores of each step, and what it recomputes from that."""
 
 from __future__ import annotations
 

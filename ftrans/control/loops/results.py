@@ -1,4 +1,4 @@
-"""Results of the steps of a loop, written in the way that costs XLA least.
+"""Stacked results of a loop, written in the way that is cheapest for XLA.
 
 Starting an operation costs XLA as much as computing hundreds of numbers on a CPU, and far more on a GPU, and on a CPU
 bodies of more than eight operations are scheduled at some cost more.  So the small results of a step are written side

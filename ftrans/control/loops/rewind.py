@@ -1,4 +1,4 @@
-"""Rewind: there and back, which is what reverse mode makes of a while loop."""
+"""Rewind: a loop that runs forward and is then swept back, which is what reverse mode makes of a while loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers of XLA for rows of arrays, laid out in the way that costs loops least.
+"""XLA buffers for rows of arrays, in the layout that is cheapest for loops.
 
 Starting an operation costs XLA as much as computing hundreds of numbers on a CPU, and far more on a GPU.  So the small
 arrays of a row lie side by side in one buffer, and one operation writes them all.

@@ -1,4 +1,4 @@
-"""Scan: a program that runs once for every element of its sequences and carries values from one run to the next."""
+"""Scan: a program that is applied to each element of sequences in turn, with a carry from one step to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that run once: a rewind sweeps back over states that another run of its loop leaves.
+"""Loops that run only once: a rewind sweeps back over the states that another run of its loop has stored.
 
 Reverse mode makes of a while loop one that computes its results, and a rewind, which is the same loop there and back.
 In a program that is about to run they are found again: each rewind is divided into a `keep` and a `sweep`, and the

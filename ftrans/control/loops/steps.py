@@ -1,4 +1,4 @@
-"""The parts of loops that run while a condition holds: conditions and steps, transformed.
+"""Conditions and bodies of while loops, transformed.
 
 A step is a program of fixed inputs and a carry, whose results are the next carry.
 """

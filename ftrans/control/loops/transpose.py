@@ -1,4 +1,4 @@
-"""The programs of transposed loops: of those that go on while a condition holds, and of those there and back."""
+"""The programs of transposed loops: of while loops, and of rewinds."""
 
 from __future__ import annotations
 

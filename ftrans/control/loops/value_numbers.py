@@ -1,4 +1,4 @@
-"""Value numbers: what tells whether programs that were made in different ways compute the same."""
+"""Value numbering: how to tell whether programs that were made in different ways compute the same values."""
 
 from __future__ import annotations
 

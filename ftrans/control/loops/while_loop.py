@@ -1,4 +1,4 @@
-"""While: a program that runs again and again as long as another one says so."""
+"""While: a program that is repeated as long as a condition, itself a program, is true."""
 
 from __future__ import annotations
 

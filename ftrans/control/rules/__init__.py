@@ -1,1 +1,1 @@
-"""Operations whose rules the user gives, and code that is no program."""
+"""Operations with rules given by the user, and code that is not traced."""

@@ -1,4 +1,4 @@
-"""A function with a derivative rule of its own.
+"""A function with a custom derivative rule.
 
 An equation `custom` holds the program of the function and a `Rule`.  The rule covers the first operands, the arguments
 of the function; the operands behind them are what the function and its rules closed over, and the derivative with

@@ -1,4 +1,4 @@
-"""The tangents of a function with a rule of its own: a linear map that states its transpose, its value, or both.
+"""The tangents of a function with a custom rule: a linear map that states its transpose, its value, or both.
 
 What is stated only once is derived: the map is the transpose of its transpose.  That holds only for programs that are
 linear, so before one is transposed it is checked, equation by equation, to be so.

@@ -1,4 +1,4 @@
-"""Whether a program is linear in some of its inputs: found equation by equation, so that the one to blame is known.
+"""Whether a program is linear in some of its inputs: determined equation by equation, so that errors can name one.
 
 An equation of a leaf primitive is linear in some operands if it has a transpose with respect to them, its derivative
 along them does not depend on them, and nothing is added to them.

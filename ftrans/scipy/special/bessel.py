@@ -1,4 +1,4 @@
-"""Functions of Bessel, Airy, Kelvin and Struve, in their argument."""
+"""Bessel, Airy, Kelvin and Struve functions, differentiable in their argument."""
 
 from __future__ import annotations
 

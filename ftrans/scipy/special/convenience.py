@@ -1,4 +1,4 @@
-"""Functions of each element for statistics, information theory, powers and angles in degrees."""
+"""Elementwise functions for statistics, information theory, powers and angles in degrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error function and its kin, and exponential integrals."""
+"""The error function and related functions, and exponential integrals."""
 
 from ...ops.special import errors as _errors
 from ...ops.special import exponential as _exponential

@@ -69,7 +69,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 @implements(scipy.special.zeta)
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
-    """The zeta function of Riemann, or of Hurwitz where `q` is given; differentiable in both arguments.
+    """The Riemann zeta function, or the Hurwitz zeta function if `q` is given; differentiable in both arguments.
 
     The derivative in `x` is the formula of Euler and Maclaurin, DLMF 25.11.7, term by term.
     """

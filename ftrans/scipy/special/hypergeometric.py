@@ -1,4 +1,4 @@
-"""Hypergeometric functions in their argument, and the function of Lambert."""
+"""Hypergeometric functions, differentiable in their argument, and the Lambert W function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, functions of Legendre and spherical harmonics, in their arguments."""
+"""Orthogonal polynomials, Legendre functions and spherical harmonics, differentiable in their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of exponentials along axes: their logarithm, and what each one's share of them is."""
+"""Log-sum-exp and softmax along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of Mathieu, of the parabolic cylinder and of the spheroids, in their last argument."""
+"""Mathieu, parabolic cylinder and spheroidal wave functions, differentiable in their last argument."""
 
 from ...ops.special import wave as _wave
 from .entry import ufunc as _ufunc
