@@ -137,22 +137,22 @@ def test_the_seed_of_batches_is_in_the_checkpoint(tmp_path: Path) -> None:
 def test_checkpoints_of_something_else(tmp_path: Path) -> None:
     fit(Net(), epochs=1, directory=tmp_path)
     cases: list[tuple[dict[str, Any], list[str]]] = [
-        ({"optimizer": optax.adam(0.1)}, ["another optimizer", "has no @optimizer/", "nu.first"]),
+        ({"optimizer": optax.adam(0.1)}, ["another model or optimizer", "has no @optimizer/", "nu.first"]),
         ({"batches": data(batch_size=8)}, ["batch_size was 16 and is 8"]),
         ({"batches": data(seed=9)}, ["seed was 3 and is 9"]),
     ]
     for options, words in cases:
-        with pytest.raises(ValueError, match=r"another|others") as found:
+        with pytest.raises(ValueError, match=r"another|differ from") as found:
             fit(Net(), options.pop("batches", None), directory=tmp_path, resume=True, **options)
         for word in words:
             assert word in str(found.value)
     nn.save(tmp_path / "model.safetensors", Net())
-    with pytest.raises(ValueError, match=r"no checkpoint of nn\.fit"):
+    with pytest.raises(ValueError, match=r"not a checkpoint of nn\.fit"):
         fit(Net(), resume=tmp_path / "model.safetensors")
     arrays, metadata = read_arrays(tmp_path / "last.safetensors")
     record = {**json.loads(metadata["ftrans.fit"]), "version": 99}
     write_arrays(tmp_path / "new.safetensors", arrays, {"ftrans.fit": json.dumps(record)})
-    with pytest.raises(ValueError, match="has the form 99"):
+    with pytest.raises(ValueError, match="has version 99"):
         fit(Net(), resume=tmp_path / "new.safetensors")
 
 

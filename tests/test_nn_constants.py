@@ -136,7 +136,7 @@ def test_lists_that_grow_are_refused() -> None:
     model = Masked()
     model.seen: list[Any] = []
     model.keep = lambda m, x: m.seen.append(np.ones(2))
-    with pytest.raises(TypeError, match="changed what is no cell of its modules"):
+    with pytest.raises(TypeError, match="changed attributes of modules that are not cells"):
         nn.jit(total)(model, X)
 
 

@@ -419,7 +419,7 @@ def test_what_recurrent_networks_refuse() -> None:
     w, x = weights_of(4, SIZE, RNG), normal(STEPS, COUNT, SIZE)
     refused(lambda: F.lstm(x[0, 0], None, [w]), r"input of lstm must be \(T, N, D\)")
     refused(lambda: F.lstm(x, np.zeros((1, COUNT, HIDDEN)), [w]), "the pair", TypeError)
-    refused(lambda: F.lstm(x, (np.zeros((2, COUNT, HIDDEN)),) * 2, [w]), r"states of shape \(layers \* directions, N")
+    refused(lambda: F.lstm(x, (np.zeros((2, COUNT, HIDDEN)),) * 2, [w]), r"must have shape \(layers \* directions, N")
     refused(lambda: F.lstm(x, None, [w], bidirectional=True), "weights of lstm hold arrays for 1 layers")
     refused(lambda: F.lstm(x, None, [w[:3]]), "not 3 arrays")
     refused(lambda: F.gru(x, None, [w]), r"weight_hh of gru must be \(3 \* H, H\), here \(15, 5\)")

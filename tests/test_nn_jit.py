@@ -473,10 +473,10 @@ class Writes(Scale):
         ("attribute", r"attribute last was assigned int.*nn\.Buffer"),
         ("traced", r"attribute last was assigned a traced value.*nn\.Buffer"),
         ("traced list", r"kept was given a traced value"),
-        ("list", r"has changed what is no cell.*kept has 1 entries, not 0"),
+        ("list", r"has changed attributes.*not cells.*kept has 1 entries, not 0"),
         ("switch", r"training: True -> False.*before the compiled function"),
         ("frozen", r"w: float32\[2\] -> float32\[2\] without gradient"),
-        ("shape", r"f32\[1,2\] into w, which is f32\[2\].*keeps its type"),
+        ("shape", r"f32\[1,2\] into w, which is f32\[2\].*keeps its shape and dtype"),
     ],
 )
 def test_changes_that_would_not_happen_again_are_errors(how, message):

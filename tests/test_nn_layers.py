@@ -496,7 +496,7 @@ def test_decoding_step_by_step_is_the_full_pass(batch_first: bool) -> None:
     close(np.concatenate(parts, 1), full)
     assert [int(c.length) for c in caches] == [6, 6]
     assert not caches.state_dict()
-    with pytest.raises(ValueError, match="room for max_length=7 positions, 6 of which are taken, so 2 more"):
+    with pytest.raises(ValueError, match="holds max_length=7 positions, 6 of which are in use, so 2 more"):
         model(swap(x[:, :2]), cache=caches)
     assert int(caches[0].length) == 6
     for cache in caches:
@@ -617,13 +617,13 @@ def test_groups_of_no_sample() -> None:
         ("GroupNorm(2, 4)", [(5, 3, 2)], "with C = 4 channels"),
         ("MultiheadAttention(4, 2)", [(5, 2, 4), (5, 2, 3), (5, 2, 4)], "expects keys whose last axis has 4"),
         ("MultiheadAttention(4, 2)", [(5, 2, 4), (5, 1, 4), (5, 1, 4)], r"query \(L, N, E\), key \(S, N, K\)"),
-        ("Upsample(scale_factor=0.2)", [(1, 1, 4)], "has no element"),
-        ("Upsample(2, align_corners=True)", [(1, 1, 4)], "leave it out"),
-        ("Unfold(3)", [(1, 1, 2, 4)], "kernel_size of unfold reaches over 3 x 3"),
+        ("Upsample(scale_factor=0.2)", [(1, 1, 4)], "is empty"),
+        ("Upsample(2, align_corners=True)", [(1, 1, 4)], "omit it"),
+        ("Unfold(3)", [(1, 1, 2, 4)], "kernel_size of unfold spans 3 x 3"),
         ("Fold(3, 2)", [(1, 4, 3)], r"takes input of shape \(..., channels \* 4, 4\)"),
         ("LSTM(3, 4)", [(5, 2, 4)], r"LSTM\(3, 4\) expects inputs whose last axis has 3 elements"),
         ("GRUCell(3, 4)", [(5, 2)], r"GRUCell\(3, 4\) expects inputs whose last axis has 3 elements"),
-        ("Flatten(2, 1)", [(2, 3, 4)], "nothing between them"),
+        ("Flatten(2, 1)", [(2, 3, 4)], "empty range of axes"),
         ("Unflatten(1, (2, 2))", [(4, 6)], "cannot be divided into"),
     ],
 )
@@ -638,12 +638,12 @@ def test_inputs_that_do_not_fit(text: str, inputs: list[tuple[int, ...]], words:
     ("text", "words"),
     [
         ("Conv2d(3, 4, 3, groups=2)", "groups=2 of Conv2d must divide in_channels=3"),
-        ("Conv2d(3, 4, (3, 3, 3))", "kernel_size is one integer or 2 of them"),
+        ("Conv2d(3, 4, (3, 3, 3))", "kernel_size must be an integer or 2 of them"),
         ("Conv2d(3, 4, 3, padding='some')", "'valid' or 'same'"),
         ("Conv2d(3, 4, 3, padding='same', stride=2)", "stride 1"),
         ("Conv2d(3, 4, 3, padding_mode='mirror')", "padding_mode must be one of 'zeros'"),
         ("Linear(-1, 2)", "negative size"),
-        ("Embedding(3, 2, padding_idx=3)", "none of the 3 vectors"),
+        ("Embedding(3, 2, padding_idx=3)", "out of range for the 3 vectors"),
         ("Dropout(1.5)", "p=1.5 of Dropout"),
         ("GroupNorm(2, 3)", "cannot divide 3 channels into 2 groups"),
         ("MultiheadAttention(5, 2)", "num_heads=2 does not divide embed_dim=5"),
@@ -668,5 +668,5 @@ def test_a_cache_takes_no_masks() -> None:
         model(x, x, x, attn_mask=np.zeros((1, 1), bool), cache=cache)
     with pytest.raises(ValueError, match="for 1 sequences"):
         model(*(np.ones((2, 1, 4), np.float32),) * 3, cache=cache)
-    with pytest.raises(ValueError, match="as many caches"):
+    with pytest.raises(ValueError, match="one cache for each layer"):
         nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 2)(x, cache=[cache])

@@ -186,8 +186,8 @@ def test_what_the_objective_changes_in_buffers_is_dropped() -> None:
         (lambda m: m.w if m.w > 0 else -m.w, TypeError, "many parameters, so a branch inside it has no single value"),
         (lambda m: m.drop(m.w * np.ones(3)).sum(), RuntimeError, r"draws random numbers from drop.*model\.eval\(\)"),
         (lambda m: m.w * np.ones(3), TypeError, "a scalar result"),
-        (lambda m: None, TypeError, "the loss alone, one number, which lambda does not"),
-        (lambda m: (m.w**2, m.w), TypeError, "the loss alone"),
+        (lambda m: None, TypeError, "only the loss, a scalar, which lambda does not"),
+        (lambda m: (m.w**2, m.w), TypeError, "only the loss"),
         (lambda m: OTHER.weight.sum(), TypeError, r"does not depend on the parameters.*of the model that it is given"),
         (lambda m: (m.w * 0.0, OTHER.weight.sum())[1], TypeError, "sees a constant"),
         (lambda m: setattr(m, "kept", m.w * 2) or m.w**2, TypeError, "kept was assigned a traced value"),
@@ -207,7 +207,9 @@ def test_what_is_missing_is_named() -> None:
         TypeError, match=r"needs value and value_fn .*step\(gradients, value=loss, value_fn=lambda model"
     ):
         optimizer.step(gradients)
-    with pytest.raises(TypeError, match=r"needs value beside the gradients; .* optimizer\.step\(gradients, value=lo"):
+    with pytest.raises(
+        TypeError, match=r"needs value in addition to the gradients; .* optimizer\.step\(gradients, value=lo"
+    ):
         nn.Optimizer(model, optax.polyak_sgd()).step(gradients)
     with pytest.raises(TypeError, match=r"obj_fn= of step is .*; it takes numbers and arrays.* is value_fn="):
         optimizer.step(gradients, obj_fn=lambda model: 0.0)
@@ -246,7 +248,7 @@ def test_an_argument_that_nobody_takes_is_refused(transformation: Any, is_compil
         optimizer.step({"weight": np.ones((1, 3))}, value=1.0, rate=0.5, lr=0.0)
 
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"takes no (lr|rate)=; rates and the like are set where it is made"):
+        with pytest.raises(TypeError, match=r"takes no (lr|rate)=; hyperparameters are set where it is made"):
             (nn.jit(step) if is_compiled else step)(model, optimizer)
     np.testing.assert_array_equal(model.weight.value, before)
 

@@ -210,7 +210,7 @@ def test_classes_out_of_range() -> None:
 def test_shapes_of_classes_that_do_not_fit() -> None:
     for call, message in [
         (lambda: F.cross_entropy(X, np.zeros(4, int)), r"target of cross_entropy must be of shape \(3,\)"),
-        (lambda: F.cross_entropy(X, P[:2]), "arrays of one shape"),
+        (lambda: F.cross_entropy(X, P[:2]), "arrays of the same shape"),
         (lambda: F.cross_entropy(X, CLASSES, W[:3]), r"4 classes, of shape \(4,\)"),
         (lambda: F.cross_entropy(X, CLASSES, label_smoothing=2.0), "from 0 to 1"),
         (lambda: F.multi_margin_loss(X, np.zeros(4, int)), r"\(N, C\) with target \(N,\)"),
@@ -333,7 +333,7 @@ def test_infinite_differences_have_finite_derivatives() -> None:
 def test_shapes_that_would_be_broadcast_by_mistake() -> None:
     with pytest.raises(ValueError, match=r"mse_loss .* input f64\[3,1\] and target f64\[3\]; NumPy would broadcast"):
         F.mse_loss(X[:, :1], Y[:, 0])
-    with pytest.raises(ValueError, match="arrays of one shape"):
+    with pytest.raises(ValueError, match="arrays of the same shape"):
         F.l1_loss(X, Y[:2])
     np.testing.assert_allclose(F.mse_loss(X, 0.0), (X**2).mean())
 
@@ -343,7 +343,7 @@ def test_arguments_that_make_no_sense() -> None:
         (lambda: F.smooth_l1_loss(X, Y, beta=-1.0), "cannot be negative"),
         (lambda: F.huber_loss(X, Y, delta=0.0), "must be positive"),
         (lambda: F.triplet_margin_loss(X, Y, P, margin=0.0), "must be positive"),
-        (lambda: F.cross_entropy(X, np.array([1.0, 0.0, 2.0])), r"classes, integers of shape \(3,\).*astype"),
+        (lambda: F.cross_entropy(X, np.array([1.0, 0.0, 2.0])), r"class indices, integers of shape \(3,\).*astype"),
         (lambda: F.cosine_embedding_loss(X, Y, SIGNS), r"\(N, D\) and target \(N,\)"),
         (lambda: F.gaussian_nll_loss(X, Y, P[:2]), "var of gaussian_nll_loss"),
         (lambda: F.binary_cross_entropy_with_logits(X, P, pos_weight=np.ones(3)), "pos_weight .* must broadcast"),
@@ -417,7 +417,7 @@ def test_ctc_arguments_that_do_not_fit() -> None:
         (ValueError, (targets, [4, 4], [2, 3]), "target_lengths of ctc_loss must be from 0 to 2"),
         (ValueError, (targets, [4], [2, 2]), "2 integers, one for each sequence"),
         (ValueError, (targets[0], [4, 4], [2, 2]), "add up to 4, but there are 2 labels"),
-        (ValueError, (targets * 0, [4, 4], [2, 2]), "hold the blank"),
+        (ValueError, (targets * 0, [4, 4], [2, 2]), "contain the blank"),
         (IndexError, (targets * 5, [4, 4], [2, 2]), "must be from 0 to 2"),
         (TypeError, (targets * 1.0, [4, 4], [2, 2]), "must be integers"),
     ]:

@@ -137,7 +137,7 @@ PUT: dict[str, Callable[[Held, Any], Any]] = {
 )
 def test_what_is_no_array_of_numbers_is_refused(given: str, way: str) -> None:
     module, (x, words) = Held(), NO_NUMBERS[given]
-    with pytest.raises(TypeError, match=f"half holds an array of numbers, and what was given is .*{words}"):
+    with pytest.raises(TypeError, match=f"half holds an array of numbers, but was given .*{words}"):
         PUT[way](module, x)
     np.testing.assert_array_equal(module.half.value, np.zeros(2))
 
@@ -197,7 +197,7 @@ def test_two_values_for_a_tied_cell_are_an_error(call: Callable[[Any, Any], Any]
     model = tied()
     state = model.state_dict()
     state["1.weight"] = state["1.weight"] + 1
-    with pytest.raises(ValueError, match=r"0\.weight and 1\.weight are one .* different"):
+    with pytest.raises(ValueError, match=r"0\.weight and 1\.weight are the same cell .* different"):
         call(model, state)
 
 

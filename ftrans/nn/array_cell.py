@@ -224,13 +224,13 @@ class ArrayCell(Operand):
             dtype = np.dtype(dtype)
         except TypeError:
             raise TypeError(
-                f"{self.path}.to takes a dtype, not {dtype!r}; model.to(device) puts a whole model on a device"
+                f"{self.path}.to takes a dtype, not {dtype!r}; model.to(device) moves a whole model to a device"
                 + at_line(user_line())
             ) from None
         if is_complex(self.dtype) and not is_complex(dtype):
             raise TypeError(
-                f"{self.path} is {self.type}, whose imaginary parts {dtype} cannot hold; assign .value.real "
-                f"if that is meant{at_line(user_line())}"
+                f"{self.path} is {self.type}, whose imaginary parts {dtype} cannot represent; assign .value.real "
+                f"if that is intended{at_line(user_line())}"
             )
         self.value = self.value.astype(dtype)
         return self

@@ -42,7 +42,7 @@ class EMA(Module):
 
     def __init__(self, model: Module, decay: float = 0.999, debias: bool = False) -> None:
         if not 0 <= decay <= 1:
-            raise ValueError(f"the decay of an average is between 0 and 1, not {decay}{at_line(user_line())}")
+            raise ValueError(f"decay must be between 0 and 1, not {decay}{at_line(user_line())}")
         require_module(model, "EMA takes")
         self.model = model
         self.decay = decay

@@ -50,9 +50,9 @@ def overrides_backward(cls: type[BareModule]) -> bool:
     if len(names) < 2 or names[1] not in _CONTEXT_NAMES:
         raise TypeError(
             f"{cls.__name__} defines backward{place_of(backward)}, but its forward({', '.join(names)})"
-            f"{place_of(cls.forward)} takes no context; with a backward of one's own they are written as\n"
+            f"{place_of(cls.forward)} takes no context; modules with a custom backward are written as\n"
             "    def forward(self, ctx, x): ...\n    def backward(self, ctx, grad_output): ...\n"
-            "  Give another name to a method that is no derivative rule."
+            "  Rename the method if it is not a derivative rule."
         )
     return True
 
@@ -174,7 +174,7 @@ class Operation:
                 names = ", ".join(graph.paths[i] for i in changed)
                 raise RuntimeError(
                     f"{self.rule.described} changes {names}; backward sets "
-                    "gradients (self.weight.grad = ...) and leaves what the module holds as it is; change buffers "
+                    "gradients (self.weight.grad = ...) and must not change parameters or buffers; update buffers "
                     f"in forward{at_line(user_line())}"
                 )
             set_by_place = {derived.place_of_cell(i): set_gradients[id(cell)] for i, cell in enumerate(graph.cells)}
@@ -189,8 +189,8 @@ class Operation:
         if len(gradients) < count or any(g is not None for g in gradients[count:]):
             raise RuntimeError(
                 f"{self.rule.described} returned {len(gradients)} gradient{'s' * (len(gradients) != 1)}, but forward "
-                f"was given {count} argument{'s' * (count != 1)}; return one for each of them, None for what is to be "
-                f"derived{at_line(user_line())}"
+                f"was given {count} argument{'s' * (count != 1)}; return one for each of them, None for those to be "
+                f"derived automatically{at_line(user_line())}"
             )
         return gradients[:count]
 

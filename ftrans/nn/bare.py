@@ -36,7 +36,7 @@ class BareModule:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result; every subclass defines it."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no forward(self, ...), which says what it computes{at_line(user_line())}"
+            f"{type(self).__name__} has no forward(self, ...) method to compute its result{at_line(user_line())}"
         )
 
     def extra_repr(self) -> str:

@@ -158,7 +158,7 @@ def settled(x: Any) -> Any:
             x.close()
         raise TypeError(
             f"the result is or holds an object of type {type(x).__name__}, which would run after the call, when the "
-            f"cells no longer hold what they hold in it; {how}{at_line(user_line())}"
+            f"cells no longer hold these arrays; {how}{at_line(user_line())}"
         )
     return x
 

@@ -67,8 +67,8 @@ class Parameter(ArrayCell):
     def requires_grad(self, value: bool) -> None:
         if value and not is_inexact(self.dtype):
             raise TypeError(
-                f"a parameter that is trained holds floating-point numbers, not {self.type}; give them as floats, or "
-                f"say requires_grad=False{at_line(user_line())}"
+                f"a parameter that requires a gradient must be floating-point or complex, not {self.type}; convert "
+                f"it, or pass requires_grad=False{at_line(user_line())}"
             )
         if value != self._requires_grad:
             self._requires_grad = bool(value)
@@ -115,7 +115,7 @@ class Parameter(ArrayCell):
     def _check_held(self, value: Any) -> None:
         if self._requires_grad and not is_inexact(value.dtype):
             raise TypeError(
-                f"{self.path} requires a gradient, and cannot hold {type_of(value)}, which has none; convert it by "
+                f"{self.path} requires a gradient, and cannot hold {type_of(value)}, which has none; convert it with "
                 f".astype({self.dtype}){at_line(user_line())}"
             )
 
@@ -139,15 +139,15 @@ class Parameter(ArrayCell):
         if found is not None:
             if id(self) not in found:
                 raise RuntimeError(
-                    f"backward sets the gradient of {self.path}, which is no parameter of the module that it belongs "
-                    f"to; gradients of other modules come from their own operations{at_line(user_line())}"
+                    f"backward sets the gradient of {self.path}, which is not a parameter of this module; "
+                    f"gradients of other modules come from their own operations{at_line(user_line())}"
                 )
             found[id(self)] = read(gradient)
             return
         if has_tracer(gradient):
             raise RuntimeError(
-                f"the gradient of {self.path} was set to a traced value, which has no number outside of the "
-                f"transformation that runs; return it from there instead{at_line(user_line())}"
+                f"the gradient of {self.path} was set to a traced value, which has no value outside of the "
+                f"running transformation; return it from the transformed function instead{at_line(user_line())}"
             )
         if gradient is None and self._leaf is None:
             return

@@ -62,7 +62,7 @@ class _Numbered(Module):
             return self._like(items[index])
         if not -len(items) <= index < len(items):
             raise IndexError(
-                f"{type(self).__name__} has {len(items)} entries, and none at {index}{at_line(user_line())}"
+                f"{type(self).__name__} has {len(items)} entries, and no index {index}{at_line(user_line())}"
             )
         return items[index]
 
@@ -208,7 +208,9 @@ class _Named(Module):
         if not isinstance(x, self._holds):
             raise _not_held(self, x)
         if name not in self.__dict__ and hasattr(type(self), name):
-            raise KeyError(f"{type(self).__name__} has an attribute {name!r}; take another name{at_line(user_line())}")
+            raise KeyError(
+                f"{type(self).__name__} already has an attribute {name!r}; choose another name{at_line(user_line())}"
+            )
         setattr(self, name, x)
 
     def __delitem__(self, name: str) -> None:

@@ -72,7 +72,8 @@ class ModuleContext(Context):
         """
         if self._derived is None:
             raise RuntimeError(
-                f"ctx.vjp() is the gradient for backward to edit; in forward there is none yet{at_line(user_line())}"
+                "ctx.vjp() returns the gradients for backward to edit; call it in backward, not in "
+                f"forward{at_line(user_line())}"
             )
         return self._derived.edited(grad_outputs)
 
@@ -274,7 +275,7 @@ def _fitting(rule: Rule, gradient: Any, type: ArrayType, name: str) -> Any:
     if found is None or found.shape != type.shape or (is_complex(found.dtype) and not is_complex(type.dtype)):
         raise RuntimeError(
             f"{rule.described} gave {found or type_name(gradient)} as the gradient of {name}, which is {type}; a "
-            f"gradient has the shape of what it belongs to{at_line(user_line())}"
+            f"gradient must have the shape of its operand{at_line(user_line())}"
         )
     return g if found.dtype == type.dtype else g.astype(type.dtype)
 

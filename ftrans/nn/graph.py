@@ -288,6 +288,6 @@ def fitted(graph: Graph, place: int, x: Any, wanted: ArrayType) -> Any:
     if tuple(x.shape) == wanted.shape and np.can_cast(x.dtype, wanted.dtype, "same_kind"):
         return x.astype(wanted.dtype)
     raise TypeError(
-        f"forward code has put an array of type {type_of(x)} into {graph.paths[place]}, which is {wanted}; what a "
-        f"cell holds keeps its type: convert it with .astype, or reshape it{at_line(user_line())}"
+        f"forward code has put an array of type {type_of(x)} into {graph.paths[place]}, which is {wanted}; a "
+        f"cell keeps its shape and dtype: convert the array with .astype, or reshape it{at_line(user_line())}"
     )

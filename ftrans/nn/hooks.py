@@ -33,7 +33,7 @@ def add_hook(
 ) -> Handle:
     """Add a hook of a kind: "forward_pre", "forward" or "backward"."""
     if not callable(hook):
-        raise TypeError(f"a hook is a function, not {type(hook).__name__}{at_line(user_line())}")
+        raise TypeError(f"a hook must be a function, not {type(hook).__name__}{at_line(user_line())}")
     kinds = module.__dict__.get("_hooks")
     if kinds is None:
         kinds = {"forward_pre": {}, "forward": {}, "backward": {}}
@@ -87,7 +87,7 @@ def _pair(new: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(new, tuple) and len(new) == 2 and isinstance(new[0], tuple) and isinstance(new[1], dict):
         return new
     raise TypeError(
-        f"a forward pre-hook with with_kwargs=True returns None or a pair (args, kwargs), not {type(new).__name__}"
+        f"a forward pre-hook with with_kwargs=True must return None or a pair (args, kwargs), not {type(new).__name__}"
         + at_line(user_line())
     )
 
@@ -141,8 +141,8 @@ def _replaced(module: BareModule, grad_input: tuple[Any, ...], grad_output: tupl
         if len(given) != len(grad_input):
             raise RuntimeError(
                 f"the backward hook{place_of(hook)} of {module.described()} returned {len(given)} gradients in place "
-                f"of {len(grad_input)}; return a tuple with one for each positional argument, None to leave it as it is"
-                + at_line(user_line())
+                f"of {len(grad_input)}; return a tuple with one for each positional argument, None to leave it "
+                "unchanged" + at_line(user_line())
             )
         grad_input = tuple([_checked(module, hook, a, b) for a, b in zip(grad_input, given, strict=True)])
     return grad_input
@@ -156,7 +156,7 @@ def _checked(module: BareModule, hook: Callable[..., Any], before: Any, new: Any
     if structure != given_structure or [np.shape(x) for x in leaves] != [np.shape(x) for x in given]:
         raise RuntimeError(
             f"the backward hook{place_of(hook)} of {module.described()} returned a gradient of shape "
-            f"{[np.shape(x) for x in given]} in place of {[str(type_of(x)) for x in leaves]}; a gradient keeps its "
+            f"{[np.shape(x) for x in given]} in place of {[str(type_of(x)) for x in leaves]}; a gradient must keep its "
             f"shape{at_line(user_line())}"
         )
     return new

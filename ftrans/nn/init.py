@@ -141,7 +141,7 @@ def trunc_normal_(
 
     shape, _ = _checked(tensor, "trunc_normal_")
     if not a < b:
-        raise ValueError(f"trunc_normal_ needs a below b, not a={a} and b={b}{at_line(user_line())}")
+        raise ValueError(f"trunc_normal_ needs a < b, not a={a} and b={b}{at_line(user_line())}")
     low, high = (a - mean) / std, (b - mean) / std
     # Far above the mean, all digits are in the distance of the distribution function from 1, so both sides change.
     sign = -1.0 if low + high > 0 else 1.0
@@ -216,9 +216,9 @@ def dirac_(tensor: Place, groups: int = 1) -> Place:
     """
     shape, dtype = _checked(tensor, "dirac_", any_dtype=True)
     if len(shape) not in (3, 4, 5):
-        raise ValueError(f"dirac_ fills weights of 3, 4 or 5 axes, not of shape {shape}{at_line(user_line())}")
+        raise ValueError(f"dirac_ takes a weight with 3, 4 or 5 axes, not of shape {shape}{at_line(user_line())}")
     if shape[0] % groups:
-        raise ValueError(f"groups={groups} do not divide the {shape[0]} channels of dirac_{at_line(user_line())}")
+        raise ValueError(f"groups={groups} of dirac_ does not divide the {shape[0]} channels{at_line(user_line())}")
     values = np.zeros(shape, dtype)
     size = shape[0] // groups
     center = tuple(n // 2 for n in shape[2:])
@@ -327,7 +327,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
         known = ", ".join(sorted([*_GAINS, "leaky_relu"]))
-        raise ValueError(f"no gain is known for nonlinearity={nonlinearity!r}; known are {known}{at_line(user_line())}")
+        raise ValueError(f"nonlinearity={nonlinearity!r} is unknown; known are {known}{at_line(user_line())}")
     return _GAINS[nonlinearity]
 
 
@@ -366,7 +366,7 @@ def orthogonal_(tensor: Place, gain: float = 1.0, rng: Generator | None = None) 
     """
     shape, dtype = _checked(tensor, "orthogonal_")
     if len(shape) < 2:
-        raise ValueError(f"orthogonal_ fills arrays of at least 2 axes, not of shape {shape}{at_line(user_line())}")
+        raise ValueError(f"orthogonal_ takes an array with at least 2 axes, not of shape {shape}{at_line(user_line())}")
     rows, columns = shape[0], math.prod(shape[1:])
     wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     q, r = np.linalg.qr(_normal((max(rows, columns), min(rows, columns)), wide, 0.0, 1.0, rng))
@@ -434,7 +434,7 @@ def _generator_of(rng: Any) -> Generator:
         return generator()
     if not hasattr(rng, "standard_normal"):
         raise TypeError(
-            "rng of an initial value is a generator of NumPy, such as np.random.default_rng(0), not of type "
+            "rng must be a NumPy generator, such as np.random.default_rng(0), not of type "
             f"{type(rng).__name__}{at_line(user_line())}"
         )
     return rng
@@ -464,8 +464,8 @@ def _fans(tensor: Any, what: str) -> tuple[int, int]:
     shape, _ = _checked(tensor, what)
     if len(shape) < 2:
         raise ValueError(
-            f"{what} needs a weight of at least 2 axes, for outputs and inputs, not one of shape {shape}; "
-            f"for a bias there are zeros_, constant_ and uniform_{at_line(user_line())}"
+            f"{what} takes a weight with at least 2 axes, for outputs and inputs, not of shape {shape}; "
+            f"for a bias, use zeros_, constant_ or uniform_{at_line(user_line())}"
         )
     kernel = math.prod(shape[2:])
     return shape[1] * kernel, shape[0] * kernel

@@ -42,7 +42,7 @@ class ChangedInPlace(Cell):
         if current_builder() is None and current_mode().records and self._is_recorded():
             raise RuntimeError(
                 f"{name} changes {self.path} in place, a parameter whose operations are recorded for backward; write "
-                "with ftrans.autograd.no_grad(): around the update, or p.value = array, which puts another array in"
+                "with ftrans.autograd.no_grad(): around the update, or p.value = array, which replaces the array"
                 + at_line(user_line())
             )
         if isinstance(new, Eager) and not self._holds_tensor():
@@ -51,14 +51,14 @@ class ChangedInPlace(Cell):
             new = np.asarray(new)
         if tuple(new.shape) != tuple(self.shape):
             raise ValueError(
-                f"{name} of {self.path}, which is {type_of(self)}, gives an array of shape {tuple(new.shape)}; what is "
-                f"changed in place keeps its shape{at_line(user_line())}"
+                f"{name} of {self.path}, which is {type_of(self)}, gives an array of shape {tuple(new.shape)}; an "
+                f"in-place update must keep the shape{at_line(user_line())}"
             )
         if new.dtype != self.dtype:
             if not np.can_cast(new.dtype, self.dtype, "same_kind"):
                 raise TypeError(
-                    f"{name} of {self.path}, which is {type_of(self)}, gives {type_of(new)}, which does not fit what "
-                    f"is changed in place; convert it with .astype{at_line(user_line())}"
+                    f"{name} of {self.path}, which is {type_of(self)}, gives {type_of(new)}, which cannot be "
+                    f"cast to that dtype; convert it with .astype{at_line(user_line())}"
                 )
             new = new.astype(self.dtype)
         self.value = new
@@ -192,4 +192,4 @@ def require_numbers(x: Any, path: str) -> None:
     is_array = isinstance(x, np.ndarray | np.generic)
     if (is_array and x.dtype.kind in "OSUTmM" and not has_tracer(x)) or x is None or isinstance(x, str | bytes):
         given = f"an array of dtype {x.dtype}" if is_array else f"of type {type(x).__name__}"
-        raise TypeError(f"{path} holds an array of numbers, and what was given is {given}{at_line(user_line())}")
+        raise TypeError(f"{path} holds an array of numbers, but was given {given}{at_line(user_line())}")

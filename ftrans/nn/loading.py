@@ -41,7 +41,7 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
     if not isinstance(state_dict, Mapping):
         is_file = isinstance(state_dict, str | PathLike)
         raise TypeError(
-            f"load_state_dict takes a dictionary of arrays by path, and what was given is {type_name(state_dict)}; "
+            f"load_state_dict takes a dictionary of arrays by path, but the argument is {type_name(state_dict)}; "
             + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
             + at_line(user_line())
         )
@@ -53,7 +53,7 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
     arrays = {path: _numbers(path, x) for path, x in state_dict.items() if path in cells}
     wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
     wrong += [
-        f"{first} and {path} are one array of the module, and were given different values"
+        f"{first} and {path} are the same cell of the module, but were given different values"
         for first, path in tied({path: cells[path] for path in arrays})
         if not np.array_equal(arrays[first], arrays[path], equal_nan=arrays[path].dtype.kind in "fc")
     ]
@@ -63,9 +63,9 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
         *wrong,
     ]
     if problems:
-        hint = "; strict=False leaves out what does not match" if strict and (missing or unexpected) else ""
+        hint = "; strict=False ignores missing and unexpected paths" if strict and (missing or unexpected) else ""
         raise ValueError(
-            f"load_state_dict of {type(module).__name__} was given what does not fit{hint}:"
+            f"load_state_dict of {type(module).__name__} was given entries that do not match{hint}:"
             + "".join(f"\n  {problem}" for problem in problems)
             + at_line(user_line())
         )

@@ -58,13 +58,13 @@ class Module(CalledModule):
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("__slots__"):
             raise TypeError(
-                f"{cls.__name__} has __slots__, in which no parameter would be found; leave them out"
+                f"{cls.__name__} has __slots__, in which parameters would not be found; remove them"
                 + at_line(user_line())
             )
         for name, x in vars(cls).items():
             if isinstance(x, Cell):
                 raise TypeError(
-                    f"{cls.__name__}.{name} is an attribute of the class, where all its instances would share one "
+                    f"{cls.__name__}.{name} is a class attribute, so all instances would share one "
                     f"{type(x).__name__} and none would list it; assign self.{name} in __init__{at_line(user_line())}"
                 )
         register(cls)
@@ -77,7 +77,7 @@ class Module(CalledModule):
         if isinstance(held, ArrayCell) and not isinstance(value, Cell) and value is not None:
             if isinstance(held, Parameter):
                 raise TypeError(
-                    f"{joined(self.path, name)} is a Parameter; to change what it holds, write "
+                    f"{joined(self.path, name)} is a Parameter; to change its value, write "
                     f"{name}.value = array, and to replace it, assign an nn.Parameter{at_line(user_line())}"
                 )
             held.value = value
@@ -102,8 +102,8 @@ class Module(CalledModule):
             what = f"another {what} than the one it has"
         return TypeError(
             f"the attribute {joined(self.path, name)} was assigned {what} in forward code that is being traced, and "
-            f"would not follow later calls; make it a Buffer: self.{name} = nn.Buffer(initial array) in __init__, "
-            f"after which self.{name} = array in forward() changes what it holds{at_line(user_line())}"
+            f"would not be updated in later calls; make it a Buffer: self.{name} = nn.Buffer(initial array) in "
+            f"__init__, after which self.{name} = array in forward() updates it{at_line(user_line())}"
         )
 
     def __delattr__(self, name: str) -> None:
@@ -329,7 +329,7 @@ class Module(CalledModule):
                 inside = any(path.startswith(f"{pattern}.") for path in parameters)
                 hint = f"; write {pattern + '.*'!r} for all parameters of that module" if inside else ""
                 raise ValueError(
-                    f"no parameter fits {pattern!r}; there are {', '.join(parameters) or 'none'}{hint}"
+                    f"no parameter matches {pattern!r}; there are {', '.join(parameters) or 'none'}{hint}"
                     + at_line(user_line())
                 )
             for parameter in found:
@@ -485,6 +485,6 @@ def _is_dtype(x: Any) -> bool:
 
 def _check_name(module: Module, name: str) -> None:
     if not isinstance(name, str) or not name or "." in name:
-        raise ValueError(f"the name of an attribute is a text without dots, not {name!r}{at_line(user_line())}")
+        raise ValueError(f"the name of an attribute must be a string without dots, not {name!r}{at_line(user_line())}")
     if hasattr(type(module), name) and not isinstance(module.__dict__.get(name), Module | Cell):
-        raise ValueError(f"{type(module).__name__} has an attribute {name!r} already{at_line(user_line())}")
+        raise ValueError(f"{type(module).__name__} already has an attribute {name!r}{at_line(user_line())}")

@@ -39,7 +39,7 @@ class Operand(ChangedInPlace):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Cell) for x in kwargs.get("out", ())):
             raise TypeError(
-                f"np.{ufunc.__name__} cannot write into a cell by out=; assign to its value, cell.value = "
+                f"np.{ufunc.__name__} cannot write to a cell with out=; assign to its value, cell.value = "
                 f"np.{ufunc.__name__}(...){at_line(user_line())}"
             )
         return getattr(ufunc, method)(*read(inputs), **read(kwargs))

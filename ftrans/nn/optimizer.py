@@ -121,23 +121,23 @@ class Optimizer(Module):
             gradients = {path: p.grad for path, p in parameters.items() if p.grad is not None}
             if not gradients:
                 raise ValueError(
-                    "step() without gradients uses those that backward() leaves in the parameters, but there are none; "
-                    f"call loss.backward() before, or write step(gradients){at_line(user_line())}"
+                    "step() without gradients uses those of backward(), but there are none in the parameters; "
+                    f"call loss.backward() first, or write step(gradients){at_line(user_line())}"
                 )
         if callable(gradients):
             raise TypeError(
-                "step takes gradients, not a function that computes the loss; for a search along a line write "
+                "step takes gradients, not a function that computes the loss; for a line search write "
                 f"optimizer.step(gradients, value=loss, value_fn=lambda model: ...){at_line(user_line())}"
             )
         if not isinstance(gradients, Mapping):
             raise TypeError(
-                "step takes a dictionary of gradients by the path of the parameter, the second of what "
-                f"nn.value_and_grad returns; what was given is {type_name(gradients)}{at_line(user_line())}"
+                "step takes a dictionary of gradients by parameter path, the second result of "
+                f"nn.value_and_grad, but the argument is {type_name(gradients)}{at_line(user_line())}"
             )
         unknown = [path for path in gradients if path not in parameters]
         if unknown:
             raise ValueError(
-                f"step was given gradients for {', '.join(unknown)}, which this optimizer does not change; it changes "
+                f"step was given gradients for {', '.join(unknown)}, which this optimizer does not update; it updates "
                 f"{', '.join(self.paths)}. Make a new Optimizer where parameters were added or unfrozen since"
                 + at_line(user_line())
             )
@@ -253,7 +253,7 @@ class _Update:
         for name in more.keys() - known:
             if ignores(update, args, more, name):
                 raise TypeError(
-                    f"this transformation of optax takes no {name}=; rates and the like are set where it is made, and "
+                    f"this transformation of optax takes no {name}=; hyperparameters are set where it is made, and "
                     "with optax.inject_hyperparams they are in optimizer.state, where they may be changed"
                     + at_line(user_line())
                 )
@@ -274,7 +274,7 @@ def traced_objective(
         streams = [graph.paths[i] for i in changed if isinstance(graph.cells[i], RngState)]
         if streams:
             raise RuntimeError(
-                f"value_fn draws random numbers from {', '.join(streams)}, so that a search along a line would compare "
+                f"value_fn draws random numbers from {', '.join(streams)}, so a line search would compare "
                 f"losses of different draws; call model.eval() for such an optimizer{at_line(user_line())}"
             )
         return out
@@ -283,13 +283,13 @@ def traced_objective(
     traced, _ = trace_flat(f, [type_of(p) for p in parameters], rebuild, [none] * len(parameters))
     if traced.structure != tree.LEAF:
         raise TypeError(
-            f"value_fn returns the loss alone, one number, which {name_of(f)} does not{at_line(user_line())}"
+            f"value_fn must return only the loss, a scalar, which {name_of(f)} does not{at_line(user_line())}"
         )
     require_scalar(traced.program, f, "value_fn", "np.sum or np.mean")
     if not _depends(traced.program, len(parameters)):
         raise TypeError(
-            f"what value_fn returns does not depend on the parameters, so that a search along a line sees a constant; "
-            f"{name_of(f)} has to compute the loss of the model that it is given, value_fn=lambda model: loss_of(model)"
+            f"the result of value_fn does not depend on the parameters, so a line search sees a constant; "
+            f"{name_of(f)} must compute the loss of the model that it is given, value_fn=lambda model: loss_of(model)"
             + at_line(user_line())
         )
     return traced.program, [*map(concrete, traced.captured)]
@@ -311,8 +311,9 @@ def _missing_arguments(error: TypeError) -> TypeError | None:
     names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
     given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
     return TypeError(
-        f"this transformation of optax needs {' and '.join(names)} beside the gradients; write a step of your own with "
-        f"optimizer.step(gradients, {', '.join(given if 'value_fn' in names else given[:1])}){at_line(user_line())}"
+        f"this transformation of optax needs {' and '.join(names)} in addition to the gradients; write your own step "
+        "with optimizer.step(gradients, "
+        f"{', '.join(given if 'value_fn' in names else given[:1])}){at_line(user_line())}"
     )
 
 

@@ -97,7 +97,7 @@ def floating_dtype(dtype: Any) -> np.dtype[Any]:
         found = None
     if found is None or not is_inexact(found) or is_complex(found):
         raise ValueError(
-            f"dtype is one of floating-point numbers, such as 'bfloat16', which gradients need, not {dtype!r}"
+            f"dtype must be floating-point, such as 'bfloat16', since gradients are computed in it, not {dtype!r}"
             + at_line(user_line())
         )
     return found
@@ -159,7 +159,7 @@ def clip_grad_norm(gradients: Mapping[str, Any], max_norm: float) -> dict[str, A
         array([0.6])
     """
     if max_norm < 0:
-        raise ValueError(f"max_norm is a norm, which is not negative, not {max_norm}{at_line(user_line())}")
+        raise ValueError(f"max_norm must not be negative, but is {max_norm}{at_line(user_line())}")
     norm = global_norm(gradients)
     factor = fnp.minimum(max_norm / fnp.maximum(norm, 1e-30), 1.0)
     return {name: (x * factor).astype(x.dtype) for name, x in gradients.items()}

@@ -70,9 +70,9 @@ def key(seed: Any) -> Any:
     try:
         number = operator.index(seed)
     except TypeError:
-        raise TypeError(f"a seed is an integer, not {described(seed)}{at_line(user_line())}") from None
+        raise TypeError(f"a seed must be an integer, not {described(seed)}{at_line(user_line())}") from None
     if not -(1 << 63) <= number < 1 << 64:
-        raise ValueError(f"a seed has up to 64 bits; {number} has more{at_line(user_line())}")
+        raise ValueError(f"a seed must have at most 64 bits; {number} has more{at_line(user_line())}")
     return np.array([number >> 32 & _MASK, number & _MASK], np.uint32)
 
 
@@ -95,7 +95,9 @@ def fold_in(key: Any, data: Any) -> Any:
     """
     key = _checked(key, "fold_in")
     if shape_of(data) != () or getattr(data, "dtype", np.dtype(type(data))).kind not in "biu":
-        raise TypeError(f"fold_in takes one integer beside the key, not {described(data)}{at_line(user_line())}")
+        raise TypeError(
+            f"fold_in takes one integer in addition to the key, not {described(data)}{at_line(user_line())}"
+        )
     if not isinstance(data, Tracer):
         low = operator.index(data) & _MASK
         if current_builder() is None and isinstance(key, np.ndarray):
@@ -175,7 +177,7 @@ def key_of(rng: Any, what: str) -> Any:
         return rng.next_key()
     if rng is None:
         raise TypeError(
-            f"{what} needs rng, which its random numbers come from: a key such as nn.random.key(0), or the nn.RngState "
+            f"{what} needs rng, a source of random numbers: a key such as nn.random.key(0), or the nn.RngState "
             f"of a module, which gives a new key at each call{at_line(user_line())}"
         )
     return _checked(rng, what)
@@ -205,16 +207,20 @@ def _shape(shape: Any) -> Shape:
     try:
         sizes = (operator.index(shape),) if isinstance(shape, int | np.integer) else tuple(map(operator.index, shape))
     except TypeError:
-        raise TypeError(f"a shape is an integer or a tuple of integers, not {shape!r}{at_line(user_line())}") from None
+        raise TypeError(
+            f"a shape must be an integer or a tuple of integers, not {shape!r}{at_line(user_line())}"
+        ) from None
     if min(sizes, default=0) < 0:
-        raise ValueError(f"a shape has no negative sizes, as {shape!r} has{at_line(user_line())}")
+        raise ValueError(f"a shape must not have negative sizes, but got {shape!r}{at_line(user_line())}")
     return sizes
 
 
 def _checked_dtype(dtype: Any, what: str) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
-        raise TypeError(f"{what} makes float32 or float64, not {dtype}; convert them by .astype{at_line(user_line())}")
+        raise TypeError(
+            f"{what} gives float32 or float64, not {dtype}; convert the result with .astype{at_line(user_line())}"
+        )
     return dtype
 
 
@@ -316,7 +322,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) 
     if not isinstance(p, float | int):
         return _unit(key, shape, np.dtype(np.float32)) < p
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} of bernoulli is no probability, which is from 0 to 1{at_line(user_line())}")
+        raise ValueError(f"p={p} of bernoulli must be a probability, from 0 to 1{at_line(user_line())}")
     return bits(key, shape) >> 8 < math.ceil(p * (1 << 24))
 
 
@@ -347,9 +353,11 @@ def integers(key: Any, low: Any, high: Any, shape: int | Sequence[int] = (), dty
     for what, x in (("dtype", dtype), ("low", low), ("high", high)):
         kind = x.kind if x is dtype else getattr(x, "dtype", np.dtype(type(x))).kind
         if kind not in "iu":
-            raise TypeError(f"{what} of integers must be of integers, not {described(x)}{at_line(user_line())}")
+            raise TypeError(f"{what} of integers must be integers, not {described(x)}{at_line(user_line())}")
     if isinstance(low, int) and isinstance(high, int) and low >= high:
-        raise ValueError(f"there is no integer from low={low} up to and without high={high}{at_line(user_line())}")
+        raise ValueError(
+            f"there is no integer in the interval from low={low} to high={high} (not included){at_line(user_line())}"
+        )
     words = bits(key, (2, *_shape(shape))).astype(np.uint64)
     low, high = _as_int64(low), _as_int64(high)
     span = (high - low).astype(np.uint64)

@@ -36,7 +36,7 @@ def require_module(x: Any, what: str) -> None:
         return
     is_class = isinstance(x, type) and issubclass(x, Module)
     given = f"the class {x.__name__}; make an object of it, {x.__name__}(...)" if is_class else type_name(x)
-    raise TypeError(f"{what} a module, but what was given is {given}{at_line(user_line())}")
+    raise TypeError(f"{what} a module, but the argument is {given}{at_line(user_line())}")
 
 
 def modules_in(x: Any) -> Iterator[Module]:
@@ -75,8 +75,8 @@ def without_modules(x: Any, replaced: Callable[[Module], Any] = lambda module: N
         return replaced(x)
     if isinstance(x, RngState):
         raise TypeError(
-            f"{x.path} was given by itself to a transformation of nn, which takes modules, and arrays; pass the module "
-            f"that holds the stream, or the next key of it, rng.next_key(){at_line(user_line())}"
+            f"{x.path} was passed directly to a transformation of nn, which takes modules and arrays; pass the module "
+            f"that holds the stream, or its next key, rng.next_key(){at_line(user_line())}"
         )
     if parts_of(x) is None:
         return x

@@ -94,7 +94,7 @@ def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, A
         return
     raise TypeError(
         "functional_call takes the arguments of the module one by one: write functional_call(m, state, *args, "
-        f"**kwargs); where a tuple is one argument, give it by name or as a list{at_line(user_line())}"
+        f"**kwargs); if a tuple is one argument, pass it by name or as a list{at_line(user_line())}"
     )
 
 
@@ -106,7 +106,7 @@ def _names_in(graph: Graph, model: Module, state: Mapping[str, Any]) -> dict[str
     for first, path in tied(cells):
         if not _is_same(state[first], state[path]):
             raise ValueError(
-                f"{first} and {path} are one cell of the module, and were given different arrays; give one of them"
+                f"{first} and {path} are the same cell of the module, but were given different arrays; give one of them"
                 + at_line(user_line())
             )
     paths = {id(cell): path for path, cell in zip(graph.paths, graph.cells, strict=True)}
@@ -191,7 +191,7 @@ def merge(structure: Structure, state: Mapping[str, Any]) -> Any:
     """
     if not isinstance(structure, Structure):
         raise TypeError(
-            f"merge takes a structure and a state, as split returns them, but the first is {type_name(structure)}"
+            f"merge takes a structure and a state, as returned by split, but the first is {type_name(structure)}"
             + at_line(user_line())
         )
     if set(state) != set(structure.paths):

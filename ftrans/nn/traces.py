@@ -53,7 +53,7 @@ class Traces:
             found = ["static arguments, or where the arguments hold what"]
         warnings.warn(
             f"nn.jit traces {name_of(self.f)} for the {_ordinal(len(before) + 1)} time, which costs a compilation. "
-            f"Since the last time there has changed: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
+            f"Changed since the last time: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
             f"or make what changes an nn.Buffer or an argument{at_line(user_line())}",
             RuntimeWarning,
             stacklevel=6,
@@ -79,9 +79,9 @@ def require_unchanged(graph: Graph, f: Callable[..., Any]) -> bool:
         return True
     found = "; ".join([*differences(graph.key, now.key)][:4])
     raise TypeError(
-        f"{name_of(f)} has changed what is no cell of its modules: {found}. A compiled function does so only while it "
-        "is traced, and not in later calls: keep arrays in an nn.Buffer, return other results, and call train(), "
-        f"eval() or freeze() before the compiled function{at_line(user_line())}"
+        f"{name_of(f)} has changed attributes of modules that are not cells: {found}. A compiled function does so only "
+        "while it is traced, and not in later calls: keep arrays in an nn.Buffer, return other results, and call "
+        f"train(), eval() or freeze() before the compiled function{at_line(user_line())}"
     )
 
 
@@ -100,7 +100,7 @@ def require_untraced(graph: Graph) -> None:
             if is_traced or (not is_current and name not in REMEMBERED and holds_traced(x)):
                 raise TypeError(
                     f"{joined(path, name)} was given a traced value by forward code, which has no value after the "
-                    "transformation; return it from the function, compute it anew (a property, and no "
+                    "transformation; return it from the function, recompute it (with property instead of "
                     "functools.cached_property), or keep it in an nn.Buffer" + at_line(user_line())
                 )
 

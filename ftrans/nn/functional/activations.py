@@ -61,7 +61,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
         ValueError: `min_val` is greater than `max_val`.
     """
     if min_val > max_val:
-        raise ValueError(f"min_val={min_val} of hardtanh is above max_val={max_val}{at_line(user_line())}")
+        raise ValueError(
+            f"min_val={min_val} of hardtanh must not be greater than max_val={max_val}{at_line(user_line())}"
+        )
     input = array(input)
     return np.where(input <= min_val, min_val, np.where(input >= max_val, max_val, input))
 
@@ -127,7 +129,7 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
         TypeError: `rng` is missing in training.
     """
     if lower > upper:
-        raise ValueError(f"lower={lower} of rrelu is above upper={upper}{at_line(user_line())}")
+        raise ValueError(f"lower={lower} of rrelu must not be greater than upper={upper}{at_line(user_line())}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     return _randomly_leaky_relu(input, lower, upper, key_of(rng, "rrelu"))
@@ -177,7 +179,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
         ValueError: `lambd` is negative.
     """
     if lambd < 0:
-        raise ValueError(f"lambd of softshrink cannot be negative, as {lambd} is{at_line(user_line())}")
+        raise ValueError(f"lambd of softshrink must not be negative, but is {lambd}{at_line(user_line())}")
     input = array(input)
     return np.where((input >= -lambd) & (input <= lambd), 0, input - lambd * np.sign(input))
 
@@ -301,7 +303,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:
         ValueError: `alpha` is 0.
     """
     if alpha == 0:
-        raise ValueError(f"alpha of celu cannot be 0{at_line(user_line())}")
+        raise ValueError(f"alpha of celu must not be 0{at_line(user_line())}")
     input = array(input)
     return np.where(input > 0, input, alpha * np.expm1(_negative_part(input) / alpha))
 

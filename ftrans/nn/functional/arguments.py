@@ -84,7 +84,7 @@ def axis_of(dim: Any, ndim: int, what: str) -> int:
     except TypeError:
         raise TypeError(f"dim of {what} must be an integer, not {dim!r}{at_line(user_line())}") from None
     if not -max(ndim, 1) <= axis < max(ndim, 1):
-        raise IndexError(f"dim={dim} of {what} is no axis of an array with {ndim} axes{at_line(user_line())}")
+        raise IndexError(f"dim={dim} of {what} is out of range for an array with {ndim} axes{at_line(user_line())}")
     return axis % ndim if ndim else 0
 
 
@@ -133,12 +133,12 @@ def same_shapes(what: str, **given: Any) -> None:
     shapes = {name: shape_of(x) for name, x in given.items()}
     if len({s for s in shapes.values() if s != ()}) > 1:
         listed = " and ".join(f"{name} {described(x)}" for name, x in given.items())
-        hint = "; NumPy would broadcast them, which is seldom meant in a loss: reshape one of them"
+        hint = "; NumPy would broadcast them, which is rarely intended in a loss: reshape one of them"
         try:
             np.broadcast_shapes(*shapes.values())
         except ValueError:
             hint = ""
-        raise ValueError(f"{what} takes arrays of one shape, not {listed}{hint}{at_line(user_line())}")
+        raise ValueError(f"{what} takes arrays of the same shape, not {listed}{hint}{at_line(user_line())}")
 
 
 def reduced(loss: Any, reduction: str, what: str) -> Any:

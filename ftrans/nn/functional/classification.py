@@ -80,9 +80,9 @@ def cross_entropy(
         )
     if target.shape != input.shape:
         raise ValueError(
-            f"target of cross_entropy must be the classes, integers of shape {total.shape}, or a probability for each "
-            f"class, of the shape of input {described(input)}, not {described(target)}; convert classes with "
-            f".astype(np.int64){at_line(user_line())}"
+            f"target of cross_entropy must be class indices, integers of shape {total.shape}, or a probability for "
+            f"each class, of the shape of input {described(input)}, not {described(target)}; convert class indices "
+            f"with .astype(np.int64){at_line(user_line())}"
         )
     count = input.shape[axis]
     wanted = target if not label_smoothing else target * (1 - label_smoothing) + label_smoothing / count
@@ -135,7 +135,7 @@ def _class_weights(weight: Any, input: Any, axis: int, what: str) -> Any:
     weight, count = array(weight), input.shape[axis]
     if weight.shape != (count,):
         raise ValueError(
-            f"weight of {what} must hold a factor for each of {count} classes, of shape ({count},), not "
+            f"weight of {what} must have one element for each of {count} classes, of shape ({count},), not "
             f"{described(weight)}{at_line(user_line())}"
         )
     return _along(axis, len(input.shape), numbers_like(weight, input))
@@ -157,8 +157,8 @@ def _loss_of_classes(
     expected = shape[:axis] + shape[axis + 1 :]
     if target.shape != expected:
         raise ValueError(
-            f"target of {what} must be of shape {expected}, one class for each element of input {described(scores)} "
-            f"without its axis {axis} of classes, not {described(target)}{at_line(user_line())}"
+            f"target of {what} must be of shape {expected}, one class index for each element of input "
+            f"{described(scores)} without its axis {axis} of classes, not {described(target)}{at_line(user_line())}"
         )
     target = checked_indices(target, count, what, "target", ignored=ignore_index)
     values = concrete(target)
@@ -214,7 +214,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     values = concrete(input)
     if values is not None and not np.all((values >= 0) & (values <= 1) | np.isnan(values)):
         raise ValueError(
-            "input of binary_cross_entropy must be probabilities, from 0 to 1; for scores of any size there is "
+            "input of binary_cross_entropy must be probabilities, from 0 to 1; for unbounded scores use "
             f"binary_cross_entropy_with_logits{at_line(user_line())}"
         )
     loss = _bernoulli(input, target.astype(input.dtype))
@@ -390,8 +390,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     input, target = array(input), array(target)
     if target.shape != input.shape or not 1 <= len(input.shape) <= 2:
         raise ValueError(
-            f"multilabel_margin_loss takes input and target of one shape, (N, C) or (C,), not {described(input)} and "
-            f"{described(target)}{at_line(user_line())}"
+            "multilabel_margin_loss takes input and target of the same shape, (N, C) or (C,), not "
+            f"{described(input)} and {described(target)}{at_line(user_line())}"
         )
     count = input.shape[-1]
     target = checked_indices(target, count, "multilabel_margin_loss", "target", ignored=-1)

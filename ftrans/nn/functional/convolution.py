@@ -32,7 +32,7 @@ def _check_weight(weight: Any, count: int, what: str, channels: str) -> None:
 def _check_bias(bias: Any, channels: int, what: str) -> None:
     if bias is not None and bias.shape != (channels,):
         raise ValueError(
-            f"{what} takes bias of shape ({channels},), one number for each out channel of the weight, but got "
+            f"{what} takes bias of shape ({channels},), one number for each output channel of the weight, but got "
             f"{described(bias)}{at_line(user_line())}"
         )
 
@@ -42,7 +42,7 @@ def _padding(padding: Any, window: Shape, strides: Shape, what: str) -> tuple[tu
     if padding == "same":
         if any(s != 1 for s in strides):
             raise ValueError(
-                f"padding='same' of {what} is for stride=1, where the result can have the size of the input; got "
+                f"padding='same' of {what} requires stride=1, so that the result can have the size of the input; got "
                 f"stride {strides}: give the padding as numbers{at_line(user_line())}"
             )
         return tuple(((e - 1) // 2, e // 2) for e in window)
@@ -89,7 +89,7 @@ def _convolved(
         )
     if out_channels % groups:
         raise ValueError(
-            f"{what}: the {out_channels} out channels of the weight {described(weight)} cannot be divided among "
+            f"{what}: the {out_channels} output channels of the weight {described(weight)} cannot be divided among "
             f"{groups} groups{at_line(user_line())}"
         )
     _check_bias(bias, out_channels, what)
@@ -241,7 +241,7 @@ def _transposed(
         )
     if in_channels % groups:
         raise ValueError(
-            f"{what}: the {in_channels} in channels of the weight {described(weight)} cannot be divided among "
+            f"{what}: the {in_channels} input channels of the weight {described(weight)} cannot be divided among "
             f"{groups} groups{at_line(user_line())}"
         )
     _check_bias(bias, groups * per_group, what)
@@ -255,7 +255,7 @@ def _transposed(
     sizes = tuple(n + e - 1 - 2 * p + a for n, e, p, a in zip(extent, window, removed, added, strict=True))
     if min(sizes) < 1:
         raise ValueError(
-            f"{what}: padding {padding!r} removes all of the result, whose size would be {sizes}; take less"
+            f"{what}: padding {padding!r} removes all of the result, whose size would be {sizes}; use less padding"
             + at_line(user_line())
         )
 

@@ -63,7 +63,7 @@ def ctc_loss(
     x = x if batched else x[:, None]
     steps, count, classes = x.shape
     if not -classes <= blank < classes:
-        raise ValueError(f"blank={blank} of ctc_loss is none of {classes} classes{at_line(user_line())}")
+        raise ValueError(f"blank={blank} of ctc_loss is out of range for {classes} classes{at_line(user_line())}")
     blank = blank % classes
     rows = _lengths("input_lengths", input_lengths, count, steps)
     labels = _lengths("target_lengths", target_lengths, count, None)
@@ -72,7 +72,7 @@ def ctc_loss(
     is_label = np.arange(targets.shape[1]) < labels[:, None]
     known = concrete(is_label), concrete(targets)
     if known[0] is not None and known[1] is not None and bool((known[0] & (known[1] == blank)).any()):
-        raise ValueError(f"targets of ctc_loss hold the blank, {blank}, which is no label{at_line(user_line())}")
+        raise ValueError(f"targets of ctc_loss contain the blank, {blank}, which is not a label{at_line(user_line())}")
     targets = checked_indices(np.where(is_label, targets, blank), classes, "ctc_loss", "targets")
 
     # A blank before, between and after labels: these are the states of an alignment.

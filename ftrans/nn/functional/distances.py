@@ -103,5 +103,5 @@ def _check_broadcast(what: str, x1: Any, x2: Any) -> None:
         np.broadcast_shapes(shape_of(x1), shape_of(x2))
     except ValueError:
         raise ValueError(
-            f"shapes of x1 {described(x1)} and x2 {described(x2)} of {what} do not fit together{at_line(user_line())}"
+            f"shapes of x1 {described(x1)} and x2 {described(x2)} of {what} do not broadcast{at_line(user_line())}"
         ) from None

@@ -100,11 +100,11 @@ def _dropped(
     """The result of one kind of dropout; `decisions(input)` is the shape of its random decisions."""
     if not isinstance(p, int | float | np.number):
         raise TypeError(
-            f"p of {what} is a number, not {described(p)}; for one that is traced, write "
+            f"p of {what} must be a number, not {described(p)}; if it is traced, write "
             f"np.where(nn.random.bernoulli(key, 1 - p, x.shape), x / (1 - p), 0){at_line(user_line())}"
         )
     if not 0 <= p <= 1:
-        raise ValueError(f"p={p} of {what} is the probability of dropping, which is from 0 to 1{at_line(user_line())}")
+        raise ValueError(f"p={p} of {what} must be a probability, from 0 to 1{at_line(user_line())}")
     random = training and p > 0
     # A stream of keys is a cell itself, and would be read like one by the function below.
     return _apply(what, input, float(p), key_of(rng, what) if random else None, decisions, keeps_variance)

@@ -54,14 +54,14 @@ def _narrow_dtype(given: list[Any], what: str) -> Any:
             found = dtype
         elif kind is None and dtype is not None and not isinstance(x, type):
             raise TypeError(
-                f"{what} was given a {type(x).__name__} of {type(x).__module__.split('.')[0]}, with which nothing is "
-                f"recorded here; give a NumPy array, such as x.numpy(){at_line(user_line())}"
+                f"{what} was given a {type(x).__name__} of {type(x).__module__.split('.')[0]}, whose operations are "
+                f"not recorded here; pass a NumPy array, such as x.numpy(){at_line(user_line())}"
             )
     return found
 
 
 def _nothing_given(what: str) -> TypeError:
     return TypeError(
-        f"{what} was given None for an array; perhaps the forward code that computed it lacks its return"
+        f"{what} was given None instead of an array; perhaps the forward code that computed it has no return statement"
         + at_line(user_line())
     )

@@ -123,8 +123,8 @@ def interpolate(
         )
     if align_corners is not None and mode not in _AXES_OF_MODE:
         raise ValueError(
-            f"align_corners of interpolate is for the modes {', '.join(map(repr, _AXES_OF_MODE))}, not for {mode!r}: "
-            f"leave it out{at_line(user_line())}"
+            f"align_corners of interpolate applies to the modes {', '.join(map(repr, _AXES_OF_MODE))}, not to "
+            f"{mode!r}: omit it{at_line(user_line())}"
         )
     space = x.shape[2:]
     steps: list[float | None] = [None] * count
@@ -140,7 +140,7 @@ def interpolate(
         sizes = tuple(math.floor(n * f) for n, f in zip(space, factors, strict=True))
         if min(sizes) < 1:
             raise ValueError(
-                f"interpolate of {described(x)} with scale_factor {scale_factor!r} has no element: its sizes would be "
+                f"interpolate of {described(x)} with scale_factor {scale_factor!r} is empty: its sizes would be "
                 f"{sizes}{at_line(user_line())}"
             )
         if not recompute_scale_factor:

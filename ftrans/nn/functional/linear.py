@@ -125,7 +125,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise ValueError(
-                f"padding_idx={padding_idx} of embedding is no row of weight {described(weight)}{at_line(user_line())}"
+                f"padding_idx={padding_idx} of embedding is out of range for weight "
+                f"{described(weight)}{at_line(user_line())}"
             )
         chosen = np.where((input == padding_idx % rows)[..., None], stop_gradient(chosen), chosen)
     return chosen
@@ -157,11 +158,11 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         values = concrete(tensor)
         if values is None:
             raise TypeError(
-                "one_hot of a traced value needs num_classes, since the greatest integer is not known when the "
+                "one_hot of a traced value needs num_classes, since the largest integer is not known when the "
                 f"function is traced{at_line(user_line())}"
             )
         if not values.size:
-            raise ValueError(f"one_hot of no integer at all needs num_classes{at_line(user_line())}")
+            raise ValueError(f"one_hot of an empty array needs num_classes{at_line(user_line())}")
         num_classes = int(values.max()) + 1
     tensor = checked_indices(tensor, num_classes, "one_hot", "tensor")
     return (tensor[..., None] == np.arange(num_classes)).astype(np.int64)

@@ -88,7 +88,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         ValueError: the shapes differ, `beta` is negative, or `reduction` is unknown.
     """
     if beta < 0:
-        raise ValueError(f"beta of smooth_l1_loss cannot be negative, as {beta} is{at_line(user_line())}")
+        raise ValueError(f"beta of smooth_l1_loss must not be negative, but is {beta}{at_line(user_line())}")
     difference = _difference("smooth_l1_loss", input, target)
     loss = size = np.abs(difference)
     if beta:
@@ -183,11 +183,11 @@ def gaussian_nll_loss(
         var = var[..., None]
     elif var.shape not in (shape, (*shape[:-1], 1), ()):
         raise ValueError(
-            f"var of {what} must have the shape {shape} of input, or one number for its last axis, not "
+            f"var of {what} must have the shape {shape} of input, or that shape with 1 for the last axis, not "
             f"{described(var)}{at_line(user_line())}"
         )
     if isinstance(var, np.ndarray) and (var < 0).any():
-        raise ValueError(f"var of {what} holds a negative variance{at_line(user_line())}")
+        raise ValueError(f"var of {what} contains a negative variance{at_line(user_line())}")
     var = var + stop_gradient(np.where(var < eps, eps - var, 0))
     difference = input - target
     loss = 0.5 * (np.log(var) + difference * difference / var)
@@ -299,7 +299,7 @@ def triplet_margin_loss(
         np.broadcast_shapes(*shapes)
     except ValueError:
         given = ", ".join(map(described, (anchor, positive, negative)))
-        raise ValueError(f"{what} takes three arrays of one shape, not {given}{at_line(user_line())}") from None
+        raise ValueError(f"{what} takes three arrays of the same shape, not {given}{at_line(user_line())}") from None
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

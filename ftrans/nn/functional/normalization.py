@@ -249,7 +249,7 @@ def _batch_statistics(
     _check_parameters(what, (count,), "one number for each channel", **parameters)
     if array(input).size <= count:
         raise ValueError(
-            f"{what} in training needs more than one value for each channel, which {described(input)} has not: give a "
+            f"{what} in training needs more than one value for each channel, but got {described(input)}: use a "
             f"larger batch, or use training=False{at_line(user_line())}"
         )
     axes = (0, *range(2, len(shape)))

@@ -105,7 +105,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     elements, shape = math.prod(sizes), tuple(x.shape)
     if min(found) < 1:
         raise ValueError(
-            f"no patch of fold, which reaches over {' x '.join(map(str, window))} elements, fits into the padded image "
+            f"no patch of fold, which spans {' x '.join(map(str, window))} elements, fits into the padded image "
             f"of {' x '.join(map(str, space))}{at_line(user_line())}"
         )
     if len(shape) not in (2, 3) or shape[-2] % elements or shape[-1] != math.prod(found):

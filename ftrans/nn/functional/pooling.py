@@ -35,8 +35,8 @@ def _windows(
     rates = per_axis(dilation, count, what, "dilation")
     if any(2 * p > k for p, k in zip(lows, sizes, strict=True)):
         raise ValueError(
-            f"padding of {what} must be at most half of the kernel_size, so that each window has an element of the "
-            f"input; got padding {padding!r} for kernel_size {size!r}{at_line(user_line())}"
+            f"padding of {what} must be at most half of the kernel_size, so that each window contains an element of "
+            f"the input; got padding {padding!r} for kernel_size {size!r}{at_line(user_line())}"
         )
     space, window = x.shape[-count:], reach(sizes, rates)
     # With ceil_mode, a window may reach over the end by less than a stride.

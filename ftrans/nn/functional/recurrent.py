@@ -137,7 +137,8 @@ def _pair(hx: Any, what: str) -> tuple[Any, Any]:
         return None, None
     if not isinstance(hx, tuple | list) or len(hx) != 2:
         raise TypeError(
-            f"hx of {what} is the pair (h, c) of hidden state and cell state, not {described(hx)}{at_line(user_line())}"
+            f"hx of {what} must be a pair (h, c) of hidden state and cell state, not "
+            f"{described(hx)}{at_line(user_line())}"
         )
     return hx[0], hx[1]
 
@@ -159,8 +160,7 @@ def _states(
     for x in given:
         if x is not None and shape_of(x) != shape:
             raise ValueError(
-                f"hx of {what} must hold states of shape {expected}, here {shape}, not {described(x)}"
-                + at_line(user_line())
+                f"hx of {what} must have shape {expected}, here {shape}, not {described(x)}" + at_line(user_line())
             )
     states = [None if x is None else array(x) for x in given]
     dtype = result_dtype(*others, *(x for x in states if x is not None))
@@ -317,7 +317,7 @@ def _layers(
         )
     if not weights or len(weights) % directions:
         raise ValueError(
-            f"weights of {what} hold arrays for {len(weights)} layers and directions, which cannot be those of layers "
+            f"weights of {what} has entries for {len(weights)} layers and directions, which do not make layers "
             f"with {directions} direction{'s' * bidirectional} each{at_line(user_line())}"
         )
     x = np.swapaxes(x, 0, 1) if batch_first and ndim == 3 else x

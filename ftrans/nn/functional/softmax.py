@@ -182,6 +182,8 @@ def glu(input: Any, dim: int = -1) -> Any:
     shape = input.shape
     axis = axis_of(dim, len(shape), "glu")
     if not shape or shape[axis] % 2:
-        raise ValueError(f"glu halves axis {dim} of {described(input)}, whose size must be even{at_line(user_line())}")
+        raise ValueError(
+            f"glu halves axis {dim}, whose size must be even, but got {described(input)}{at_line(user_line())}"
+        )
     value, gate = np.split(input, 2, axis)
     return value * sigmoid(gate)

@@ -60,7 +60,7 @@ def check_fits(x: Any, space: Shape, window: Shape, what: str, name: str) -> Non
     """
     if any(n < k for n, k in zip(space, window, strict=True)):
         raise ValueError(
-            f"{name} of {what} reaches over {' x '.join(map(str, window))} elements, more than the "
-            f"{' x '.join(map(str, space))} of the padded input {described(x)}; pad more, or take a smaller one"
+            f"{name} of {what} spans {' x '.join(map(str, window))} elements, more than the "
+            f"{' x '.join(map(str, space))} of the padded input {described(x)}; use more padding, or a smaller one"
             + at_line(user_line())
         )

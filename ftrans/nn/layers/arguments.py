@@ -26,7 +26,7 @@ def sizes(x: int | Sequence[int], count: int, what: str) -> tuple[int, ...]:
         return (operator.index(x),) * count
     found = tuple(map(operator.index, x))
     if len(found) != count:
-        raise ValueError(f"{what} is one integer or {count} of them, not {x!r}{at_line(user_line())}")
+        raise ValueError(f"{what} must be an integer or {count} of them, not {x!r}{at_line(user_line())}")
     return found
 
 
@@ -37,7 +37,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Parameter:
         ValueError: a size is negative.
     """
     if any(n < 0 for n in shape):
-        raise ValueError(f"a parameter cannot have the shape {shape}, with a negative size{at_line(user_line())}")
+        raise ValueError(f"a parameter cannot have the shape {shape} with a negative size{at_line(user_line())}")
     return Parameter(np.empty(shape, dtype))
 
 
@@ -69,7 +69,7 @@ def shown(module: Module) -> str:
 
 def _got(input: Any) -> str:
     if input is None:
-        return "None; perhaps the forward code that computed it lacks its return"
+        return "None; perhaps the forward code that computed it has no return statement"
     return described(array(input))
 
 

@@ -88,8 +88,8 @@ class KeyValueCache(Module):
         if known is not None and known + shape[1] > max_length:
             self.length = before
             raise ValueError(
-                f"this cache has room for max_length={max_length} positions, {int(known)} of which are taken, so "
-                f"{shape[1]} more do not fit; make a longer one, or call reset(){at_line(user_line())}"
+                f"this cache holds max_length={max_length} positions, {int(known)} of which are in use, so "
+                f"{shape[1]} more do not fit; make a longer cache, or call reset(){at_line(user_line())}"
             )
         positions = before + np.arange(shape[1])
         keys, values = _put_in(self.key, positions, key), _put_in(self.value, positions, value)
@@ -269,8 +269,8 @@ class MultiheadAttention(Module):
         shape = shape_of(query)
         if len(shape) != 3 or shape_of(key)[:2] != shape[:2] or shape_of(value)[:2] != shape[:2]:
             raise ValueError(
-                "attention with a cache takes queries, keys and values of the next positions, each with an axis of the "
-                f"batch, not {', '.join(map(described, (query, key, value)))}{at_line(user_line())}"
+                "attention with a cache takes queries, keys and values of the next positions, each with a batch "
+                f"axis, not {', '.join(map(described, (query, key, value)))}{at_line(user_line())}"
             )
         queries, keys, values = (self._heads(x, place) for place, x in enumerate((query, key, value)))
         keys, values, allowed = cache.extend(keys, values)

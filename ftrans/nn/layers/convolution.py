@@ -87,11 +87,11 @@ class _Convolution(_AnyConvolution):
             )
         if isinstance(padding, str):
             if padding not in ("valid", "same"):
-                raise ValueError(f"padding must be numbers, 'valid' or 'same', not {padding!r}{at_line(user_line())}")
+                raise ValueError(f"padding must be integers, 'valid' or 'same', not {padding!r}{at_line(user_line())}")
             if padding == "same" and any(n != 1 for n in self.stride):
                 raise ValueError(
-                    f"padding='same' needs stride 1, since results have the size of inputs; stride is {self.stride}"
-                    + at_line(user_line())
+                    "padding='same' requires stride 1, so that results have the size of the input; stride is "
+                    f"{self.stride}" + at_line(user_line())
                 )
         self.padding = padding if isinstance(padding, str) else sizes(padding, self._axes, "padding")
         self.padding_mode = padding_mode

@@ -21,8 +21,7 @@ class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         if not 0 <= p <= 1:
             raise ValueError(
-                f"p={p} of {type(self).__name__} is the probability of dropping, which is from 0 to 1"
-                + at_line(user_line())
+                f"p={p} of {type(self).__name__} must be a probability, from 0 to 1" + at_line(user_line())
             )
         self.p = p
         self.inplace = inplace

@@ -158,7 +158,8 @@ class Embedding(Module):
     ) -> None:
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(
-                f"padding_idx={padding_idx} is none of the {num_embeddings} vectors of Embedding{at_line(user_line())}"
+                f"padding_idx={padding_idx} is out of range for the {num_embeddings} vectors of "
+                f"Embedding{at_line(user_line())}"
             )
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
@@ -183,7 +184,9 @@ class Embedding(Module):
         """
         table = np.array(embeddings)
         if table.ndim != 2:
-            raise ValueError(f"from_pretrained takes a matrix, not one of shape {table.shape}{at_line(user_line())}")
+            raise ValueError(
+                f"from_pretrained takes a matrix, not an array of shape {table.shape}{at_line(user_line())}"
+            )
         layer = cls(table.shape[0], table.shape[1], padding_idx)
         layer.weight = Parameter(table, requires_grad=not freeze)
         return layer

@@ -394,7 +394,7 @@ class GroupNorm(Module):
         positive(num_groups=num_groups)
         if num_channels % num_groups:
             raise ValueError(
-                f"GroupNorm cannot divide {num_channels} channels into {num_groups} groups of one size"
+                f"GroupNorm cannot divide {num_channels} channels into {num_groups} groups of equal size"
                 + at_line(user_line())
             )
         self.num_groups = num_groups

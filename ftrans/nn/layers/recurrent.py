@@ -43,8 +43,7 @@ class _Recurrent(Module):
         positive(hidden_size=hidden_size, num_layers=num_layers)
         if not 0 <= dropout <= 1:
             raise ValueError(
-                f"dropout={dropout} of {type(self).__name__} is a probability, which is from 0 to 1"
-                + at_line(user_line())
+                f"dropout={dropout} of {type(self).__name__} must be a probability, from 0 to 1" + at_line(user_line())
             )
         self.input_size = input_size
         self.hidden_size = hidden_size

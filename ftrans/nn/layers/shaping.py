@@ -50,7 +50,7 @@ class Flatten(Module):
         start, end = (axis_of(dim, len(shape), "Flatten") for dim in (self.start_dim, self.end_dim))
         if start > end:
             raise ValueError(
-                f"Flatten from axis {self.start_dim} to {self.end_dim} of {described(x)} has nothing between them"
+                f"Flatten from axis {self.start_dim} to {self.end_dim} of {described(x)} is an empty range of axes"
                 + at_line(user_line())
             )
         return x.reshape((*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))

@@ -31,7 +31,9 @@ def _activation(activation: Activation) -> Callable[[Any], Any]:
     known = {"relu": F.relu, "gelu": F.gelu}
     if isinstance(activation, str):
         if activation not in known:
-            raise ValueError(f"activation is 'relu', 'gelu' or a function, not {activation!r}{at_line(user_line())}")
+            raise ValueError(
+                f"activation must be 'relu', 'gelu' or a function, not {activation!r}{at_line(user_line())}"
+            )
         return known[activation]
     return activation
 
@@ -256,7 +258,7 @@ class _Stack(Module):
             return [(layer, None) for layer in self.layers]
         if len(caches) != self.num_layers:
             raise ValueError(
-                f"{type(self).__name__} of {self.num_layers} layers takes as many caches, not {len(caches)}; "
+                f"{type(self).__name__} of {self.num_layers} layers takes one cache for each layer, not {len(caches)}; "
                 f"new_cache makes them{at_line(user_line())}"
             )
         return zip(self.layers, caches, strict=True)

@@ -94,7 +94,7 @@ class Callbacks:
             unknown = [name for name in methods if name not in _METHODS]
             if isinstance(callback, type):
                 raise TypeError(
-                    f"a callback is an object, not the class {callback.__name__}; write {callback.__name__}()"
+                    f"a callback must be an object, not the class {callback.__name__}; write {callback.__name__}()"
                     + at_line(user_line())
                 )
             if unknown or not (methods or callable(callback)):

@@ -58,13 +58,13 @@ def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
     arrays, metadata = read_arrays(path)
     if _RECORD not in metadata:
         raise ValueError(
-            f"{path} holds arrays, but is no checkpoint of nn.fit, so a training cannot go on from it; to begin with "
-            f"its arrays, write model.load_state_dict(nn.load({str(path)!r})) before{at_line(user_line())}"
+            f"{path} holds arrays, but is not a checkpoint of nn.fit, so a training cannot be resumed from it; to "
+            f"start with its arrays, write model.load_state_dict(nn.load({str(path)!r})) before{at_line(user_line())}"
         )
     record = json.loads(metadata[_RECORD])
     if record["version"] != _VERSION:
         raise ValueError(
-            f"{path} has the form {record['version']} of checkpoints, and this version of ftrans reads the form "
+            f"{path} has version {record['version']} of the checkpoint format, but this ftrans reads version "
             f"{_VERSION}; nn.load reads its parameters{at_line(user_line())}"
         )
     others = dict(_other_cells(model, optimizer))
@@ -80,7 +80,7 @@ def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
     ]
     if problems:
         raise ValueError(
-            f"{path} is a checkpoint of another model or of another optimizer; give nn.fit those that it was made with:"
+            f"{path} is a checkpoint of another model or optimizer; pass those that it was made with to nn.fit:"
             + "".join(f"\n  {problem}" for problem in problems)
             + at_line(user_line())
         )

@@ -52,7 +52,7 @@ class Batches:
         if len(self) == 0:
             raise ValueError(
                 f"{self.size} samples make no batch of {batch_size}"
-                + ("; leave out drop_last=True, or take smaller batches" if drop_last and self.size else "")
+                + ("; remove drop_last=True, or use smaller batches" if drop_last and self.size else "")
                 + at_line(user_line())
             )
 
@@ -104,7 +104,7 @@ class Batches:
         ]
         if different:
             raise ValueError(
-                "the training cannot go on at the same batch, because these batches are others than those of the "
+                "the training cannot continue at the same batch, because these batches differ from those of the "
                 f"checkpoint: {'; '.join(different)}{at_line(user_line())}"
             )
         self.epoch, self.seed = position["epoch"], position["seed"]
@@ -142,7 +142,7 @@ def batches(
     if not arrays:
         raise ValueError(f"batches takes at least one array{at_line(user_line())}")
     if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-        raise ValueError(f"batch_size is a positive integer, not {batch_size!r}{at_line(user_line())}")
+        raise ValueError(f"batch_size must be a positive integer, not {batch_size!r}{at_line(user_line())}")
     given: Any = arrays
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
         given = dict(arrays[0])

@@ -125,16 +125,16 @@ def fit(
         if f is not None:
             _expect_function(what, f)
     if not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise ValueError(f"epochs is a positive integer, not {epochs!r}{at_line(user_line())}")
+        raise ValueError(f"epochs must be a positive integer, not {epochs!r}{at_line(user_line())}")
     named_metrics = _named(metrics)
     if objective is not None and named_metrics:
         raise ValueError(
             "metrics are functions of (output, target), which an objective does not have; return a pair of the loss "
-            f"and a dictionary of figures from the objective{at_line(user_line())}"
+            f"and a dictionary of metrics from the objective{at_line(user_line())}"
         )
     if resume is True and directory is None:
         raise ValueError(
-            f"resume=True goes on from the last checkpoint in directory, which was not given{at_line(user_line())}"
+            f"resume=True continues from the last checkpoint in directory, which was not given{at_line(user_line())}"
         )
     measure = Measure(loss, objective, named_metrics)
     monitor = monitor or ("loss" if validation is None else "val_loss")

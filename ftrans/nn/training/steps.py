@@ -117,12 +117,12 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
 def _number(x: Any, what: str) -> Any:
     if x is None:
         raise TypeError(
-            f"{what} gave None, where one number for the batch is needed; perhaps it lacks its return"
+            f"{what} returned None instead of a number for the batch; perhaps it has no return statement"
             + at_line(user_line())
         )
     if np.shape(x) != ():
         raise ValueError(
-            f"{what} gave an array of shape {np.shape(x)}, where one number for the batch is needed; take its mean"
+            f"{what} returned an array of shape {np.shape(x)} instead of a number for the batch; take its mean"
             + at_line(user_line())
         )
     return x

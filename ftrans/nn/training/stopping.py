@@ -23,16 +23,16 @@ class Best:
 
     def __init__(self, monitor: str, mode: str | None, min_delta: float, patience: int | None) -> None:
         if mode not in (None, "min", "max"):
-            raise ValueError(f"mode is 'min' or 'max', not {mode!r}{at_line(user_line())}")
+            raise ValueError(f"mode must be 'min' or 'max', not {mode!r}{at_line(user_line())}")
         if mode is None and not monitor.endswith("loss"):
             raise ValueError(
-                f"whether {monitor} is to be small or large is not known; say mode='max' or mode='min'"
+                f"it is not known whether small or large values of {monitor} are better; pass mode='max' or mode='min'"
                 + at_line(user_line())
             )
         if patience is not None and patience < 1:
-            raise ValueError(f"patience is a number of epochs, at least 1, not {patience!r}{at_line(user_line())}")
+            raise ValueError(f"patience must be a number of epochs, at least 1, not {patience!r}{at_line(user_line())}")
         if min_delta < 0:
-            raise ValueError(f"min_delta is not negative: {min_delta!r}{at_line(user_line())}")
+            raise ValueError(f"min_delta must not be negative, but is {min_delta!r}{at_line(user_line())}")
         self.monitor = monitor
         self._sign = -1.0 if mode == "max" else 1.0
         self._min_delta = min_delta
@@ -48,7 +48,7 @@ class Best:
         if self.monitor not in row:
             raise ValueError(
                 f"monitor is {self.monitor!r}, but an epoch has {', '.join(row)}"
-                + ("; figures that begin with val_ need validation=..." if self.monitor.startswith("val_") else "")
+                + ("; values that begin with val_ need validation=..." if self.monitor.startswith("val_") else "")
                 + at_line(user_line())
             )
         value = self._sign * row[self.monitor]
