@@ -93,6 +93,22 @@ def test_imports_point_down(path: Path) -> None:
         assert theirs != "xla" or layer(path) in MAY_IMPORT_XLA, where
 
 
+def test_the_page_on_architecture_lists_the_folders_and_the_files_of_the_system() -> None:
+    page = (ROOT.parent / "docs" / "architecture.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    folders = [row.strip(" `/") for row in rows if row.strip().endswith("/`")]
+    assert folders == [folder for folder in reversed(LAYERS) if folder]
+    files = {name.strip(" `") for row in rows if row.strip().endswith(".py`") for name in row.split(",")}
+    system = {p.name for folder in ("core", "transforms") for p in (ROOT / folder).glob("*.py")} - {"__init__.py"}
+    assert files == system
+
+
+def test_the_glossary_is_short() -> None:
+    page = (ROOT.parent / "docs" / "glossary.md").read_text()
+    terms = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| term")]
+    assert 40 < len(terms) <= 60
+
+
 # Reverse mode makes a `rewind` of a loop, the derivatives of a `rewind` are both, and they share states.
 CIRCLES = [{"control/loops/while_loop.py", "control/loops/rewind.py", "control/loops/shared_states.py"}]
 
