@@ -181,7 +181,7 @@ sample(e.complex_, given([1.0, INF, NAN]), given([NAN, 2.0, INF]), smooth=False,
 sample(e.sign, apart(normal((4,), c128), 0.1))
 sample(e.stop_gradient, normal(), smooth=False)
 sample(e.stop_gradient, normal((3,), i32), smooth=False)
-sample(e.steep, normal())
+sample(e.singular_slope, normal())
 sample(e.placeholder, normal(), reversible=False)
 sample(e.placeholder, normal((3,), i32), smooth=False)
 

@@ -7,7 +7,8 @@ element by itself or move elements.  It costs nothing: the choice is made once, 
 
 Other equations take the value with its zeros.  Where their result is zero then (its mask) is found by doing the same to
 booleans.  That is recorded, and the zeros put in again, only behind a factor that may be infinite.  Rules mark such
-factors by `steep`.  In reverse mode any factor behind a choice may be one, since it belongs to what was left out.
+factors by `singular_slope`.  In reverse mode any factor behind a choice may be one, since it belongs to what was left
+out.
 
 Only zeros that come from a choice are exact in this way.  A zero that was computed, as in `exp(2 * log(x))` at 0, may
 stand for any small number: its product with infinity stays NaN.
@@ -39,7 +40,7 @@ from ..ops.elementwise import (
     neg,
     real,
     select,
-    steep,
+    singular_slope,
     sub,
 )
 from ..ops.indexing import gather, scatter_add, scatter_set
@@ -89,10 +90,10 @@ def with_choices_last(program: Program, linear: Flags, forward: bool) -> Program
         program: a derivative.
         linear: which of its inputs are tangents or cotangents.
         forward: whether they are tangents.  What is behind a choice is then made of what was chosen, so that only
-            steep factors may be infinite; and there may be equations that compute values.
+            factors marked as singular may be infinite; and there may be equations that compute values.
     """
     primitives = {eqn.primitive for eqn in program.eqns}
-    has_zeros = select in primitives or (steep in primitives and not primitives.isdisjoint(_JOINS))
+    has_zeros = select in primitives or (singular_slope in primitives and not primitives.isdisjoint(_JOINS))
     if not has_zeros and not any([isinstance(primitive, ProgramHolder) for primitive in primitives]):
         return program
     return _Walk(forward).late(program, linear, (False,) * len(linear), False).program
@@ -189,8 +190,8 @@ class _Walk:
             for place, holds in ((2, True), (1, False)):
                 if _is_zero(operands[place]):
                     return first.where(Condition(operands[0], holds), eqn.line)
-        if primitive is steep:
-            return Masked(steep(first.value), first.mask, (), not first.mask, eqn.line)
+        if primitive is singular_slope:
+            return Masked(singular_slope(first.value), first.mask, (), not first.mask, eqn.line)
         if not _is_linear(eqn, operands):
             return Masked(*repeat(eqn, [_whole(x) for x in operands]))
         if all([x.key == first.key for x in masked[1:]]):

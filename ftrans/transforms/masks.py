@@ -102,7 +102,7 @@ class Masked:
     Attributes:
         value: what it is where all of `near` holds.
         near: choices, for which any factor may be infinite where they leave something out.
-        far: where else it is not zero by itself; worth its cost only for factors that are steep.
+        far: where else it is not zero by itself; worth its cost only for factors that may be infinite.
         is_clean: whether it is zero by itself where `near` does not hold; otherwise `value` may be anything there.
         line: the line of the choices.
     """

@@ -17,7 +17,7 @@ from ..core.primitive import Primitive, ProgramCall
 from ..core.program import Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
-from ..ops.elementwise import Elementwise, steep
+from ..ops.elementwise import Elementwise, singular_slope
 
 # Results of constant expressions up to this many elements are computed once and for all.
 _FOLDED_SIZE = 256
@@ -129,7 +129,7 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
 
 def _is_left_whole(primitive: Primitive) -> bool:
     """Whether an equation that is about to be transformed further stays as it is."""
-    return primitive is steep or (primitive.multiple_results and not isinstance(primitive, ProgramCall))
+    return primitive is singular_slope or (primitive.multiple_results and not isinstance(primitive, ProgramCall))
 
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:

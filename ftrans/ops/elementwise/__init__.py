@@ -8,7 +8,7 @@ and absent tangents belong to the family.  Linear ones state their transpose as 
 
 from .activations import relu, softplus, softsign
 from .conversions import complex_, conj, convert, imag, placeholder, real, stop_gradient
-from .family import Elementwise, add, div, mul, neg, steep, sub
+from .family import Elementwise, add, div, mul, neg, singular_slope, sub
 from .functions import (
     abs_,
     arccos,

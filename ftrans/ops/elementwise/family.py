@@ -36,7 +36,7 @@ class Elementwise(SingleResult):
         python: template of a Python expression.
         accepts: dtypes that the operands may have.
         simplify: see `Primitive.simplify`.
-        steep: whether a partial derivative may be infinite, where the result is not or nothing depends on it.
+        singular: whether a partial derivative may be infinite, where the result is not or nothing depends on it.
         square: for a length, the partial derivatives of its square, given the operands: they exist also where those of
             the length do not.
         commutes: whether its two operands may change places.
@@ -60,7 +60,7 @@ class Elementwise(SingleResult):
         python: str | None = None,
         accepts: Callable[[np.dtype[Any]], bool] | None = None,
         simplify: Callable[..., Tracer | None] | None = None,
-        steep: bool = False,
+        singular: bool = False,
         square: Callable[..., Sequence[Partial]] | None = None,
         commutes: bool = False,
         linear: bool = False,
@@ -70,7 +70,7 @@ class Elementwise(SingleResult):
         self.commutes = commutes
         self._linear = linear
         self._arithmetic = arithmetic
-        self._steep = steep
+        self._singular = singular
         self.square = square
         self._numpy = numpy
         self._xla: Any = xla
@@ -127,11 +127,11 @@ class Elementwise(SingleResult):
         out = self(*primals, **params)
         if self._partials is None:
             return out, None
-        return out, combined(self._partials(out, *primals, **params), tangents, self.is_steep(primals, params))
+        return out, combined(self._partials(out, *primals, **params), tangents, self.is_singular(primals, params))
 
-    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+    def is_singular(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
         """Whether a partial derivative may be infinite, where the result is not or nothing depends on it."""
-        return self._steep
+        return self._singular
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         if self._transposed is None:
@@ -153,30 +153,30 @@ class Elementwise(SingleResult):
         return None if self._simplify is None else self._simplify(*operands, **params)
 
 
-def combined(partials: Sequence[Partial], tangents: Sequence[Tangent], are_steep: bool = False) -> Tangent:
-    """The sum of tangents multiplied by partial derivatives, which may be infinite if they `are_steep`."""
+def combined(partials: Sequence[Partial], tangents: Sequence[Tangent], are_singular: bool = False) -> Tangent:
+    """The sum of tangents multiplied by partial derivatives, which may be infinite if they `are_singular`."""
     total: Tangent = None
     for partial, t in zip(partials, tangents, strict=True):
         term = None if partial is None or t is None else partial(t)
         if term is not None:
-            term = steep(term) if are_steep else term
+            term = singular_slope(term) if are_singular else term
             total = term if total is None else add(total, term)
     return total
 
 
 # What a product with a derivative that may be infinite is marked by, until the program is simplified: there the zeros
 # of the tangent are put in again (see `transforms/choices.py`).
-steep = Elementwise(
-    "steep",
+singular_slope = Elementwise(
+    "singular_slope",
     lambda x: x,
     lambda x: x,
-    lambda out, x: [lambda t: steep(t)],
-    transposed=lambda ct, x: [lambda: steep(ct)],
+    lambda out, x: [lambda t: singular_slope(t)],
+    transposed=lambda ct, x: [lambda: singular_slope(ct)],
     python="{}",
     simplify=lambda x: x,
     arithmetic=True,
 )
-steep.memory = Memory.ANY
+singular_slope.memory = Memory.ANY
 
 
 def of_jnp(name: str) -> Callable[..., Any]:
@@ -369,7 +369,7 @@ mul = Elementwise(
 class Division(Elementwise):
     """The quotient of two numbers; where the divisor is not known to differ from 0, its derivatives may be infinite."""
 
-    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+    def is_singular(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
         y = operands[1]
         return not (isinstance(y, Tracer) and splat(y))
 
@@ -380,7 +380,7 @@ class Division(Elementwise):
         z = div(x, y)
         change = t_x if t_y is None else neg(mul(z, t_y)) if t_x is None else sub(t_x, mul(z, t_y))
         tangent = div(change, y)
-        return z, steep(tangent) if self.is_steep(primals, params) else tangent
+        return z, singular_slope(tangent) if self.is_singular(primals, params) else tangent
 
 
 div = Division(

@@ -25,7 +25,7 @@ from .family import (
     neg,
     of_jnp,
     of_lax,
-    steep,
+    singular_slope,
     sub,
     unary,
     without_negative_zeros,
@@ -121,9 +121,9 @@ class IntegerPow(Elementwise):
         if n == 0:
             return out, None
         tangent = mul(t, mul(full_like(x, n), x if n == 2 else integer_pow(x, exponent=n - 1)))
-        return out, steep(tangent) if self.is_steep(primals, params) else tangent
+        return out, singular_slope(tangent) if self.is_singular(primals, params) else tangent
 
-    def is_steep(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
+    def is_singular(self, operands: Sequence[Tracer | ArrayType], params: Params) -> bool:
         return bool(params["exponent"] < 0)
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
@@ -155,7 +155,7 @@ def _power_partials(z: Tracer, x: Tracer, y: Tracer) -> list[Partial]:
     return [along_x, along_y]
 
 
-power = Elementwise("power", np.power, _power_xla, _power_partials, python="{} ** {}", steep=True)
+power = Elementwise("power", np.power, _power_xla, _power_partials, python="{} ** {}", singular=True)
 square = Elementwise(
     "square",
     np.square,
@@ -170,7 +170,7 @@ reciprocal = unary(
     "reciprocal",
     lambda y, x, t: neg(mul(t, mul(y, y))),
     python="np.reciprocal({})",
-    steep=True,
+    singular=True,
     arithmetic=True,
 )
 
@@ -180,22 +180,22 @@ exp = unary("exp", np.exp, "exp", lambda y, x, t: mul(t, y))
 exp2 = unary("exp2", np.exp2, "exp2", lambda y, x, t: mul(t, mul(full_like(x, math.log(2)), y)))
 # Not in terms of the result: near -1 it has lost what the derivative is.
 expm1 = unary("expm1", np.expm1, "expm1", lambda y, x, t: mul(t, exp(x)))
-log = unary("log", np.log, "log", lambda y, x, t: div(t, x), steep=True)
-log2 = unary("log2", np.log2, of_jnp("log2"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(2)))), steep=True)
+log = unary("log", np.log, "log", lambda y, x, t: div(t, x), singular=True)
+log2 = unary("log2", np.log2, of_jnp("log2"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(2)))), singular=True)
 log10 = unary(
-    "log10", np.log10, of_jnp("log10"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(10)))), steep=True
+    "log10", np.log10, of_jnp("log10"), lambda y, x, t: div(t, mul(x, full_like(x, math.log(10)))), singular=True
 )
-log1p = unary("log1p", np.log1p, "log1p", lambda y, x, t: div(t, add(x, full_like(x, 1))), steep=True)
+log1p = unary("log1p", np.log1p, "log1p", lambda y, x, t: div(t, add(x, full_like(x, 1))), singular=True)
 sqrt = unary(
     "sqrt",
     np.sqrt,
     of_lax("sqrt", _mirrored),
     lambda y, x, t: mul(t, div(full_like(x, 0.5), y)),
-    steep=True,
+    singular=True,
     square=lambda x: [lambda t: t],
     arithmetic=True,
 )
-cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3), mul(y, y))), steep=True)
+cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3), mul(y, y))), singular=True)
 
 # Trigonometry
 
@@ -268,9 +268,11 @@ def _arctanh_tangent(x: Tracer, t: Tracer) -> Tracer:
     return div(div(t, below), above)
 
 
-arcsin = unary("arcsin", np.arcsin, of_lax("asin", _mirrored), lambda y, x, t: div(t, _cosine_of_arcsin(x)), steep=True)
+arcsin = unary(
+    "arcsin", np.arcsin, of_lax("asin", _mirrored), lambda y, x, t: div(t, _cosine_of_arcsin(x)), singular=True
+)
 arccos = unary(
-    "arccos", np.arccos, of_lax("acos", _mirrored), lambda y, x, t: neg(div(t, _cosine_of_arcsin(x))), steep=True
+    "arccos", np.arccos, of_lax("acos", _mirrored), lambda y, x, t: neg(div(t, _cosine_of_arcsin(x))), singular=True
 )
 arctan = unary("arctan", np.arctan, "atan", lambda y, x, t: _arctan_tangent(x, t))
 sinh = unary("sinh", np.sinh, of_lax("sinh", _complex_sinh), lambda y, x, t: mul(t, cosh(x)))
@@ -324,9 +326,9 @@ logistic = unary(
 )
 arcsinh = unary("arcsinh", np.arcsinh, of_lax("asinh", _mirrored_in_real), lambda y, x, t: div(t, _cosh_of_arcsinh(x)))
 arccosh = unary(
-    "arccosh", np.arccosh, of_lax("acosh", _mirrored), lambda y, x, t: div(t, _cosh_of_arccosh(x)), steep=True
+    "arccosh", np.arccosh, of_lax("acosh", _mirrored), lambda y, x, t: div(t, _cosh_of_arccosh(x)), singular=True
 )
-arctanh = unary("arctanh", np.arctanh, "atanh", lambda y, x, t: _arctanh_tangent(x, t), steep=True)
+arctanh = unary("arctanh", np.arctanh, "atanh", lambda y, x, t: _arctanh_tangent(x, t), singular=True)
 
 
 def _by_radius(x: Tracer, radius: Tracer, times: int) -> Tracer:

@@ -112,7 +112,7 @@ class SpecialFunction(Primitive):
         outs = self.bind_all(primals, params)
         rows = self._partials(outs if self.multiple_results else outs[0], *primals, **params)
         # Most have poles, where their derivatives are infinite.
-        found = [combined(row, tangents, are_steep=True) for row in (rows if self.multiple_results else [rows])]
+        found = [combined(row, tangents, are_singular=True) for row in (rows if self.multiple_results else [rows])]
         return (outs, found) if self.multiple_results else (outs[0], found[0])
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
