@@ -26,6 +26,7 @@ from sampling import (
     uniform,
 )
 
+from ftrans.base import tree
 from ftrans.control.call import call
 from ftrans.control.checkpoints.checkpoint import checkpoint
 from ftrans.control.checkpoints.recompute import Budget, Named
@@ -40,7 +41,6 @@ from ftrans.control.rules.host_call import watch
 from ftrans.control.rules.jax_code import JaxCode, call_jax
 from ftrans.control.rules.linear_call import Name, linear_call
 from ftrans.control.rules.tap import tap
-from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType

@@ -19,7 +19,7 @@ from folding import of_method
 from sampling import Source, c64, c128, directions, f32
 
 import ftrans as ft
-from ftrans.core import tree
+from ftrans.base import tree
 from ftrans.core.types import is_complex, is_inexact, type_of
 
 SINGLE = {"float64": np.float32, "complex128": np.complex64}

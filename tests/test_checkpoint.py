@@ -15,9 +15,9 @@ from random_programs import random_arguments, random_program
 from tables import crossed
 
 import ftrans as ft
+from ftrans.base import tree
 from ftrans.control.checkpoints import recompute
 from ftrans.control.checkpoints.recompute import Budget, Kept, Named, in_segments, just_in_time, keep, nbytes
-from ftrans.core import tree
 from ftrans.core.program import Program, Var
 
 RNG = np.random.default_rng(0)

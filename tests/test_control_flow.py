@@ -15,10 +15,10 @@ from tables import crossed
 
 import ftrans as ft
 from ftrans.api.call import trace_flat
+from ftrans.base import tree
 from ftrans.control.cond import cond as cond_primitive
 from ftrans.control.loops import motion
 from ftrans.control.loops.scan import scan as scan_primitive
-from ftrans.core import tree
 from ftrans.core.program import Program
 from ftrans.core.trace import NoWitness, TracerLeak
 from ftrans.core.types import type_of

@@ -16,7 +16,7 @@ import scipy
 from function_rows import resolve
 
 import ftrans as ft
-from ftrans.core import tree
+from ftrans.base import tree
 from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import Tracer
 from ftrans.numpy import ufuncs

@@ -11,7 +11,7 @@ import pytest
 from checks import assert_close
 
 import ftrans as ft
-from ftrans.core import tree
+from ftrans.base import tree
 from ftrans.core.primitive import MissingRule
 
 Function = Callable[..., Any]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core.tree import flatten
+from ftrans.base.tree import flatten
 
 
 @dataclass

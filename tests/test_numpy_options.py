@@ -13,7 +13,7 @@ from folding import Loop
 
 import ftrans as ft
 import ftrans.numpy as fnp
-from ftrans.core import tree
+from ftrans.base import tree
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 5))

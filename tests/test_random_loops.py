@@ -11,8 +11,8 @@ from checks import assert_all_close
 from random_loops import FTRANS, PYTHON, RandomLoop, is_inexact
 
 import ftrans as ft
+from ftrans.base import tree
 from ftrans.control.loops import motion, residuals, results
-from ftrans.core import tree
 
 LANES = 2
 Pair = tuple[Callable[..., Any], Callable[..., Any]]

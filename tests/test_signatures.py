@@ -14,7 +14,7 @@ from function_rows import Row, rows
 
 import ftrans as ft
 import ftrans.numpy as fnp
-from ftrans.core import tree
+from ftrans.base import tree
 
 ARRAYS = {"": np, "linalg.": np.linalg, "fft.": np.fft}
 # What the functions of `ftrans.numpy` have no use for: subclasses, protocols and how an array is printed.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core import tree
+from ftrans.base import tree
 
 X = np.array([-0.0, 0.0, -0.0, 1.5, -2.0])
 FILLS = (0.0, -0.0, np.float64(-0.0), np.float32(-0.0), np.array(-0.0))

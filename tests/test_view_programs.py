@@ -13,7 +13,7 @@ from function_rows import Row, resolve, rows
 from random_views import COPIES, SAME, STEPS, VIEWS, Random, Refused, random_argument, run, twin
 
 import ftrans as ft
-from ftrans.core import tree
+from ftrans.base import tree
 from ftrans.core.trace import Tracer
 from ftrans.numpy.layouts import layout, strides_of
 from ftrans.numpy.views import is_scalar, owner

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
+from ..base.cell import Eager
 from ..base.source import at_line, user_line
-from ..core import tree
-from ..core.cell import Eager
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of

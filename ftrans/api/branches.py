@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
-from ..core import tree
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of

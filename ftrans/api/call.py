@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
+from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
-from ..core import tree
-from ..core.cell import Eager
 from ..core.names import printable
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, building, current_builder

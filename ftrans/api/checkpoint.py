@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import Line, at_line, user_line
 from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
 from ..control.checkpoints.recompute import POLICIES, Budget, Named, Policy
 from ..control.loops.scan import scan
 from ..control.loops.while_loop import while_
 from ..control.rules.tap import tap
-from ..core import tree
 from ..core.program import Atom, Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of

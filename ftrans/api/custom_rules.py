@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.rules.custom_rule import Derivatives, Rule, custom, with_inputs_returned
 from ..control.rules.linear_call import Name
-from ..core import tree
 from ..core.trace import current_builder
 from . import lending
 from .call import call_on_eager, has_active, name_of, type_name

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.subprograms import cut
-from ..core import tree
 from ..core.program import Program, literal, needed_eqns
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import Line, at_line, user_line
-from ..core import tree
 from ..core.interpret import interpret, repeat
 from ..core.program import Eqn, Program, programs_in
 from ..core.trace import Builder, Tracer, building

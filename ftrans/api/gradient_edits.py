@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.rules.host_call import watch
-from ..core import tree
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .call import check_function, type_name
 from .custom_rules import CustomRule, custom_jvp

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Literal
 
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.types import is_complex
 from ..transforms import differentiate as d
 from .call import as_argnums, as_tuple, check_function, name_of, named, run

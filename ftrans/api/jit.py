@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base import tree
+from ..base.cell import Eager, concrete
 from ..control.call import call as call_primitive
-from ..core import tree
-from ..core.cell import Eager, concrete
 from ..core.program import Program
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.foreign import Said
 from ..base.lookalikes import refuse_lookalike
-from ..core import tree
 from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from ..numpy.views import is_scalar

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.checkpoints.recompute import Policy
 from ..control.checkpoints.segments import checkpointed, scan_in_segments
@@ -20,7 +21,6 @@ from ..control.loops.scan import scan as scan_primitive
 from ..control.loops.steps import with_step_limit
 from ..control.loops.while_loop import while_
 from ..control.subprograms import cut, rewired
-from ..core import tree
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import is_weak, operand, result_dtype

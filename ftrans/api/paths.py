@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..base import tree
+from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
 from ..control.rules.host_call import calls_user_code
-from ..core import tree
-from ..core.cell import Eager
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
 from ..core.trace import Guard, NoWitness, Tracer, building

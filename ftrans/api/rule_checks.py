@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
 from ..base.foreign import Said
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.program import literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact, type_of

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..control.subprograms import rewired, specialized
-from ..core import tree
 from ..core.program import Const, Program, literal
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
+from ..base.cell import Eager
 from ..base.keys import exact
 from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
-from ..core import tree
-from ..core.cell import Eager
 from ..core.trace import Tracer
 from ..xla import is_jax
 from .call import as_names, name_of, type_name

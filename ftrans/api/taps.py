@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.rules.exposed import Place, expose
 from ..control.rules.tap import tap as tap_primitive
-from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building, current_builder

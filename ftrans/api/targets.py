@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tree import LEAF, LEAVES, Fixed, flatten, of_targets, unflatten
-from ..core.types import type_of
+from ..base.tree import LEAF, LEAVES, Fixed, flatten, of_targets, unflatten
+from ..core.types import is_inexact, type_of
 
 
 class Partial:
@@ -54,7 +54,7 @@ def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a container that are differentiated, and its structure."""
     if tree.__class__ in LEAVES:
         return [tree], LEAF
-    token = of_targets.set(True)
+    token = of_targets.set(_is_differentiable)
     try:
         leaves, structure = flatten(tree)
     finally:
@@ -63,6 +63,14 @@ def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
     if not fixed:
         return leaves, structure
     return [x for x in leaves if x.__class__ is not Fixed], Partial(structure, fixed)
+
+
+def _is_differentiable(leaf: Any) -> bool:
+    try:
+        return is_inexact(type_of(leaf).dtype)
+    except TypeError:
+        # An error is raised where it is known which argument it is.
+        return True
 
 
 def flatten_like(structure: Any, tree: Any) -> tuple[list[Any], Any]:

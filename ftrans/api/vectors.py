@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.subprograms import rewired
-from ..core import tree
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact

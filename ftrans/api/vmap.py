@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.trace import NoWitness, Tracer
 from ..core.types import type_of
 from ..core.witness import example_of

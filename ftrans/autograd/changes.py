@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import read
 from ..base.source import Line, at_line, user_line
-from ..core.cell import read
 from ..core.trace import Tracer
 from .graph import Node
 from .modes import current_mode

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..api.rule_checks import matched
+from ..base import tree
+from ..base.cell import Eager
 from ..base.source import Line, at_line, user_line
-from ..core import tree
-from ..core.cell import Eager
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 
 # What may be left on a context, and cannot hide a value that depends on the arguments.

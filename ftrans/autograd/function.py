@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api.custom_rules import CustomRule
-from ..core import tree
-from ..core.cell import Eager, read
+from ..base import tree
+from ..base.cell import Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
 from .context import Context

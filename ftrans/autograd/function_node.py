@@ -14,9 +14,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..api.derivatives import vjp
+from ..base import tree
 from ..base.contexts import in_own_context
 from ..base.source import Line, at_line, user_line
-from ..core import tree
 from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
 from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, in_place_error, place_of

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..api.custom_rules import CustomRule
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.rules.black_box import Code, black_box, final
 from ..control.rules.host_call import watch
-from ..core import tree
 from ..core.trace import Tracer, recording_in
 from ..core.types import is_inexact, type_of
 from ..core.witness import example_of

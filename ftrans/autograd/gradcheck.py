@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.primitive import MissingRule
 from ..core.types import is_inexact
 from ..testing.checking import check_program, warn_of_small_step

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+from ..base.cell import Eager
 from ..base.source import Line, at_line
-from ..core.cell import Eager
 from .hooks import Hooks
 from .memory import Memory, Watched
 

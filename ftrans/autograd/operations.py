@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..api.call import trace_flat
+from ..base import tree
+from ..base.cell import Eager, concrete
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
-from ..core import tree
-from ..core.cell import Eager, concrete
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base import tree
+from ..base.cell import holds_cell, read
 from ..base.floating_point import warnings_at_user_line
 from ..base.observe import current_observer
 from ..base.source import user_line
-from ..core import tree
-from ..core.cell import holds_cell, read
 from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.types import ArrayType

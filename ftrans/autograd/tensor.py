@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import Cell, Eager
 from ..base.forks import lock
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
-from ..core.cell import Cell, Eager
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .graph import Node

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.cell import Holder
 from ..base.checksum import checksum, has_same_bits, is_frozen
 from ..base.source import Line, at_line, user_line
-from .cell import Holder
 from .program import Atom, Const, Var, literal
 from .tape import Tape
 from .types import ArrayType, type_of

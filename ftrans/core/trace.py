@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.error_modes import Handling
 from ..base.source import Line, at_line, user_line
+from ..base.tree import LEAVES
 from .captures import Captures
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .tape import Tape
@@ -112,6 +113,9 @@ class Tracer:
         """The user's line that made this value, or None for an argument."""
         eqn = definition(self)
         return None if eqn is None else eqn.line
+
+
+LEAVES.add(Tracer)
 
 
 class Builder:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import Holder
 from ..base.error_modes import Handling, Reaction, reaction_since
 from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
-from .cell import Holder
 from .program import Atom, Const, Eqn, Var
 from .tape import Tape
 from .trace import Builder, Guard, NoWitness, Tracer, current_builder, recording_in

@@ -20,9 +20,9 @@ from ..api.derivatives import stop_gradient
 from ..api.paths import is_compiling
 from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
+from ..base.cell import Eager, read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Eager, read
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer

@@ -20,9 +20,9 @@ from ..autograd.context import Context, as_tuple, place_of
 from ..autograd.function import Function
 from ..autograd.function_rule import in_black_box
 from ..autograd.tensor import Tensor
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.rules.black_box import Code
-from ..core import tree
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.hooks import Handle
+from ..base.cell import Eager
 from ..base.source import scope
-from ..core.cell import Eager
 from ..core.trace import current_builder
 from ..numpy.torch_names import add_hint
 from .array_cell import reading

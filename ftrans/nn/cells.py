@@ -14,9 +14,9 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..autograd.tensor import Tensor
+from ..base.cell import read
 from ..base.forks import lock
 from ..base.source import at_line, user_line
-from ..core.cell import read
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
 from . import epoch

@@ -14,10 +14,10 @@ from ..api.call import type_name
 from ..api.derivatives import vjp
 from ..api.rule_checks import matched
 from ..autograd.context import Context, Wanted, place_of
+from ..base import tree
+from ..base.cell import Eager, read
 from ..base.source import at_line, user_line
 from ..control.rules.black_box import Code, black_box
-from ..core import tree
-from ..core.cell import Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .bare import BareModule

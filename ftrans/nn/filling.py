@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
 
-from ..core.cell import Cell
+from ..base.cell import Cell
 from ..core.trace import Builder, current_builder
 from ..ops.host import in_host_call
 

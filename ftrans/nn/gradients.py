@@ -10,9 +10,9 @@ from ..api import derivatives
 from ..api.call import name_of, named, normalize_argnums
 from ..api.gradient_edits import grad_hook
 from ..api.taps import tap
+from ..base import tree
+from ..base.cell import read
 from ..base.source import at_line, user_line
-from ..core import tree
-from ..core.cell import read
 from ..core.trace import current_builder
 from ..core.types import is_inexact
 from ..numpy.promotion import asarray

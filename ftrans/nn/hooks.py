@@ -15,9 +15,9 @@ from ..api.rule_checks import matched
 from ..autograd.context import Context, as_tuple, place_of
 from ..autograd.function import Function
 from ..autograd.hooks import Handle
+from ..base import tree
+from ..base.cell import Eager
 from ..base.source import at_line, user_line
-from ..core import tree
-from ..core.cell import Eager
 from ..core.trace import current_builder
 from ..core.types import type_of
 from . import epoch

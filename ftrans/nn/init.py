@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from ..base.cell import Cell
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
 from ..core.types import Shape, is_complex, is_inexact
 
 if TYPE_CHECKING:

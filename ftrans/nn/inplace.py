@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..autograd.modes import current_mode
+from ..base.cell import Cell, Eager, read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell, Eager, read
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.indexing import require_kept

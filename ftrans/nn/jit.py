@@ -19,10 +19,10 @@ from ..api.call import name_of
 from ..api.jitted import Call, Jitted
 from ..api.paths import Path, Paths, new_path
 from ..api.signatures import leaf_key
+from ..base import tree
 from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..ops.host import in_host_call
 from ..xla import about_to_run, is_jax
 from . import epoch

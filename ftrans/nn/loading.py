@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..api.call import type_name
+from ..base.cell import Holder
 from ..base.source import at_line, user_line
-from ..core.cell import Holder
 from ..core.types import is_inexact
 from .array_cell import ArrayCell
 from .bare import BareModule

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..base.cell import Cell
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_complex, is_inexact
 from ..xla import put_on_device

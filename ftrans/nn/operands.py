@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd.tensor import Tensor, as_tensor
+from ..base.cell import Cell, read
 from ..base.source import at_line, user_line
-from ..core.cell import Cell, read
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept

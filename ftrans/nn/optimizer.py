@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
+from ..base import tree
+from ..base.cell import Holder, concrete, read
 from ..base.foreign import Said
 from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
 from ..control.rules.jax_function import as_jax_function
-from ..core import tree
-from ..core.cell import Holder, concrete, read
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of

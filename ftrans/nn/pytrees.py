@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core import tree
+from ..base import tree
 from .graph import graph_of
 from .structure import structure_of
 
@@ -23,7 +23,7 @@ def register(cls: type[Any]) -> None:
     def flatten(module: Any) -> tuple[list[Any], Any]:
         graph = graph_of(module)
         leaves = [cell.array for cell in graph.cells]
-        if tree.of_targets.get():
+        if tree.of_targets.get() is not None:
             trained = set(graph.trained)
             leaves = [x if i in trained else tree.Fixed(x) for i, x in enumerate(leaves)]
         return leaves, structure_of(module)

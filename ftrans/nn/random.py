@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..api.call import record_or_run
+from ..base.cell import Eager
 from ..base.source import at_line, user_line
-from ..core.cell import Eager
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_inexact
 from ..numpy.promotion import asarray, cast

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..api.call import type_name
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from .cells import RngState
 from .graph import Graph, graph_of
 from .module import Module

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..api.call import type_name
+from ..base.cell import read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import read
 from ..core.trace import Tracer
 from ..xla import is_jax, is_traced
 from .array_cell import ArrayCell, deleted_error

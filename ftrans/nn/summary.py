@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..api.call import trace_flat
-from ..core import tree
+from ..base import tree
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, type_of

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..api.call import has_active, name_of, named
 from ..api.vmap import Axes, Batched, axes_of_leaves, common_size, place, run_batched
+from ..base import tree
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.trace import current_builder
 from . import random
 from .array_cell import ArrayCell, reading

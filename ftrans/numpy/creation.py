@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.cell import read
 from ..base.source import at_line, user_line
-from ..core.cell import read
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops import literals

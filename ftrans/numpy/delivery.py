@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import read
 from ..base.source import at_line, user_line
-from ..core.cell import read
 from ..core.trace import Tracer
 from .promotion import asarray, broadcast_to, cast, fits
 from .views import assign

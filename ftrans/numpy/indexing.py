@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.cell import concrete, read
 from ..base.source import at_line, user_line
-from ..core.cell import concrete, read
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
 from ..core.witness import ConcretizationError, refuse

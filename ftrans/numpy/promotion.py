@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import Cell
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.cell import Cell
 from ..core.program import Const, literal
 from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of

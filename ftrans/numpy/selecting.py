@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import read
 from ..base.source import at_line, user_line
-from ..core.cell import read
 from ..core.trace import Tracer
 from ..ops.literals import iota
 from .delivery import assign_cast, deliver, not_assignable

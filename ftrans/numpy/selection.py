@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cell import Cell
+from ..base.cell import Cell
 from ..core.trace import Tracer
 from ..core.witness import ConcretizationError, concretize, refuse
 

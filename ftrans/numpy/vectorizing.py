@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import Eager
 from ..base.source import at_line, user_line
-from ..core.cell import Eager
 from ..core.trace import current_builder
 from ..core.types import Shape
 from .creation import as_array, traced_in_trace

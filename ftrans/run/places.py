@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cell import Cell, Eager, read
+from ..base.cell import Cell, Eager, read
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Tracer

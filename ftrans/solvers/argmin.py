@@ -10,8 +10,8 @@ import numpy as np
 from ..api import lending
 from ..api.call import check_function, name_of, record_or_run, trace_flat
 from ..api.vectors import Captured, Vector, check_limits
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer, building

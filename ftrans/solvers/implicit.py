@@ -9,9 +9,9 @@ from typing import Any
 from ..api import lending
 from ..api.call import check_function, name_of, record_or_run, trace_flat
 from ..api.vectors import Captured, SolverInfo, Vector, check_limits
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.convergence import required
-from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Const, Program
 from ..core.trace import Builder, NoWitness, Tracer, building

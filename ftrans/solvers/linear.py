@@ -9,12 +9,12 @@ import numpy as np
 
 from ..api.call import name_of, record_or_run
 from ..api.vectors import Captured, SolverInfo, Vector, check_limits
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.convergence import required
 from ..control.loops.while_loop import while_
 from ..control.rules.linearity import nonlinearity
 from ..control.subprograms import cut
-from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building

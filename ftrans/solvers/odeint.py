@@ -18,12 +18,12 @@ from ..api.derivatives import stop_gradient
 from ..api.loops import scan
 from ..api.vectors import check_limits
 from ..api.vmap import vmap
+from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.convergence import required
 from ..control.rules.custom_rule import Linearized, Rule, custom
 from ..control.rules.linear_call import Name
 from ..control.subprograms import Flags, chosen, cut, rewired, spread
-from ..core import tree
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer, building, current_builder

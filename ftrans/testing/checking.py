@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..api.call import name_of, trace_flat, type_name
+from ..base import tree
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Tracer

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
 from ..base.interrupts import uninterrupted
 from ..base.observe import Observer, activity, current_observer
 from ..base.source import at_line, user_line
-from ..core import tree
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
 from ..core.trace import Tracer, building

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cell import concrete
 from ...base.source import at_line, keep_callers, user_line
-from ...core.cell import concrete
 from ...core.program import Program
 from .checks import Checks, Residuals, is_finite
 

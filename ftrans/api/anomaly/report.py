@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cell import concrete
 from ...base.source import Line, at_line, callers_of
-from ...core.cell import concrete
 from ...core.program import Program
 from .checks import Checks, Residuals
 from .equations import worst_element

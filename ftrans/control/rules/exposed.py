@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...base import tree
 from ...base.source import Line, at_line, attributed_to
-from ...core import tree
 from ...core.interpret import inline, interpret
 from ...core.program import Eqn, Program, programs_in
 from ...core.trace import Builder, Tracer, building

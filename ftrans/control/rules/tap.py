@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core import tree
+from ...base import tree
 from ...core.primitive import Moving, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ...api.call import record_or_run
+from ...base import cell
 from ...base.source import at_line, user_line
-from ...core import cell
 from ...core.primitive import SingleResult
 from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of

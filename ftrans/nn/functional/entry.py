@@ -11,9 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...base import tree
+from ...base.cell import read
 from ...base.source import at_line, user_line
-from ...core import tree
-from ...core.cell import read
 from ...core.types import is_inexact
 from ...run.places import JAX, place_of_arguments
 

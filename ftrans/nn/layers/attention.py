@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd import tensor
+from ...base.cell import Eager
 from ...base.source import at_line, user_line
-from ...core.cell import Eager
 from .. import functional as F
 from .. import init
 from ..cells import Buffer, RngState

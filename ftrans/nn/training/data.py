@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cell import Holder
 from ...base.source import at_line, user_line
-from ...core.cell import Holder
 from ...xla import is_jax
 from ..init import generator
 from ..loading import as_numpy

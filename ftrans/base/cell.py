@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .program import Program
-
 
 class Holder:
     """Base class of what holds an array and stands for it.  Holders have `shape` and `dtype`."""
@@ -34,7 +32,7 @@ class Eager(Holder):
 
     @classmethod
     def apply_program(
-        cls, program: Program, args: Sequence[Any], compiled: Callable[..., Any] | None = None, name: str | None = None
+        cls, program: Any, args: Sequence[Any], compiled: Callable[..., Any] | None = None, name: str | None = None
     ) -> list[Any]:
         """The results of `program`, as values of this class.
 

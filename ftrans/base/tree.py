@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import dataclass_nodes
-from ..base.dataclass_nodes import is_dataclass
-from ..base.forks import lock
-from ..base.source import at_line, user_line
+from . import dataclass_nodes
 from .cell import Cell
-from .trace import Tracer
-from .types import is_inexact, type_of
+from .dataclass_nodes import is_dataclass
+from .forks import lock
+from .source import at_line, user_line
 
 if TYPE_CHECKING:
     import optree
@@ -27,14 +25,14 @@ if TYPE_CHECKING:
 
 NAMESPACE = "ftrans"
 # Classes that are leaves for certain; asking about anything else takes longer, and the first time imports optree.
-LEAVES = frozenset((np.ndarray, np.float64, float, int, Tracer))
+LEAVES: set[type] = {np.ndarray, np.float64, float, int}
 # Classes that have been met as leaves and are no dataclasses.
 _plain_leaves: set[type] = set()
 # Dataclasses that are known to optree.
 _registered: set[type] = set()
 _registering = lock()
-# Whether containers are being taken apart to be differentiated, so that what is not goes into `Fixed`.
-of_targets: ContextVar[bool] = ContextVar("leaves that are differentiated", default=False)
+# Which leaves are differentiated, while a container is being taken apart for that: all others go into `Fixed`.
+of_targets: ContextVar[Callable[[Any], bool] | None] = ContextVar("leaves that are differentiated", default=None)
 
 
 class _Leaf:
@@ -87,24 +85,17 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 
 def _beside_fields(x: Any) -> Any:
     """What stands for an attribute of a dataclass that is no field: as it is, but integers are not differentiated."""
-    if not of_targets.get():
+    is_target = of_targets.get()
+    if is_target is None:
         return x
     import optree
 
-    return optree.tree_map(lambda leaf: leaf if _is_differentiable(leaf) else Fixed(leaf), x, namespace=NAMESPACE)
-
-
-def _is_differentiable(leaf: Any) -> bool:
-    try:
-        return is_inexact(type_of(leaf).dtype)
-    except TypeError:
-        # An error is raised where it is known which argument it is.
-        return True
+    return optree.tree_map(lambda leaf: leaf if is_target(leaf) else Fixed(leaf), x, namespace=NAMESPACE)
 
 
 def _held(cell: Any) -> Any:
     """What stands for a cell: what an operation on it computes with, or the array to be differentiated."""
-    return cell.value if of_targets.get() else cell.read()
+    return cell.read() if of_targets.get() is None else cell.value
 
 
 def keys_of_dicts(structure: Structure) -> tuple[tuple[Any, ...], ...]:
