@@ -132,9 +132,13 @@ def refused(function: Callable[..., Any], name: str, why: str) -> Callable[..., 
 def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., Any]) -> Callable[..., Any]:
     """A ufunc, or a method of it, as a public function."""
 
+    nin = ufunc.nin if method == "__call__" else -1
+
     def traced(*args: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and len(args) > ufunc.nin:
-            args, kwargs = args[: ufunc.nin], {"out": args[ufunc.nin :], **kwargs}
+        if len(args) == nin and not kwargs:
+            return implementation(*args)
+        if len(args) > nin >= 0:
+            args, kwargs = args[:nin], {"out": args[nin:], **kwargs}
         return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)
 
     return _wherever(traced, getattr(ufunc, method), implementation)
