@@ -138,7 +138,7 @@ def test_hessian_ways_agree() -> None:
         (lambda x, w: F.conv2d(x[0, 0], w), ["conv2d", "channel, height, width", "2 axes"]),
         (lambda x, w: F.conv2d(x, w[0]), ["weight", "out channel", "3 axes"]),
         (lambda x, w: F.conv2d(x[:, :3], w), ["must have 4 channels", "got 3"]),
-        (lambda x, w: F.conv2d(x, w[:3, :2], groups=2), ["3 out channels", "2 groups"]),
+        (lambda x, w: F.conv2d(x, w[:3, :2], groups=2), ["3 output channels", "2 groups"]),
         (lambda x, w: F.conv2d(x[:, :, :2], w), ["3 x 2", "2 x 5", "padded input"]),
         (lambda x, w: F.conv2d(x, w, np.ones(3)), ["bias", "(8,)"]),
         (lambda x, w: F.conv2d(x, w, stride=2, padding="same"), ["padding='same'", "stride=1"]),
