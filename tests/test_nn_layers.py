@@ -273,6 +273,11 @@ def test_layers_of_functions_have_their_defaults_and_docstrings(cls: Any) -> Non
     assert f">>> nn.{cls.__name__}(" in text or f"nn.{cls.__name__}(" in text.partition("Example:")[2]
 
 
+@pytest.mark.parametrize("name", nn.layers.__all__)
+def test_every_layer_shows_an_example(name: str) -> None:
+    assert ">>> " in inspect.getdoc(getattr(nn, name)).partition("Example:")[2]
+
+
 def test_layers_of_functions_say_what_they_take() -> None:
     with pytest.raises(TypeError, match=r"Threshold\(threshold, value, .*\): missing .* 'value'\n  at .*py:\d"):
         nn.Threshold(1.0)

@@ -59,30 +59,66 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, L) or (C, L); arguments as for `Dropout`."""
+    """`Dropout` of whole channels of arrays of shape (N, C, L) or (C, L); arguments as for `Dropout`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.Dropout1d(1.0)(np.ones((1, 2, 3)))
+        array([[[0., 0., 0.],
+                [0., 0., 0.]]])
+    """
 
     _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, H, W); arguments as for `Dropout`."""
+    """`Dropout` of whole channels of arrays of shape (N, C, H, W); arguments as for `Dropout`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.Dropout2d(0.5).eval()(np.ones((1, 2, 3, 3))).sum()
+        np.float64(18.0)
+    """
 
     _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_Dropout):
-    """`Dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `Dropout`."""
+    """`Dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `Dropout`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.Dropout3d(0.5).eval()(np.ones((1, 2, 3, 3, 3))).sum()
+        np.float64(54.0)
+    """
 
     _function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_Dropout):
-    """`Dropout` for networks with `SELU`, which preserves mean 0 and variance 1; arguments as for `Dropout`."""
+    """`Dropout` for networks with `SELU`, which preserves mean 0 and variance 1; arguments as for `Dropout`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.AlphaDropout(0.5).eval()(np.ones(3))
+        array([1., 1., 1.])
+    """
 
     _function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(_Dropout):
-    """`AlphaDropout` of whole channels of arrays of shape (N, C, ...); arguments as for `Dropout`."""
+    """`AlphaDropout` of whole channels of arrays of shape (N, C, ...); arguments as for `Dropout`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.FeatureAlphaDropout(0.5).eval()(np.ones((1, 2, 3))).sum()
+        np.float64(6.0)
+    """
 
     _function = staticmethod(F.feature_alpha_dropout)

@@ -153,13 +153,27 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalization of arrays of shape (N, C, H, W); arguments as for `BatchNorm1d`."""
+    """Batch normalization of arrays of shape (N, C, H, W); arguments as for `BatchNorm1d`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.BatchNorm2d(3)(np.ones((4, 3, 2, 2), np.float32)).shape
+        (4, 3, 2, 2)
+    """
 
     _layouts = ("(N, C, H, W)",)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalization of arrays of shape (N, C, D, H, W); arguments as for `BatchNorm1d`."""
+    """Batch normalization of arrays of shape (N, C, D, H, W); arguments as for `BatchNorm1d`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.BatchNorm3d(3)(np.ones((4, 3, 2, 2, 2), np.float32)).shape
+        (4, 3, 2, 2, 2)
+    """
 
     _layouts = ("(N, C, D, H, W)",)
 
@@ -227,13 +241,27 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalization of arrays of shape (N, C, H, W) or (C, H, W); arguments as for `InstanceNorm1d`."""
+    """Instance normalization of arrays of shape (N, C, H, W) or (C, H, W); arguments as for `InstanceNorm1d`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.InstanceNorm2d(3)(np.ones((4, 3, 2, 2), np.float32)).shape
+        (4, 3, 2, 2)
+    """
 
     _layouts = ("(N, C, H, W)", "(C, H, W)")
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `InstanceNorm1d`."""
+    """Instance normalization of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `InstanceNorm1d`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.InstanceNorm3d(3)(np.ones((4, 3, 2, 2, 2), np.float32)).shape
+        (4, 3, 2, 2, 2)
+    """
 
     _layouts = ("(N, C, D, H, W)", "(C, D, H, W)")
 
