@@ -229,14 +229,11 @@ def _checked_dtype(dtype: Any, what: str) -> np.dtype[Any]:
 
 @functional
 def bits(key: Any, shape: int | Sequence[int] = ()) -> Any:
-    """Random bits.
+    """Random bits, an array of uint32.
 
     Args:
         key: a key.
         shape: shape of the result.
-
-    Returns:
-        An array of uint32.
 
     Example:
         >>> from ftrans.nn import random
@@ -306,9 +303,6 @@ def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) 
         key: a key.
         p: probability; a number or an array that broadcasts.
         shape: shape of the result; by default that of `p`.
-
-    Returns:
-        An array of booleans.
 
     Raises:
         ValueError: `p` is a number outside of [0, 1].
@@ -479,15 +473,12 @@ def gumbel(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -
 
 @functional
 def categorical(key: Any, logits: Any, axis: int = -1) -> Any:
-    """Indices along an axis, drawn with probabilities `softmax(logits)` (by the Gumbel-max trick).
+    """Indices (int64) along an axis, drawn with probabilities `softmax(logits)` (by the Gumbel-max trick).
 
     Args:
         key: a key.
         logits: unnormalized log-probabilities; -inf for what is never drawn.
         axis: axis of the classes, which is removed in the result.
-
-    Returns:
-        An int64 array of indices.
 
     Example:
         >>> import numpy as np
