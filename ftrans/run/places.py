@@ -133,11 +133,10 @@ def place_of_arguments(args: Iterable[Any], kwargs: Mapping[str, Any] = {}) -> P
 
 def place_of_argument(x: Any) -> Place:
     """The place of one argument.  Of what lies in lists, NumPy makes one array, so those of JAX become NumPy's."""
-    cls = x.__class__
-    if cls is np.ndarray:
+    if isinstance(x, np.ndarray):
         return TRACE if x.dtype.char == "O" and any([place_of_argument(y) is TRACE for y in x.flat]) else NUMPY
     if isinstance(x, list | tuple):
         place = place_of_arguments(x)
         return NUMPY if place is JAX else place
-    place = _places.get(cls) or _place_of_new(x)
+    place = _places.get(x.__class__) or _place_of_new(x)
     return TRACE if place is CELLS and x.read().__class__ is Tracer else place
