@@ -136,12 +136,7 @@ def test_straight_line_is_the_numpy_rule(sample: Sample) -> None:
 TOGETHER = 32
 
 
-def is_compiled(sample: Sample) -> bool:
-    """Whether programs with it reach XLA: a choice of one branch is simplified away before."""
-    return sample.primitive is not cond or len(sample.params["branches"]) > 1
-
-
-@in_chunks(TOGETHER, rows=list(filter(is_compiled, SAMPLES)))
+@in_chunks(TOGETHER, rows=SAMPLES)
 def test_xla_is_numpy(rows: list[Sample]) -> None:
     programs, operands = [s.program() for s in rows], [s.draw() for s in rows]
     results = through_xla_together(programs, operands)
@@ -451,7 +446,7 @@ def pullback_linear(sample: Sample) -> Form:
 DERIVED = covering(
     [
         (sample, make)
-        for sample in filter(is_compiled, HOLDING)
+        for sample in HOLDING
         for make in (batched_form, pushforward, pullback_values, pullback_linear)
         if sample.reversible or make in (batched_form, pushforward)
     ],

@@ -75,6 +75,8 @@ class Cond(MultipleResults):
     def xla(self, index: Any, *arrays: Any, branches: Branches) -> list[Any]:
         from jax import lax
 
+        if len(branches) == 1:
+            return lower(branches[0], arrays)
         if not is_jax_tracer(index):
             return lower(branches[int(index)], arrays)
         if all(map(_is_cheap, branches)):
