@@ -1,1 +1,1 @@
-"""Primitives that hold programs: their rules transform the programs that they hold."""
+"""Primitives that hold programs: branches, loops, calls, checkpoints and custom rules."""

@@ -1,4 +1,4 @@
-"""The call of a sub-program that is compiled as a unit: what `jit` becomes inside another transformation."""
+"""Call: a sub-program that is compiled as a unit, recorded where a jitted function is called inside a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .subprograms import chosen, others, repeated, rewired, specialized, spread,
 
 
 class Call(ProgramCall):
-    """The results of `program` on the operands; XLA compiles it wherever it runs by itself."""
+    """The results of `program` on the operands; outside of a compiled program, XLA compiles it on its own."""
 
     name = "call"
     memory = Memory.NEW
@@ -67,7 +67,7 @@ class Call(ProgramCall):
         return call(*operands, program=derived.program), list(derived.out_batched)
 
     def simplify(self, operands: Sequence[Tracer], *, program: Program) -> list[Any] | None:
-        """Without operands and results that are others of them, of which derivatives of high order have many."""
+        """Drop operands and results that repeat others; derivatives of high order have many of them."""
         same = repeated(operands)
         kept = [x for x, i in zip(operands, same, strict=True) if i is None]
         short = condense(specialized(program, same))

@@ -45,15 +45,15 @@ from .subprograms import (
 
 Branches = tuple[Program, ...]
 _INDEX = ArrayType((), np.int64)
-# XLA computes all branches that take no longer than so many additions, rather than branch.
+# If all branches together cost no more than this many additions, XLA computes all of them instead of branching.
 _CHEAP_TIME = 1 << 14
 
 
 class Cond(MultipleResults):
     """The results of `branches[index]` on the operands that follow `index`, an int64 in range.
 
-    Where `index` is batched, a branch that some lanes want runs on the whole batch: the other lanes get the operands of
-    the first lane that wants it, so that it meets no operands that nobody meant for it.
+    If `index` is batched, each branch that some lane takes runs on the whole batch; the other lanes get the operands of
+    the first lane that takes it, so that no branch sees operands for which it was not chosen.
     """
 
     name = "cond"
@@ -87,7 +87,7 @@ class Cond(MultipleResults):
         return list(lax.switch(index, functions, *arrays))
 
     def _select(self, index: Any, arrays: Sequence[Any], branches: Branches) -> list[Any]:
-        """The results by computing all branches, which for short ones takes less time than branching."""
+        """Compute all branches and select, which is faster than branching if they are short."""
         import jax.numpy as jnp
 
         outs = [lower(branch, arrays) for branch in branches]
@@ -219,7 +219,7 @@ def _shared_results(branches: Branches) -> list[Const | tuple[str, int] | None]:
 
 
 def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
-    """The batched branch as a program of which lanes want it, then its operands; all results have the batch axis."""
+    """The batched branch as a program of a flag per lane, then its operands; all its results are batched."""
     derived = batch_program(branch, size, flags, (True,) * len(branch.outputs))
     builder = Builder([ArrayType((size,), np.bool_), *derived.program.in_types])
     with building(builder):
@@ -229,7 +229,7 @@ def _wanted_lanes(branch: Program, size: int, flags: Flags) -> Program:
 
 
 def _is_cheap(program: Program) -> bool:
-    """Whether computing a branch in vain costs less than branching."""
+    """Whether computing a branch that is not taken costs less than branching."""
     return all(map(is_known, program.eqns)) and program_cost(program).time <= _CHEAP_TIME
 
 
@@ -241,8 +241,8 @@ def _split(branches: Branches, unknown: Flags) -> SplitEqn:
     halves = [split_program(branch, flags, out_unknown) for branch in branches]
     known_inputs = [i for i, u in enumerate(flags) if not u]
 
-    # Residuals that are operands are taken from there.  Of the others, only those of one branch exist at a time, so
-    # residuals of one type share a place.
+    # Residuals that are operands need no result of their own.  Of the others, only those of one branch exist at a
+    # time, so residuals of the same type share a result.
     slots: list[ArrayType] = []
     forwarded: dict[int, None] = {}
     places: list[dict[Var, int]] = []

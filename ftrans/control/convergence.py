@@ -21,9 +21,9 @@ class ConvergenceError(RuntimeError):
 class Required(Moving):
     """The vectors `x`, provided that `holds` is true for each of them.
 
-    Where it is not, NumPy raises ConvergenceError and XLA gives NaN.  `message` is formatted with the number of
-    `iterations` and the norm of the `residual`.  The operands but `x` have the shape of its lanes: all axes but the
-    last.  The tangent of `x` passes, because the rule that recorded it has answered for it.
+    Where it is false, NumPy raises ConvergenceError and XLA gives NaN.  `message` is formatted with the number of
+    `iterations` and the norm of the `residual`.  The other operands have the shape of the lanes of `x`: all axes but
+    the last.  The tangent of `x` passes unchanged, because the rule that recorded it has its own check.
     """
 
     name = "required"
@@ -59,7 +59,7 @@ class Required(Moving):
         return self(*primals, message=message), tangents[0]
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, message: str) -> list[Tangent]:
-        # Of a linear solve that is being transposed, success is unknown: the transposed one answers for itself.
+        # When a linear solve is transposed, its success is unknown: the transposed solve has its own check.
         unknown = any(isinstance(x, ArrayType) for x in operands[1:])
         return [ct if unknown else self(ct, *operands[1:], message=message), None, None, None]
 

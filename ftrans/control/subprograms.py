@@ -1,6 +1,6 @@
-"""What the primitives of this folder share: sub-programs with their inputs and outputs rearranged.
+"""Sub-programs with inputs and outputs rearranged, as the primitives of this folder need them.
 
-Everything derived here is kept with the program it comes from, so that the same question gets the same `Program`:
+Each derived program is kept with the one that it comes from, so that the same request returns the same `Program`:
 equations are compared by the identity of the programs that they hold.
 """
 
@@ -29,12 +29,12 @@ def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
 
 
 def chosen(items: Sequence[Item], flags: Sequence[bool]) -> list[Item]:
-    """The items that are flagged."""
+    """The flagged items."""
     return [x for x, f in zip(items, flags, strict=True) if f]
 
 
 def others(items: Sequence[Item], flags: Sequence[bool]) -> list[Item]:
-    """The items that are not flagged."""
+    """The items without a flag."""
     return [x for x, f in zip(items, flags, strict=True) if not f]
 
 
@@ -53,7 +53,7 @@ def cut_behind_constants(items: Sequence[Item], *programs: Program | None) -> li
 
 
 def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """One entry per flag: the next item where it is set, else None."""
+    """One entry per flag: the next item if it is set, else None."""
     remaining = iter(items)
     return [next(remaining) if f else None for f in flags]
 
@@ -61,7 +61,7 @@ def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 def filled(
     tangents: Sequence[Tracer | None], primals: Sequence[Tracer | ArrayType], flags: Sequence[bool]
 ) -> list[Tracer]:
-    """The tangents (or cotangents) that are flagged, as arrays of zeros where they are absent."""
+    """The flagged tangents (or cotangents), with arrays of zeros for absent ones."""
     return [full_like(x, 0) if t is None else t for t, x, f in zip(tangents, primals, flags, strict=True) if f]
 
 
@@ -72,10 +72,10 @@ def lanewise_select(lanes: Tracer, x: Tracer, y: Tracer) -> Tracer:
 
 
 def with_placeholders(mine: Tracer, operands: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
-    """The operands, where lanes that are not flagged in `mine` get the batched ones of the first lane that is.
+    """The operands, where lanes not flagged in `mine` get those of the first flagged lane.
 
-    What then runs on all lanes meets no operands that nobody meant for it: none of its values or derivatives is NaN for
-    the sake of lanes that it does not run for.
+    Code that runs on all lanes then sees only operands of lanes that need it, so lanes that do not need it cause no NaN
+    in values or derivatives.
     """
     if not mine.size or not any(batched):
         return list(operands)
@@ -88,7 +88,7 @@ def with_placeholders(mine: Tracer, operands: Sequence[Tracer], batched: Sequenc
 
 
 def with_tangents(active: Flags, *counts: int) -> list[int]:
-    """Indices of values and of the tangents behind all of them, so that tangents follow the values of their group."""
+    """Indices that reorder values followed by tangents so that tangents follow the values of their own group."""
     position = len(active)
     order: list[int] = []
     for group in cut(range(len(active)), *counts):
@@ -107,9 +107,9 @@ def rewired(
 
     Args:
         program: the program.
-        inputs: for each new input, the index of the old one that it is, or the type of one that is not used.
-        outputs: for each new output, the index of the old one that it is, or a type: zeros of it.  As they are by
-            default.
+        inputs: for each new input, the index of the old one, or the type of an unused one.
+        outputs: for each new output, the index of the old one, or a type, for zeros of it; the old
+            ones by default.
     """
     wires_in = tuple(inputs)
     wires_out = tuple(range(len(program.outputs))) if outputs is None else tuple(outputs)
@@ -159,7 +159,7 @@ def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Progr
 
 
 def redundant(operands: Sequence[Tracer]) -> list[int | Const | None]:
-    """For each operand: the constant number that it is filled with, the index of the one that it repeats, or None."""
+    """For each operand: the constant that fills it, the index of an earlier operand that it repeats, or None."""
     return [
         x.atom if isinstance(x.atom, Const) and x.atom.is_splat else same
         for x, same in zip(operands, repeated(operands), strict=True)
@@ -167,16 +167,16 @@ def redundant(operands: Sequence[Tracer]) -> list[int | Const | None]:
 
 
 def repeated(operands: Sequence[Tracer]) -> list[int | None]:
-    """For each operand the index of the one that it repeats, or None."""
+    """For each operand, the index of an earlier operand that it repeats, or None."""
     first: dict[Atom, int] = {}
     places = [first.setdefault(x.atom, index) for index, x in enumerate(operands)]
     return [None if place == index else place for index, place in enumerate(places)]
 
 
 def own_carries(program: Program, consts: int, carries: int) -> tuple[int, ...]:
-    """The inputs of a step, of constants and a carry, to which it may write: what comes back for them has been written.
+    """The carries whose memory a step may overwrite, because it returns a written copy of them.
 
-    The step may then use the memory of the carry again, so that writing to one element costs as much as one element.
+    Writing to one element of such a carry in place costs no more than one element.
     """
 
     def find() -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""nn.checkpoint: reverse mode keeps less of code that calls modules, whose changes are taken out of its trace."""
+"""nn.checkpoint: recompute instead of keep, for code that calls modules; their changes are carried out of its trace."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def checkpoint(
     policy: api.GivenPolicy = "nothing",
     memory_budget: int | None = None,
 ) -> Any:
-    """Make reverse mode keep less of a function that calls modules, or of a module, and compute the rest again.
+    """Make reverse mode keep fewer values of a module, or of a function that calls modules, and recompute the others.
 
-    It is `ft.checkpoint`, and buffers and streams of random numbers that the function changes come out as without it.
-    What is computed again meets the same random numbers, so the gradient is the same, too.
+    It is `ft.checkpoint` for code with state: buffers and random streams change as they do without it.  Recomputation
+    draws the same random numbers, so the gradient is the same, too.
 
     Args:
-        f: the function, which may close over modules or take them as arguments; or a module.  Without it, a decorator
+        f: the function, which may close over modules or take them as arguments; or a module.  If omitted, a decorator
             is returned.
-        policy: what is kept, as for `ft.checkpoint`: "nothing" but arguments and parameters, "dots", ...
-        memory_budget: a number of bytes, in place of a policy.
+        policy: what to keep besides arguments and parameters, as for `ft.checkpoint`: "nothing", "dots", ...
+        memory_budget: number of bytes to keep at most, in place of a policy.
 
     Returns:
-        A function of the same arguments with the same results; of a module, a module that holds it as `module`.
+        A function of the same arguments with the same results; for a module, a module that holds it as `module`.
 
     Raises:
         TypeError: as `ft.checkpoint`.
@@ -81,14 +81,14 @@ def checkpoint(
 
 @in_own_context
 def _reading_tensors(run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function whose modules read tensors from their cells if there are tensors among the arguments."""
+    """Call a function; if there are tensors among its arguments, its modules read tensors from their cells."""
     if reading.get() is None and current_builder() is None and has_active((args, kwargs)):
         reading.set("tensors")
     return run(*args, **kwargs)
 
 
 class Checkpointed(Module):
-    """A module of which reverse mode keeps less: what `nn.checkpoint` makes of one.
+    """A module of which reverse mode keeps fewer values: what `nn.checkpoint(module)` returns.
 
     Args:
         module: the module.

@@ -1,8 +1,8 @@
-"""Fillings: what cells hold for one call, in place of what they hold themselves.
+"""Fillings: the values that cells have during one call, in place of their own arrays.
 
 A transformation puts traced values into the cells of a model while it calls the forward code, and `functional_call`
 other arrays.  Models are shared by threads and tasks, so none of that is written into the cells: it is in a mapping
-that the context of the call knows, and nobody else.
+that only the context of the call refers to.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..ops.host import in_host_call
 
 
 class Held:
-    """What one cell holds for a call.
+    """The value of one cell during a call.
 
     Attributes:
-        cell: the cell, which the mapping keeps alive, since it knows it by `id`.
-        held: what it holds.
-        home: the trace that it belongs to, which alone may change it.
-        is_given: whether whoever made the call was given the cell, as opposed to code inside that has changed it.
-        is_read: whether the code inside has read it.
-        others: the threads in which other code has read the cell itself meanwhile.
+        cell: the cell; the mapping, whose key is its `id`, keeps it alive.
+        held: the value.
+        home: the trace that the value belongs to, the only one that may change it.
+        is_given: whether the cell is an argument of the call, as opposed to one that code inside has changed.
+        is_read: whether code inside the call has read it.
+        others: threads in which other code has read the cell's own array meanwhile.
     """
 
     __slots__ = ("cell", "held", "home", "is_given", "is_read", "others")
@@ -42,14 +42,14 @@ class Held:
 
 
 class Filling(dict[int, Held]):
-    """What some cells hold, by `id`, and the filling around this one, which knows the others.
+    """The values of some cells, by `id`; the enclosing filling has those of other cells.
 
     Attributes:
-        outer: the filling around this one.
-        modules: the modules, by `id`, that the transformations which run were given.
-        tensors: the filling of the outermost forward code that runs on tensors.  Tensors that it puts into cells are
-            there until it has run: what the code reads from them again has its gradient.
-        taking: the filling that takes changes out of an inner trace, where one does.
+        outer: the enclosing filling.
+        modules: the modules, by `id`, that are arguments of the running transformations.
+        tensors: the filling of the outermost forward code that runs on tensors.  Tensors that the code assigns to cells
+            stay there until it has run, so that reading them again keeps their gradients.
+        taking: the filling that carries changes out of an inner trace, if there is one.
         runs_module: whether forward code of a module has run in the call.
     """
 
@@ -68,7 +68,7 @@ class Filling(dict[int, Held]):
         self.runs_module = False
 
     def find(self, key: int) -> Held | None:
-        """What holds for a cell here; None if it holds what it holds itself."""
+        """The value of a cell in this call; None if it has its own array."""
         around: Filling | None = self
         while around is not None:
             found = around.get(key)
@@ -79,12 +79,12 @@ class Filling(dict[int, Held]):
 
 
 class Taking(Filling):
-    """What code that is traced on its own puts into cells of the trace around it: it grows with what is changed.
+    """Changes that separately traced code makes to cells of the enclosing trace; it grows with each changed cell.
 
     Attributes:
-        home: the trace around it.
-        inner: its own trace.
-        around: what takes changes of the trace around it further.
+        home: the enclosing trace.
+        inner: the trace of the code itself.
+        around: what carries changes out of the enclosing trace, in turn.
     """
 
     __slots__ = ("around", "home", "inner")
@@ -103,18 +103,18 @@ class Taking(Filling):
         return True
 
     def _reaches(self, home: Builder | None) -> bool:
-        """Whether a change can be taken out to a trace, by this and by what takes it further."""
+        """Whether a change can be carried out to a trace, by this filling and the enclosing ones."""
         around = self.around
         return home is self.home or (around is not None and around.inner is self.home and around._reaches(home))
 
 
 filling: ContextVar[Filling | None] = ContextVar("what cells hold", default=None)
-# The fillings of the calls that run now, by `id`, with the thread of each.
+# Fillings of the running calls, by `id`, with the thread of each.
 running: dict[int, tuple[Filling, int]] = {}
 
 
 def note_other_read(cell: Cell) -> None:
-    """Note that a cell itself was read, where some call may have filled it in another thread."""
+    """Note that a cell's own array was read, where a call in another thread may have filled the cell."""
     if not running or in_host_call():
         return
     thread = get_ident()
@@ -125,9 +125,9 @@ def note_other_read(cell: Cell) -> None:
 
 
 def in_turn(locks: Sequence[AbstractContextManager[Any]], f: Callable[..., Any], *args: Any) -> Any:
-    """Call a function while nobody else has one of these locks.
+    """Call a function while holding these locks.
 
-    Code that a compiled program calls on the host has none: what waits for it may hold them.
+    Code that a compiled program calls on the host takes none of them: whoever waits for it may hold them.
     """
     if not locks or in_host_call():
         return f(*args)

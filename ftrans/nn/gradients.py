@@ -37,32 +37,32 @@ def value_and_grad(
     """The value of a function of modules, and its gradient with respect to their parameters.
 
     The function may change the modules that it is given, as batch normalization changes its running means and dropout
-    its stream of random numbers; the changes are in the modules afterwards.
+    its random stream; afterwards the modules hold the changes.
 
     Args:
-        f: the function, such as a loss of a model and a batch; its result is a real number.
-        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.  Of a
-            module, parameters count whose `requires_grad` is set; other arguments are floating-point arrays or
-            containers of them.
-        has_aux: whether `f` returns a pair of which only the first is differentiated.
-        capture: paths of modules in the first argument whose results are wanted, with the gradients with respect to
-            them, such as `["encoder.0"]`.
+        f: the function, such as a loss of a model and a batch; its result is a real scalar.
+        argnums: position of the argument to differentiate with respect to, or a sequence of positions.  Of a module,
+            these are the parameters with `requires_grad` set; other arguments are floating-point arrays or containers
+            of them.
+        has_aux: whether `f` returns a pair of which only the first element is differentiated.
+        capture: paths of modules in the first argument, such as `["encoder.0"]`: their results are returned, too, with
+            the gradients with respect to them.
         dtype: dtype that the parameters are converted to for the computation, such as "bfloat16"; gradients keep the
-            dtype of the parameters.  Other arguments are used as they are, and a float32 input makes the computation
-            one of float32: convert inputs, too, `model(x.astype("bfloat16"))`.
-        loss_scale: a number, or an `nn.LossScale`, that the value is multiplied by before it is differentiated; value
-            and gradients are divided by it again.
+            dtype of the parameters.  Other arguments are not converted, and a float32 input promotes the computation
+            to float32: convert inputs, too, `model(x.astype("bfloat16"))`.
+        loss_scale: a number, or an `nn.LossScale`, by which the value is multiplied before differentiation; value and
+            gradients are divided by it afterwards.
 
     Returns:
         A function of the same arguments that returns `(value, gradients)`.  `gradients` is a dictionary from the paths
-        of the parameters to arrays of their shapes and dtypes (for an argument that is no module, like the argument; a
-        tuple if `argnums` is a sequence).  With `has_aux` the first is `(value, aux)`; with `capture` it ends in a
-        dictionary from paths to `Tap(value, gradient)`.
+        of the parameters to arrays of their shapes and dtypes (for an argument that is not a module, a container like
+        the argument; a tuple if `argnums` is a sequence).  With `has_aux` the first element is `(value, aux)`; with
+        `capture` the last is a dictionary from paths to `Tap(value, gradient)`.
 
     Raises:
-        TypeError: the result is not one real number, or an argument cannot be differentiated.
-        ValueError: `dtype` is not one of floating-point numbers, or a path in `capture` does not exist, or its module
-            runs more than once or not at all.
+        TypeError: the result is not a real scalar, or an argument cannot be differentiated.
+        ValueError: `dtype` is not a floating-point dtype, or a path in `capture` does not exist, or its module runs
+            more than once or not at all.
 
     Example:
         >>> import numpy as np
@@ -113,7 +113,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
 
 class _Settings(NamedTuple):
-    """What a gradient is to be taken of, and how."""
+    """The function to differentiate, and the options of the gradient."""
 
     what: str
     f: Callable[..., Any]
@@ -194,13 +194,13 @@ class _Settings(NamedTuple):
 
 
 def _trained(graph: Graph, module: Module) -> dict[int, str]:
-    """Places of the parameters of a module that are trained, with their paths in it."""
+    """Indices of a module's trainable parameters in the graph, with their paths in the module."""
     places = {id(cell): i for i, cell in enumerate(graph.cells)}
     return {places[id(p)]: path for path, p in graph_of(module).trained_parameters().items()}
 
 
 def _in_dtype_of(cell: Any, x: Any, dtype: Any) -> Any:
-    """What forward code that computes in another dtype has put into a cell, in the dtype of the cell."""
+    """A value that forward code in another dtype has assigned to a cell, converted to the cell's dtype."""
     return x if dtype is None or x.dtype == cell.dtype else x.astype(cell.dtype)
 
 
@@ -255,8 +255,8 @@ class _captured:
         missing = [name for name in self._names.values() if name not in self._seen]
         if missing and error is None:
             raise ValueError(
-                f"capture names {missing[0]!r}, which does not run, or only inside of a module with a backward of its "
-                f"own, which cannot be looked into{at_line(user_line())}"
+                f"capture names {missing[0]!r}, which does not run, or only inside a module with its own "
+                f"backward, where results cannot be captured{at_line(user_line())}"
             )
 
 

@@ -1,7 +1,7 @@
-"""nn.jit: a function of modules -> compiled programs, which read and write the cells of the modules.
+"""nn.jit: compile a function of modules to programs that read and write the cells of the modules.
 
-What a call costs beside the compiled program is one look at the structure epoch and one list of the cells' arrays; only
-cells that the function changes come back as results.
+Besides running the compiled program, a call checks the structure epoch and lists the arrays of the cells; only cells
+that the function changes come back as results.
 """
 
 from __future__ import annotations
@@ -43,29 +43,30 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
-    """Compile a function that takes modules, such as a training step, by XLA.
+    """Compile a function that takes modules, such as a training step, with XLA.
 
-    The function may change parameters, buffers and streams of random numbers of the modules that it is given; they hold
-    the new arrays afterwards, on the device.  It is traced once for each structure of the modules (in training and in
-    evaluation) and for each combination of shapes, dtypes and static arguments.
+    The function may change parameters, buffers and random streams of the modules that it is given; afterwards they hold
+    the new arrays, on the device.  It is traced once for each structure of the modules (training and evaluation mode
+    differ) and for each combination of shapes, dtypes and static arguments.
 
     Args:
-        f: the function, or a module, whose forward code is compiled.  Without it, a decorator is returned.
-        static_argnums: positions of arguments that are no arrays and no modules; they must be hashable.
+        f: the function, or a module, whose forward code is compiled.  If omitted, a decorator is returned.
+        static_argnums: positions of arguments that are neither arrays nor modules; they must be hashable.
         static_argnames: the same by name.
-        donate_argnums: positions of modules and JAX arrays whose memory the results may take.  Of a module, the arrays
-            in cells that the function changes are overwritten, so nobody else may hold them.  Nothing is where the
-            function branches on traced values, or calls Python code on the host, which may raise.
+        donate_argnums: positions of modules and JAX arrays whose memory the results may reuse.  For a module, arrays
+            in the cells that the function changes are overwritten, so nothing else may hold them.  Nothing is donated
+            if the function branches on traced values or calls Python code on the host, since both may raise.
 
     Returns:
-        A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.
+        A function of the same arguments with the same results, as NumPy arrays, or JAX arrays if an argument is one.
 
     Raises:
         TypeError: an argument is neither an array, nor a module, nor static.
-        RuntimeError: the function uses a cell whose module it was not given, or an array that was donated before.
+        RuntimeError: the function uses a cell of a module that is not among its arguments, or an array that was donated
+            in an earlier call.
 
     Warns:
-        RuntimeWarning: the function is traced for the third time and more; the message says what has changed.
+        RuntimeWarning: the function is traced for the third time or more; the message says what has changed.
 
     Example:
         >>> import numpy as np
@@ -84,7 +85,7 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
         )
     if not callable(f) or (isinstance(f, type) and issubclass(f, Module)):
-        given = f"the class {f.__name__}; make a module of it: {f.__name__}(...)" if isinstance(f, type) else repr(f)
+        given = f"the class {f.__name__}; create a module first: {f.__name__}(...)" if isinstance(f, type) else repr(f)
         raise TypeError(f"nn.jit takes a function or a module, not {given}{at_line(user_line())}")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not isinstance(f, Module):
@@ -104,7 +105,7 @@ def jit(
 class _Call(Call):
     """A call, with the modules among its arguments.
 
-    In `args` and `kwargs` places stand for them, unless `how` is None: then the arguments are modules and arrays.
+    `args` and `kwargs` hold placeholders for the modules, unless `how` is None: then they are modules and arrays.
 
     Attributes:
         modules: the modules.
@@ -125,7 +126,7 @@ class _Call(Call):
 
 
 class _Jitted(Jitted):
-    """A function of modules: what their cells hold are inputs, too, and what it changes in them are results."""
+    """A compiled function of modules: arrays in their cells are further inputs, and changed cells further results."""
 
     def __init__(
         self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any, donated: tuple[int, ...]
@@ -133,7 +134,7 @@ class _Jitted(Jitted):
         super().__init__(f, static_argnums, static_argnames, donated)
         self._numbers: dict[Any, int] = {}
         self._numbering = threading.Lock()
-        # What graphs, which belong to their modules, know this function by: neither keeps the other one alive.
+        # Graphs belong to their modules and refer to this function by a key, so that neither keeps the other alive.
         self._name = object()
         self._traces = Traces(f)
 
@@ -151,7 +152,7 @@ class _Jitted(Jitted):
         return self._with_graph(call)
 
     def _quick_call(self, args: tuple[Any, ...]) -> _Call | None:
-        """The usual call, of modules and arrays without containers; None for another one."""
+        """The common case: a call with modules and arrays only, without containers.  None for any other call."""
         if self.signatures.has_statics:
             return None
         modules, signature, leaves = [], [], []
@@ -168,13 +169,13 @@ class _Jitted(Jitted):
         return _Call(modules, tuple(signature), leaves, None, args)
 
     def _with_graph(self, call: _Call) -> _Call:
-        """A call with the graph that its modules have now."""
+        """The call with the current graph of its modules."""
         graph = call.graph = graph_of_roots(call.modules)
         call.key = self._number(graph), call.signature
         return call
 
     def _number(self, graph: Graph) -> int:
-        """The number of the structure of a graph, which it has in common with others."""
+        """The number of a graph's structure; graphs of equal structure share it."""
         number = graph.numbers.get(self._name)
         if number is None:
             with self._numbering:
@@ -186,17 +187,17 @@ class _Jitted(Jitted):
         return Paths([*read_cells(call.graph.cells), *call.leaves])
 
     def attempt(self, call: _Call, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
-        """Read the cells, run, and write what has changed, while nobody else does with these cells."""
+        """Read the cells, run, and write the changed ones back, holding the locks of these cells."""
         locks = call.graph.transactions()
         if len(locks) == 1 and not in_host_call():
-            # The usual case, without detours.
+            # The common case, without detours.
             with locks[0]:
                 return self._step(call, paths, new)
         return in_turn(locks, self._step, call, paths, new)
 
     def _step(self, call: _Call, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
         graph, before = call.graph, call.inputs
-        # Other threads may make modules all the time, which is no reason to begin anew.
+        # Other threads may create modules at any time, which is no reason to start over.
         if graph.epoch != epoch.now() and not graph.is_same(graph_of_roots(call.modules)):
             self._with_graph(call)
             call.inputs = None
@@ -204,15 +205,15 @@ class _Jitted(Jitted):
         inputs = call.inputs = [*read_cells(graph.cells), *call.leaves]
         if paths.eager is not None:
             return self._run_and_write(call, paths, [*map(_as_eager, graph.cells), *call.leaves], None)
-        # Others may use the modules while the function is traced, and change what they hold.
+        # Other threads may use and change the modules while the function is traced.
         if new is not None and not (before and all(map(is_, inputs, before))):
             new = None
         if not self.donated:
             return self._run_and_write(call, paths, inputs, new)
         if anomaly.is_anomaly_enabled():
-            # What turns out not to be finite is computed once more, from the same arrays.
+            # Results that are not finite are computed once more, from the same arrays.
             inputs = [np.array(x) if is_jax(x) else x for x in inputs]
-        # What is donated is gone when the call returns, and the cells still hold it.
+        # Donated arrays are gone when the call returns, and the cells still hold them.
         return self._run_and_write_uninterrupted(call, paths, inputs, new)
 
     def _run_and_write(
@@ -252,7 +253,7 @@ class _Jitted(Jitted):
                 raise
             if not any([is_jax(x) and x.is_deleted() for x in inputs]):
                 raise
-            # Another thread has donated them in the meantime.
+            # Another thread has donated them meanwhile.
             return None
 
     def put_together(self, call: _Call, path: Path, outs: list[Any]) -> Any:
@@ -273,7 +274,7 @@ class _Jitted(Jitted):
 
         def pure(tracers: list[Any]) -> Any:
             count = len(graph.cells)
-            # What a cell or a module in the result holds is what it holds before the call ends.
+            # A cell or module in the result is returned with what it holds before the call ends.
             held = dict(enumerate(tracers[:count]))
             (out, structure), changed = call_filled(
                 graph, held, lambda: note.taken_apart(rebuild(tracers[count:]), graph), keep_types=True
@@ -292,11 +293,11 @@ class _Jitted(Jitted):
             return (*of_cells, *(len(graph.cells) + i for i in self.signatures.donated(self.donated, plain)))
 
         path = new_path(self.f, inputs, pure, donated if self.donated else None, note)
-        # Cells hold arrays of JAX after the first step, which says nothing of what the user wants.
+        # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
         return path._replace(on_device=any(map(is_jax, call.leaves)))
 
     def explained(self, error: BaseException, call: _Call) -> BaseException:
-        """The error for an array that was donated before, by the path of its cell; other errors as they are."""
+        """The error for an array donated earlier, naming the path of its cell; other errors unchanged."""
         if isinstance(error, RuntimeError | ValueError) and Said.DELETED in str(error):
             for path, cell in zip(call.graph.paths, call.graph.cells, strict=True):
                 if is_jax(cell.array) and cell.array.is_deleted():
@@ -305,13 +306,13 @@ class _Jitted(Jitted):
 
 
 class _Note:
-    """What a compiled path needs to know beside its program.
+    """What a compiled path needs besides its program.
 
     Attributes:
-        places: which cells it changes, in the order of the results behind those of the function.
-        structure: structure of the result of the function, with places for modules that it was given.
-        count: how many arrays that is.
-        has_modules: whether there are any.
+        places: the cells that it changes, in the order of the results that follow those of the function.
+        structure: structure of the function's result, with placeholders for modules that it was given.
+        count: the number of arrays in the result.
+        has_modules: whether the result contains modules.
     """
 
     places: list[int]
@@ -336,7 +337,7 @@ class _Note:
         return leaves, self.structure
 
     def names(self, graph: Graph, f: Callable[..., Any]) -> list[str]:
-        """What the results of the program are called."""
+        """Names of the program's results, for messages."""
         numbers = [""] if self.count == 1 else [f" {i}" for i in range(self.count)]
         return [
             *(f"result{number} of {name_of(f)}" for number in numbers),

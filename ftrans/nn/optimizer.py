@@ -143,7 +143,7 @@ class Optimizer(Module):
             )
         arrays = [_gradient(path, gradients.get(path), p) for path, p in parameters.items()]
         cells = [*parameters.values(), *self.state.values()]
-        # Un-jitted, arrays stay where they are; in a trace, a cell says whether it was given.
+        # Without a trace, arrays stay where they are; in one, a cell knows whether it was given.
         held = [cell.array if current_builder() is None else cell.read() for cell in cells]
         values, states = held[: len(parameters)], held[len(parameters) :]
         is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
@@ -205,14 +205,14 @@ class _Update:
         return self
 
     def code(self, extra: tuple[str, ...]) -> JaxCode:
-        """The function of gradients, state, parameters, and the arguments named in `extra`."""
+        """The update as a function of gradients, state, parameters, and the arguments named in `extra`."""
         found = self._codes.get(extra)
         if found is None:
             found = self._codes[extra] = JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra))
         return found
 
     def code_with(self, objective: Program, extra: tuple[str, ...]) -> JaxCode:
-        """The same, with an objective whose inputs are the parameters, then further arguments of the code."""
+        """The same, with an objective whose inputs are the parameters, then further arguments of the update."""
 
         def make() -> JaxCode:
             return JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra, objective))
@@ -235,7 +235,7 @@ class _Update:
                 "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured),
             }
         transformation = optax.with_extra_args_support(self._transformation)
-        # What the objective has captured does not decide on the types of the update.
+        # Values that the objective captures do not influence the types of the update.
         with default_types(arrays[: start + len(extra)]):
             self._require_taken(transformation.update, (gradients, state, parameters), more)
             updates, state = transformation.update(gradients, state, parameters, **more)
@@ -263,7 +263,7 @@ class _Update:
 def traced_objective(
     model: Module, f: Callable[[Any], Any], parameters: Sequence[Parameter]
 ) -> tuple[Program, list[Any]]:
-    """A function of a model as a program of its parameters and what else it reads; and the latter."""
+    """A function of a model as a program of its parameters and of the other values that it reads; and those values."""
     graph = graph_of(model)
     place_of = {id(cell): i for i, cell in enumerate(graph.cells)}
     places = [place_of[id(p)] for p in parameters]

@@ -1,4 +1,4 @@
-"""Stacks: modules of one structure as one module whose cells have a leading axis, and layers that run as one loop."""
+"""Stacks: modules of equal structure as one module whose cells have a leading axis, and layers that run as one loop."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ M = TypeVar("M", bound=Module)
 
 
 def stack_modules(modules: Sequence[M]) -> M:
-    """Modules of one structure as one: an ensemble, for `nn.vmap` with in_axes=0, or layers for `nn.scan`.
+    """Stack modules of equal structure: an ensemble for `nn.vmap` with in_axes=0, or layers for `nn.scan`.
 
     Args:
         modules: the modules.
 
     Returns:
-        A new module like the first, each of whose cells has a leading axis, with what the modules hold.
+        A new module like the first, whose cells hold the stacked arrays of all modules: (len(modules), *shape).
 
     Raises:
-        ValueError: there are none, or one differs from the first; the message says where.
+        ValueError: the sequence is empty, or a module differs from the first; the message says where.
 
     Example:
         >>> from ftrans import nn
@@ -49,16 +49,16 @@ def stack_modules(modules: Sequence[M]) -> M:
 
 
 def unstack_modules(module: M) -> list[M]:
-    """The modules that a stack is made of: the opposite of `stack_modules`.
+    """Split a stack into its modules: the inverse of `stack_modules`.
 
     Args:
         module: a module whose cells have a leading axis.
 
     Returns:
-        New modules, one for each index.
+        New modules, one for each index of the leading axis.
 
     Raises:
-        ValueError: the cells have leading axes of different sizes, or there are none.
+        ValueError: the cells have leading axes of different sizes, or there are no cells.
 
     Example:
         >>> from ftrans import nn
@@ -76,33 +76,32 @@ def unstack_modules(module: M) -> list[M]:
 
 
 def scan(modules: Sequence[Module] | Module, x: Any, *args: Any, checkpoint: bool | GivenPolicy | int = False) -> Any:
-    """A stack of equal layers, each run on the result of the one before, as one loop that is traced and compiled once.
+    """Apply layers of equal structure one after another, as one loop whose body is traced and compiled once.
 
-    It is what this does::
+    Equivalent to::
 
         for module in modules:
             x = module(x, *args)
         return x
 
-    Every layer computes with its own parameters, buffers and streams of random numbers, and what it changes in them is
-    written back.  A program holds the parameters of all layers once more, behind one another; a stacked module is
-    spared that.
+    Every layer uses its own parameters, buffers and random streams, and changes of them are written back.  The program
+    stacks a copy of the parameters of all layers; for a module that is stacked already, it does not.
 
     Args:
-        modules: an `nn.ModuleList`, `nn.Sequential` or list of layers of one structure; or a stack, as `stack_modules`
-            makes it.  Modules or cells that all layers have in common may be changed, too.
-        x: what the first layer takes: an array or a container.  Each layer returns such arrays.
+        modules: an `nn.ModuleList`, `nn.Sequential` or list of layers of equal structure; or a stack, as made by
+            `stack_modules`.  The layers may also change modules or cells that all of them share.
+        x: input of the first layer: an array or a container.  Each layer returns the same structure, shapes and dtypes.
         args: further arguments, the same for all layers.
-        checkpoint: whether reverse mode keeps the results of the layers only, and runs each layer again when it comes
-            back to it; or another of the choices that `ft.scan` has.
+        checkpoint: True if reverse mode is to keep only the results of the layers and recompute the rest of each layer;
+            or another policy of `ft.scan`.
 
     Returns:
-        The result of the last layer.
+        The result of the last layer, with the structure, shapes and dtypes of `x`.
 
     Raises:
         ValueError: a layer differs in structure from the first; the message says where.
-        TypeError: a layer returns other shapes or dtypes than it takes.
-        RuntimeError: a layer changes a cell that some of the layers share.
+        TypeError: a layer returns another structure, other shapes or dtypes than it takes.
+        RuntimeError: a layer changes a cell that only some of the layers share.
 
     Example:
         >>> import numpy as np
@@ -124,10 +123,10 @@ def scan(modules: Sequence[Module] | Module, x: Any, *args: Any, checkpoint: boo
 
 
 class _Layers:
-    """Layers of one structure, or a stack of them, and what all of them are called with.
+    """Layers of equal structure, or a stack of them, and the further arguments of all of them.
 
-    A row is one cell in each layer.  Rows of a cell that all layers have in common are not stacked: unless it is a
-    parameter, it goes from step to step, since each layer sees what the one before has put in.
+    A row is one cell in each layer.  A cell that all layers share is not stacked: unless it is a parameter, it is
+    carried from step to step, since each layer sees what the one before has assigned.
     """
 
     def __init__(self, layers: list[Module], graphs: list[Graph], is_stack: bool, args: tuple[Any, ...]) -> None:
@@ -172,7 +171,7 @@ class _Layers:
         return out
 
     def _check_shared(self, changed: Iterable[int]) -> None:
-        """Raise if a changed cell is a parameter of all layers, or is that of some of them."""
+        """Raise if a changed cell is a parameter that all layers share, or a cell that only some of them share."""
         for j in changed:
             row = self.rows[j]
             if j in self.constant or (j in self.stacked and len({id(cell) for cell in row}) < len(row)):
@@ -183,13 +182,13 @@ class _Layers:
 
 
 def _length(graph: Graph, what: str) -> int:
-    """The size of the leading axis that all cells of a stack have."""
+    """The size of the leading axis of all cells of a stack."""
     sizes = {path: c.shape[0] if c.ndim else None for path, c in zip(graph.paths, graph.cells, strict=True)}
     if len(set(sizes.values())) == 1 and None not in sizes.values():
         return next(iter(sizes.values()))  # type: ignore[return-value]
     listing = ", ".join(f"{path} is {c.type}" for path, c in zip(graph.paths, graph.cells, strict=True))
     raise ValueError(
-        f"{what} takes a stack, as nn.stack_modules makes it: a module all of whose cells have one more axis in front, "
+        f"{what} takes a stack, as nn.stack_modules makes it: a module whose cells all have a leading axis "
         f"of the same size; this one has {listing or 'no cells'}{at_line(user_line())}"
     )
 
@@ -200,15 +199,15 @@ def _check_equal(modules: Sequence[Module], graphs: list[Graph], what: str, comp
     for i, graph in enumerate(graphs):
         key = comparable(graph.key)
         if key != first:
-            found = [*differences(first, key)] or ["which of their parts are one"]
+            found = [*differences(first, key)] or ["which cells and modules they share"]
             raise ValueError(
-                f"{what} takes modules of one structure, but number {i}, {modules[i].described()}, differs from the "
+                f"{what} takes modules of equal structure, but number {i}, {modules[i].described()}, differs from the "
                 f"first: {'; '.join(found[:4])}{at_line(user_line())}"
             )
 
 
 def _without_gradients(key: Any) -> Any:
-    """A key without what matters to those only who take gradients."""
+    """A key without the parts that matter only to gradients."""
     if key.__class__ is CellKey:
         return key._replace(requires_grad=True, hooks=())
     if key.__class__ is ModuleKey:

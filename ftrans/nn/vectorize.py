@@ -1,4 +1,4 @@
-"""nn.vmap: a function of modules and one element -> the function of a batch, or of an ensemble of modules."""
+"""nn.vmap: map a function of modules and one element over a batch, or over an ensemble of modules."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from .roots import graph_of_arguments, in_places, with_places
 def vmap(
     f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
-    """Map a function over an axis of its arguments, among which are modules, as one vectorised program.
+    """Map a function of modules and arrays over an axis of its arguments, as one vectorised program.
 
-    A module whose entry in `in_axes` is None is shared by all lanes.  What it draws at random differs from lane to
-    lane: lane i goes on with the stream that `nn.random.fold_in(key, i)` begins, where `key` is the next key of the
-    module's own stream, which advances by that one.  A buffer that gets the same value in all lanes is changed; one
-    that would get a value for each is an error.
+    A module with None in `in_axes` is shared by all elements of the batch.  Its random numbers differ from element to
+    element: element i draws from the stream of the key `nn.random.fold_in(key, i)`, where `key` is the next key of the
+    module's own stream, which advances by one.  A buffer may change if its new value is the same for all elements;
+    otherwise it is an error.
 
-    A module with a number as its entry is an ensemble, as `nn.stack_modules` makes it: each of its cells has the mapped
-    axis, and each lane reads and changes its own part.
+    A module with an integer in `in_axes` is an ensemble, as `nn.stack_modules` makes it: each of its cells has the
+    mapped axis, and each element of the batch reads and changes its own slice.
 
     Args:
         f: the function of one element.
         in_axes: which axis of each argument to map over, as for `ft.vmap`.  An entry for a module is a number or None.
-        out_axes: where the mapped axis goes in the results.
+        out_axes: position of the mapped axis in the results.
         axis_size: size of the mapped axis, needed only if no argument is mapped.
 
     Returns:
         A function of the same arguments, with the mapped axis in arguments and results.
 
     Raises:
-        ValueError: sizes of mapped axes differ, an array or a cell does not have the axis, or two modules of which only
-            one is mapped share a cell.
-        RuntimeError: the lanes give a cell of a shared module different values; the message names it.
+        ValueError: sizes of mapped axes differ, an array or a cell does not have the axis, or a mapped and a shared
+            module have a cell in common.
+        RuntimeError: elements of the batch assign different values to a cell of a shared module; the message names it.
 
     Example:
         >>> import numpy as np
@@ -70,14 +70,14 @@ def vmap(
 
 
 class _Slot:
-    """Stands for a module, as a leaf, where the axes of arguments are found."""
+    """Placeholder for a module, as a leaf, while the axes of the arguments are determined."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
 
 
 class _Call:
-    """One call of a mapped function: which cells have the mapped axis, and where."""
+    """One call of a mapped function: which cells have the mapped axis, and at which position."""
 
     def __init__(
         self, f: Callable[..., Any], in_axes: Axes, axis_size: int | None, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -106,14 +106,14 @@ class _Call:
                 if found.setdefault(id(cell), axis) != axis:
                     raise ValueError(
                         f"nn.vmap was given {paths[id(cell)]} twice, with in_axes {found[id(cell)]} and {axis}; a cell "
-                        f"is either shared by all lanes or mapped{at_line(user_line())}"
+                        f"is either shared by the whole batch or mapped{at_line(user_line())}"
                     )
         for cell in self.graph.cells:
             axis = found[id(cell)]
             if axis is not None and not -cell.ndim <= axis < cell.ndim:
                 raise ValueError(
                     f"nn.vmap was asked to map over axis {axis} of {paths[id(cell)]}, which is {cell.type}; give the "
-                    "module in_axes=None if all lanes share it, or make an ensemble by nn.stack_modules([...])"
+                    "module in_axes=None if the whole batch shares it, or make an ensemble by nn.stack_modules([...])"
                     + at_line(user_line())
                 )
         return [None if found[id(c)] is None else found[id(c)] % c.ndim for c in self.graph.cells]  # type: ignore[operator]
@@ -128,8 +128,8 @@ class _Call:
         if len(set(sizes.values())) > 1:
             listing = ", ".join(f"{path} has {n}" for path, n in sizes.items())
             raise ValueError(
-                f"nn.vmap got cells with mapped axes of different sizes: {listing}; give a module that all lanes "
-                f"share in_axes=None, and make an ensemble by nn.stack_modules([...]){at_line(user_line())}"
+                f"nn.vmap got cells with mapped axes of different sizes: {listing}; give a module that the whole batch "
+                f"shares in_axes=None, and make an ensemble by nn.stack_modules([...]){at_line(user_line())}"
             )
         mine = next(iter(sizes.values()), None)
         leaves = tree.flatten((self.plain_args, self.plain_kwargs))[0]
@@ -145,10 +145,10 @@ class _Call:
         return found
 
     def run(self, out_axes: Axes) -> Any:
-        """The result; cells that have changed hold the new values afterwards."""
+        """Return the result; cells that have changed hold the new values afterwards."""
         cells = self.graph.cells
         arrays = operands_of(cells, (self.plain_args, self.plain_kwargs))
-        # Of a shared stream all lanes get one key, each another stream that begins with it.
+        # All batch elements get one key of a shared stream, and each derives its own stream from it.
         streams = {
             i: random.advance(x)
             for i, (cell, axis, x) in enumerate(zip(cells, self.axes, arrays, strict=True))
@@ -189,20 +189,20 @@ class _Call:
         return result
 
     def _check_shared(self, differing: list[int]) -> None:
-        """Raise if lanes have put different values into cells that they share."""
+        """Raise if batch elements have assigned different values to cells that they share."""
         paths = [self.graph.paths[i] for i in differing if self.axes[i] is None]
         if paths:
             raise RuntimeError(
-                f"the lanes of nn.vmap({name_of(self.f)}) put different values into {', '.join(paths)}, but they share "
-                "the module (in_axes=None), which has room for one. Call model.eval() where buffers such as running "
-                "means need not change; or give each lane a module of its own: nn.stack_modules([...]) with in_axes=0"
+                f"nn.vmap({name_of(self.f)}) assigns a different value to {', '.join(paths)} for each element of the "
+                "batch, but they share the module (in_axes=None). Call model.eval() if buffers such as running means "
+                "need not change; or give each element its own module: nn.stack_modules([...]) with in_axes=0"
                 + at_line(user_line())
             )
 
 
 @in_own_context
 def operands_of(cells: list[ArrayCell], args: Any) -> list[Any]:
-    """What cells hold, for code that is called with these arguments: tensors if there are tensors among them."""
+    """The values of cells for a call with these arguments: tensors if there are tensors among the arguments."""
     if reading.get() is None and current_builder() is None:
         reading.set("tensors" if has_active(args) else "arrays")
     return [cell.read() for cell in cells]

@@ -1,1 +1,1 @@
-"""What a gradient computes again instead of keeping it."""
+"""Checkpointing: what reverse mode keeps, and what it recomputes."""

@@ -23,15 +23,15 @@ from ...xla.execute import is_jax_tracer, lower
 from ..subprograms import Flags, chosen, others, redundant, rewired, specialized, spread, used_inputs
 from .recompute import Budget, Policy, in_segments, just_in_time, keep
 
-# Computing this many bytes again all at once costs less than dividing the work.
+# Recomputing up to this many bytes at once costs less than dividing the work.
 _LEAST_SEGMENT = 1 << 20
 
 
 class Checkpoint(ProgramHolder):
-    """The results of `program` on the operands; `policy` says what reverse mode keeps of what it computes.
+    """The results of `program` on the operands; `policy` says which intermediate values reverse mode keeps.
 
-    The half of it that is linear in unknown operands stays one equation, which computes the rest `again`.  Nothing may
-    share these computations with the first ones, or their results would be kept after all.
+    The half that is linear in unknown operands stays one equation, which computes the other values `again`.  This
+    recomputation must not be merged with the first computation, or its results would be kept after all.
     """
 
     name = "checkpoint"
@@ -117,8 +117,8 @@ class Checkpoint(ProgramHolder):
 def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
     """Lower a program so that XLA cannot share its computations with those outside of it, or do them earlier.
 
-    On CPUs XLA drops optimization barriers before it looks for common subexpressions for the last time.  What it never
-    looks into is a branch, so there the program is a branch of a condition that always holds.
+    On CPUs XLA drops optimization barriers before its last elimination of common subexpressions, which does not look
+    into branches.  So there the program is a branch of a condition that always holds.
     """
     from jax import jit, lax, numpy
 
@@ -129,7 +129,7 @@ def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
         if source is None:
             return run(*xs)
         first = lax.convert_element_type(numpy.ravel(source)[0], numpy.int32)
-        # XLA does not know that a remainder is less than what it is the remainder of.
+        # XLA does not know that a remainder is less than its divisor.
         return lax.cond(lax.rem(first, numpy.int32(2)) < 2, run, zeros, *xs)
 
     def zeros(*_: Any) -> list[Any]:
@@ -139,15 +139,15 @@ def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
 
 
 def _params(program: Program, policy: Policy, again: bool) -> Params:
-    """The parameters, in the order in which they are compared."""
+    """The parameters of an equation, in the order in which they are compared."""
     return {"program": program, "policy": policy, "again": again}
 
 
 def _late(program: Program, known: int) -> Program:
-    """The program, with what depends on its first `known` inputs alone computed as late as possible.
+    """The program, in which values that depend only on its first `known` inputs are computed as late as possible.
 
-    XLA runs what it can run early, so the program is divided where it begins to compute something again: each segment
-    waits for a result of the one before.
+    XLA may run operations early, so the program is divided where a recomputation begins: each segment waits for a
+    result of the one before.
     """
 
     def make() -> Program:
@@ -166,14 +166,14 @@ def _segment(program: Program, segments: Sequence[Sequence[Eqn]], index: int) ->
     inputs = dict.fromkeys(a for eqn in eqns for a in eqn.operands if isinstance(a, Var) and a not in made)
     later = {a for s in segments[index + 1 :] for eqn in s for a in eqn.operands} | set(program.outputs)
     outputs = [v for v in made if v in later]
-    # What is kept of it is up to the program that it is a part of.
+    # The enclosing program decides what is kept of it.
     params = _params(Program(program.name, list(inputs), eqns, outputs), "everything", True)
     return Eqn(checkpoint, tuple(inputs), params, tuple(outputs), eqns[0].line)
 
 
 def _split(program: Program, unknown: Flags, policy: Policy, again: bool) -> SplitEqn:
     if isinstance(policy, Budget):
-        # What simplification removes needs no place in the budget.
+        # Values that simplification removes need no room in the budget.
         program = condense(program)
     halves = split_program(program, unknown)
     known, later = halves.known, halves.unknown
@@ -191,7 +191,7 @@ def _split(program: Program, unknown: Flags, policy: Policy, again: bool) -> Spl
 
     unknown_inputs = later.inputs[halves.residual_count :]
     eqns = just_in_time([*kept.again, *later.eqns], unknown_inputs)
-    # A budget says what the first derivative keeps. Its halves keep their inputs only, which can always be done.
+    # A budget is for the first derivative. Its halves keep only their inputs, which is always possible.
     policy = "nothing" if isinstance(policy, Budget) else policy
     outputs = [*known.outputs[: len(known_results)], *saved]
     return SplitEqn(

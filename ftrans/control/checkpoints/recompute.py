@@ -1,8 +1,8 @@
-"""What reverse mode keeps of the forward pass, and how it computes the rest again.
+"""Which values of the forward pass reverse mode keeps, and how it recomputes the others.
 
-Of the values that the backward pass wants, each is either kept or computed again from others that are.  A policy
-says which.  A budget of bytes is met at the least cost of recomputation: what to keep at a given price of a byte is
-a minimum cut, the price is found by bisection, and what is left of the budget is filled greedily.
+Each value that the backward pass needs is either kept or recomputed from kept ones, as a policy says.  A budget of
+bytes is met at the least cost of recomputation: at a given price per byte, the choice is a minimum cut; the price is
+found by bisection, and what is left of the budget is filled greedily.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ Chooser = Callable[[str, tuple[ArrayType, ...], Params], bool]
 
 
 class Named(NamedTuple):
-    """The policy to keep what `tap` has given one of these names."""
+    """The policy to keep values that `tap` has given one of these names."""
 
     names: tuple[str, ...]
 
 
 class Budget(NamedTuple):
-    """The policy to keep at most so many bytes, at the least cost of computing the rest again."""
+    """The policy to keep at most this many bytes, at the least cost of recomputation."""
 
     nbytes: int
 
 
-# "nothing" keeps inputs only, "everything" whatever is wanted, "dots" results of dot_general; a function chooses by
-# the name of the primitive, the types of its results, and its parameters.
+# "nothing" keeps only inputs, "everything" all values that are needed, "dots" results of dot_general; a function
+# chooses by the name of the primitive, the types of its results, and its parameters.
 Policy = str | Named | Budget | Chooser
 POLICIES = ("nothing", "everything", "dots")
 
 
 class Kept(NamedTuple):
-    """What is kept for a backward pass.
+    """The values kept for a backward pass, and the recomputation of the others.
 
     Attributes:
-        values: the variables that are kept: inputs, and results of equations.
-        again: the equations that compute from them, once more, what else is wanted.
+        values: the kept variables: inputs, and results of equations.
+        again: the equations that recompute the other values from them.
     """
 
     values: list[Var]
@@ -54,10 +54,10 @@ class Kept(NamedTuple):
 
 
 def keep(program: Program, wanted: Sequence[Var], policy: Policy) -> Kept:
-    """Choose what to keep of a run of `program`, so that the `wanted` among its variables are at hand later.
+    """Choose which values of `program` to keep so that its variables `wanted` are available later.
 
     Raises:
-        ValueError: a budget cannot be met; the least possible is named.
+        ValueError: a budget cannot be met; the message names the least possible one.
     """
     inputs = set(program.inputs)
     if isinstance(policy, Budget):
@@ -77,7 +77,7 @@ def _keeps(policy: Policy, eqn: Eqn) -> bool:
 
 
 def _kept(program: Program, wanted: Sequence[Var], available: set[Var]) -> Kept:
-    """Take from `available` whatever is met on the way back from the wanted variables."""
+    """Keep those of the `available` variables that are reached first, going backwards from the wanted ones."""
     values: dict[Var, None] = {}
     missing: set[Atom] = set()
 
@@ -99,9 +99,9 @@ def _kept(program: Program, wanted: Sequence[Var], available: set[Var]) -> Kept:
 
 
 def just_in_time(eqns: Sequence[Eqn], given: Sequence[Var]) -> list[Eqn]:
-    """`eqns` in another order: what does not depend on the variables in `given` runs right before it is needed.
+    """Reorder `eqns`: those that do not depend on the variables in `given` run right before their results are needed.
 
-    A backward pass that computes values again one after the other, as it gets to them, need not hold them all.
+    A backward pass that recomputes each value only when it gets there need not hold all of them.
     """
     driven: set[Atom] = set(given)
     waiting: dict[Atom, int] = {}
@@ -134,12 +134,12 @@ _MOST_SEGMENTS = 16
 
 
 def in_segments(eqns: Sequence[Eqn], given: Sequence[Var], least: int) -> list[list[Eqn]]:
-    """`eqns` cut before some of those that do not depend on `given`, into parts that compute about equally much again.
+    """Cut `eqns` before some of those that do not depend on `given`, into parts with about equal recomputation.
 
     Args:
         eqns: the equations, as `just_in_time` orders them.
         given: the variables that the other equations depend on.
-        least: the least number of bytes that a part computes again.
+        least: the least number of bytes that a part recomputes.
     """
     driven: set[Atom] = set(given)
     again: list[int] = []
@@ -161,30 +161,30 @@ def in_segments(eqns: Sequence[Eqn], given: Sequence[Var], least: int) -> list[l
 
 # Budgets
 
-# Capacities of SciPy's flows are 32-bit integers, and so are their sums.
+# Capacities in SciPy's maximum_flow are 32-bit integers, and so are their sums.
 _WHOLE = 2**29
 _UNLIMITED = 2**31 - 1
 _BISECTIONS = 30
-# Equal layers cost the same to keep and to compute again, so at any one price all of them would be kept or none.
-# Prices that differ a little keep a part of them, which is spread evenly: fractions of multiples of the golden
-# ratio are. Evenly, because what lies between two kept values is in memory at once when it is computed again.
+# Equal layers cost the same to keep and to recompute, so at any one price all of them would be kept or none.  With
+# prices that differ a little, some of them are kept.  Fractional parts of multiples of the golden ratio spread these
+# evenly, which matters because all values between two kept ones are in memory at once when they are recomputed.
 _UNEVENNESS = 0.02
 _GOLDEN = 0.6180339887498949
-# How many values are tried, one by one, in what is left of a budget.
+# How many values are tried, one by one, to fill the rest of a budget.
 _MOST_TRIED = 64
-# Even what costs nothing is better not done again: for each element this much of an addition.
+# Recomputation that costs nothing is still counted, per element as this fraction of an addition.
 _LEAST = 0.01
-# What only the backward pass uses is computed right before it.  To keep that makes no chain of other values shorter,
-# which are in memory at once while they are computed again, so it is worth this much less.
+# Values that only the backward pass uses are computed right before it.  Keeping one of them shortens no chain of
+# recomputed values, which are in memory at once, so it is worth this much less.
 _LAST = 0.5
 
 
 class _Budgeted:
-    """The choice of what to keep of one program within a budget.
+    """The choice of which values of one program to keep within a budget.
 
-    In the flow network every variable and every equation is a node, and those on the side of the source are at hand
-    (a variable) or run again (an equation).  What is cut is paid for: between a variable and its equation, that it is
-    kept; between an equation and the sink, that it runs again.
+    In the flow network every variable and every equation is a node; on the side of the source, a variable is available
+    and an equation runs again.  Cutting the edge between a variable and its equation pays for keeping the variable;
+    cutting the edge between an equation and the sink pays for running it again.
     """
 
     def __init__(self, program: Program, wanted: Sequence[Var], nbytes: int) -> None:
@@ -208,8 +208,8 @@ class _Budgeted:
             name = self._program.name.split("(")[-1].rstrip(")")
             raise ValueError(
                 f"a memory_budget of {self._nbytes:,} bytes cannot be met by {name}: its backward pass "
-                f"needs at least {nbytes(fitting):,} bytes of its inputs and of values that it computes, with all else "
-                f"computed again; ftrans.residuals lists what is kept{at_line(user_line())}"
+                f"needs at least {nbytes(fitting):,} bytes for its inputs and values that it computes, with all others "
+                f"recomputed; ftrans.residuals lists what is kept{at_line(user_line())}"
             )
         low, high = 0.0, 1.0
         for _ in range(_BISECTIONS):
@@ -225,7 +225,7 @@ class _Budgeted:
         return _kept(self._program, self._wanted, {*self._program.inputs, *values})
 
     def _network(self) -> list[NDArray[Any]]:
-        """Heads and tails of the edges: wanted values, kept values, equations that run again, operands of those."""
+        """Heads and tails of the edges: wanted values, kept values, recomputed equations, and their operands."""
         source, sink = 0, 1
         place = {v: i + 2 for i, v in enumerate(self._vars)}
         maker = {v: i + 2 + len(place) for i, q in enumerate(self._eqns) for v in q.outputs}
@@ -245,7 +245,7 @@ class _Budgeted:
         ]
 
     def _cheapest(self, price: float) -> list[Var]:
-        """What to keep so that `price` times the bytes plus 1 - `price` times the cost, as parts of all, is least."""
+        """The variables to keep that minimize `price` * bytes + (1 - `price`) * cost, as fractions of the totals."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -272,7 +272,7 @@ class _Budgeted:
         return [v for v, c in zip(self._vars, cut, strict=True) if c]
 
     def _filled(self, fitting: Kept, too_large: Kept) -> Kept:
-        """`fitting`, with more of what is kept in `too_large` as long as it fits."""
+        """`fitting`, with further values of `too_large` as long as they fit."""
         costs = {v: c / max(v.type.nbytes, 1) for eqn, c in self._costs.items() for v in eqn.outputs}
         kept = set(fitting.values)
         candidates = sorted((v for v in too_large.values if v not in kept), key=lambda v: -costs.get(v, 0.0))
@@ -284,11 +284,11 @@ class _Budgeted:
 
 
 def nbytes(kept: Kept) -> int:
-    """Bytes of all that is kept."""
+    """Total bytes of the kept values."""
     return sum(v.type.nbytes for v in kept.values)
 
 
 def _duration(eqn: Eqn) -> float:
-    """About how long it takes to compute an equation again, relative to the addition of two numbers in memory."""
+    """Approximate time to recompute an equation, relative to the addition of two numbers in memory."""
     size = max([v.type.size for v in eqn.outputs] + [a.type.size for a in eqn.operands], default=0)
     return max(cost(eqn).time, _LEAST * size)

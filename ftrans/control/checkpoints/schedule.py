@@ -1,12 +1,12 @@
 """Schedules of checkpoints: sweeping back through the states of a loop with memory for only some of them.
 
-How many steps there will be is not known while the loop runs forwards.  So every state is kept until the places are
-full; then most of them are dropped, and from there on every k-th state is kept, with k growing whenever half of the
-places are full (Stumm and Walther, 2010, "New algorithms for optimal online checkpointing").  The other half is for the
-way back: the states between two checkpoints are computed again, and new checkpoints on that stretch are set as binomial
-checkpointing prescribes (Griewank and Walther, 2000, "Algorithm 799: revolve").
+The number of steps is not known while the loop runs forward.  So every state is kept until all slots are full; then
+most of them are dropped, and from there on every k-th state is kept, with k growing whenever half of the slots are full
+(Stumm and Walther, 2010, "New algorithms for optimal online checkpointing").  The other half is for the backward sweep:
+the states between two checkpoints are recomputed, with new checkpoints among them as binomial checkpointing prescribes
+(Griewank and Walther, 2000, "Algorithm 799: revolve").
 
-There are two forms of it: a Python iterator for the NumPy evaluator, and loops of XLA, whose memory is fixed before.
+There are two forms of it: a Python iterator for the NumPy evaluator, and XLA loops, whose memory is fixed in advance.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ State = TypeVar("State")
 Kept = TypeVar("Kept")
 DEFAULT_CHECKPOINTS = 64
 
-# A stretch is divided as if there were at most so many free places and repetitions.
+# A stretch is divided as if there were at most this many free slots and repetitions.
 _MOST_PLACES, _MOST_REPETITIONS = 512, 64
 
 
 class Saved(NamedTuple, Generic[State]):
-    """What a loop that ran forwards has left for the way back.
+    """The checkpoints that a forward run of a loop leaves for the sweep back.
 
     Attributes:
-        states: some of the states, each with its number, the first among them.
-        steps: how many steps there were.
-        places: how many states may be held at a time.
+        states: some of the states with their step numbers, including the first state.
+        steps: the number of steps.
+        places: the number of slots: how many states may be held at a time.
     """
 
     states: list[tuple[int, State]]
@@ -53,10 +53,10 @@ def forwards(
 
     Args:
         state: the first state.
-        goes_on: whether there is a step from a state.
+        goes_on: whether the loop continues from a state.
         step: the next state.
-        kept: what is kept of a state at a checkpoint.
-        checkpoints: how many states to keep besides the one that is asked for.
+        kept: the part of a state that a checkpoint keeps.
+        checkpoints: how many states to keep besides the current one.
     """
     saved: list[tuple[int, Kept]] = []
     count, spacing, most = 0, 1, checkpoints + 1
@@ -73,9 +73,9 @@ def forwards(
 
 
 def backwards(saved: Saved[State], step: Callable[[State], State]) -> Iterator[State]:
-    """The states before each step, from the last to the first; `step` makes those between checkpoints again.
+    """The states before each step, from the last to the first; `step` recomputes those between checkpoints.
 
-    What is saved is used up, so that its places become free.
+    Saved states are removed as they are used, so that their slots become free.
     """
     states = saved.states
     for stop in range(saved.steps, 0, -1):
@@ -90,8 +90,7 @@ def backwards(saved: Saved[State], step: Callable[[State], State]) -> Iterator[S
 
 
 def hop(length: int, free: int) -> int:
-    """How many steps to run from a checkpoint to the next, of which there may be `free` more, to go through the last
-    `length` states."""
+    """The number of steps to the next checkpoint, when sweeping over the last `length` states with `free` slots."""
     if length <= free + 1:
         return 1
     if free == 1:
@@ -102,25 +101,25 @@ def hop(length: int, free: int) -> int:
 
 @functools.cache
 def reaches(free: int) -> list[int]:
-    """How many states can be gone through from one checkpoint, with so many places, where no step runs more often than
-    0, 1, 2, ... times."""
+    """How many states a sweep can cover from one checkpoint with `free` slots, if no step runs more than 0, 1, 2, ...
+    times."""
     return [min(comb(free + r, r), 1 << 62) for r in range(_MOST_REPETITIONS)]
 
 
-# The same in loops of XLA.  States and rows are lists of arrays.
+# The same in XLA loops.  States and rows are lists of arrays.
 
 Arrays = Sequence[Any]
 Step = Callable[[Arrays], Arrays]
 
 
 class Buffers(NamedTuple):
-    """What a loop that ran forwards has left for the way back.
+    """The rows that a forward run of an XLA loop leaves for the sweep back.
 
     Attributes:
-        arrays: buffers of what was kept, one row for each of some states.
-        used: how many rows there are.
-        steps: how many steps there were.
-        spacing: how many of them there are from one row to the next.
+        arrays: buffers with one row for each saved state.
+        used: the number of rows.
+        steps: the number of steps.
+        spacing: the number of steps from one row to the next.
     """
 
     arrays: list[Any]
@@ -140,10 +139,10 @@ def keep_all(
 
     Args:
         state: the first state.
-        goes_on: whether there is a step from a state.
-        step: the next state, and what to keep of the step.
-        rows: how that is written.
-        max_steps: a bound of the number of steps.
+        goes_on: whether the loop continues from a state.
+        step: the next state, and the row of the step.
+        rows: how rows are written.
+        max_steps: an upper bound of the number of steps.
     """
     from jax import lax
 
@@ -176,7 +175,7 @@ def keep_checkpoints(
     rows: RowBuffers,
     checkpoints: int,
 ) -> tuple[list[Any], Buffers]:
-    """Run `state = step(state)` while `goes_on(state)`; return the last state and what is `kept` of some states."""
+    """Run `state = step(state)` while `goes_on(state)`; return the last state, and rows `kept` of some states."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -230,18 +229,18 @@ def sweep_checkpoints(
 ) -> list[Any]:
     """`carry = undo(row_of(state), carry)` over all states, from the last to the first.
 
-    The states between two checkpoints are computed again: up to a number that checkpoints divide, and from there on
-    with their rows, which are kept until the sweep has passed over them.
+    The states between two checkpoints are recomputed: long stretches are divided by new checkpoints first; then the
+    rows of a short stretch are made and kept until the sweep has passed them.
 
     Args:
         saved: the checkpoints.
-        states: how they are written.
+        states: how states are written.
         carry: the initial carry.
         step: the next state.
-        row_of: what the sweep needs of a step, made from the state before it.
-        rows: how that is written.
+        row_of: the row of a step, made from the state before it.
+        rows: how rows are written.
         undo: the next carry.
-        checkpoints: how many states, and how many rows, to hold at a time besides the one on hand.
+        checkpoints: how many states, and how many rows, to hold at a time besides the current one.
     """
     import jax.numpy as jnp
     from jax import lax
@@ -275,6 +274,6 @@ def sweep_checkpoints(
 
     positions = jnp.arange(places) * saved.spacing
     start = (list(carry), saved.steps, positions, saved.arrays, saved.used, rows.buffers(places))
-    # As soon as all states that are left are checkpoints, there is nothing to compute again.
+    # Once all remaining states are checkpoints, nothing is recomputed.
     carry, _, _, arrays, used, _ = lax.while_loop(lambda loop: loop[1] > loop[4], back, start)
     return sweep_all(Buffers(arrays, used, used, 1), states, carry, lambda state, carry: undo(row_of(state), carry))

@@ -41,7 +41,7 @@ def scan_in_segments(
     count, rest = divmod(length, size)
     carries = len(carry)
     whole = count * size
-    # The segment that is not full is the last one to run.
+    # The incomplete segment is the last one to run.
     first = rest if reverse else 0
     segments = [_split_axis(_part(x, first, first + whole), count, size) for x in xs]
     segment = _segment(program, len(fixed), carries, size, reverse, unroll)
