@@ -27,6 +27,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import function_rows  # noqa: E402
 
 import ftrans as ft  # noqa: E402
+import ftrans.numpy.fft  # noqa: E402
+import ftrans.numpy.linalg  # noqa: E402
 import ftrans.scipy  # noqa: E402
 from ftrans.core.primitive import Primitive  # noqa: E402
 from ftrans.core.program import Program  # noqa: E402

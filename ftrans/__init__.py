@@ -4,27 +4,27 @@ import importlib as _importlib
 import typing as _typing
 
 from . import numpy
-from .api.associative_scan import associative_scan
-from .api.branches import cond, switch
-from .api.checkpoint import checkpoint, residuals
-from .api.custom_rules import custom_jvp, custom_vjp
 from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
-from .api.explain_zero import explain_zero
-from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
-from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
-from .api.jit import jit, trace
-from .api.loops import fori_loop, map, scan, while_loop
-from .api.taps import tap
-from .api.vmap import vmap
-from .control.convergence import ConvergenceError
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
-from .solvers.argmin import argmin
-from .solvers.implicit import fixed_point, root
-from .solvers.linear import linear_solve
-from .solvers.odeint import odeint
 
 if _typing.TYPE_CHECKING:
     from . import autograd, debug, nn, scipy, testing
+    from .api.associative_scan import associative_scan
+    from .api.branches import cond, switch
+    from .api.checkpoint import checkpoint, residuals
+    from .api.custom_rules import custom_jvp, custom_vjp
+    from .api.explain_zero import explain_zero
+    from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
+    from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
+    from .api.jit import jit, trace
+    from .api.loops import fori_loop, map, scan, while_loop
+    from .api.taps import tap
+    from .api.vmap import vmap
+    from .control.convergence import ConvergenceError
+    from .solvers.argmin import argmin
+    from .solvers.implicit import fixed_point, root
+    from .solvers.linear import linear_solve
+    from .solvers.odeint import odeint
 
 __all__ = [
     "ConvergenceError",
@@ -75,14 +75,37 @@ __all__ = [
     "while_loop",
 ]
 
-# What a script that takes gradients of functions can do without is imported when somebody asks for it.
-_LATER = ("autograd", "debug", "nn", "scipy", "testing")
+# What a gradient of a function of NumPy can do without is imported when somebody asks for it.
+_PACKAGES = ("autograd", "debug", "nn", "scipy", "testing")
+_FILES = {
+    "api.associative_scan": ("associative_scan",),
+    "api.branches": ("cond", "switch"),
+    "api.checkpoint": ("checkpoint", "residuals"),
+    "api.custom_rules": ("custom_jvp", "custom_vjp"),
+    "api.explain_zero": ("explain_zero",),
+    "api.gradient_edits": ("clip_gradient", "grad_hook", "reverse_gradient", "scale_gradient", "straight_through"),
+    "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian"),
+    "api.jit": ("jit", "trace"),
+    "api.loops": ("fori_loop", "map", "scan", "while_loop"),
+    "api.taps": ("tap",),
+    "api.vmap": ("vmap",),
+    "control.convergence": ("ConvergenceError",),
+    "solvers.argmin": ("argmin",),
+    "solvers.implicit": ("fixed_point", "root"),
+    "solvers.linear": ("linear_solve",),
+    "solvers.odeint": ("odeint",),
+}
+_FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 
+if not _typing.TYPE_CHECKING:
 
-def __getattr__(name: str) -> _typing.Any:
-    if name in _LATER:
-        return _importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _PACKAGES:
+            return _importlib.import_module(f".{name}", __name__)
+        if name in _FILE_OF:
+            found = globals()[name] = getattr(_importlib.import_module(f".{_FILE_OF[name]}", __name__), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import threading
@@ -62,6 +63,30 @@ def run_script(script: str) -> str:
 def test_import_does_not_import_jax() -> None:
     script = "import sys, ftrans; print([m for m in sys.modules if m.split('.')[0] in ('jax', 'jaxlib', 'scipy')])"
     assert run_script(script).strip() == "[]"
+
+
+def test_a_gradient_imports_no_more_than_it_needs() -> None:
+    script = """
+import sys
+import numpy as np
+import ftrans as ft
+ft.grad(lambda x: np.sum(np.sin(x) ** 2))(np.ones(3))
+print({m.split(".")[1] for m in sys.modules if m.startswith("ftrans.")})
+print("ftrans.control.loops" in sys.modules, "ftrans.numpy.linalg" in sys.modules)
+"""
+    folders, rest = run_script(script).splitlines()
+    assert set(ast.literal_eval(folders)) == {
+        "api",
+        "base",
+        "control",
+        "core",
+        "numpy",
+        "ops",
+        "run",
+        "transforms",
+        "xla",
+    }
+    assert rest == "False False"
 
 
 def test_derivatives_of_numpy_arrays_do_not_import_jax() -> None:

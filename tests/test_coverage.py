@@ -16,6 +16,8 @@ import scipy
 from function_rows import resolve
 
 import ftrans as ft
+import ftrans.numpy.fft
+import ftrans.numpy.linalg
 from ftrans.base import tree
 from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import Tracer

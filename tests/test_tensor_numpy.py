@@ -16,6 +16,8 @@ from tensors import a, check_gradients, flat, leaf, value
 from test_numpy_face import CASES, CONSTANTS, IS_OLD_NUMPY, NEW, SAMPLES
 
 import ftrans as ft
+import ftrans.numpy.fft
+import ftrans.numpy.linalg
 from ftrans.autograd import Tensor
 from ftrans.core.interpret import inline, interpret
 from ftrans.core.program import Const, Eqn

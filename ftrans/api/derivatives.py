@@ -32,7 +32,6 @@ from .call import (
     select_arguments,
     trace_flat,
 )
-from .taps import collect, gradient_with_taps
 from .targets import flatten_like
 
 Function = Callable[..., Any]
@@ -173,6 +172,8 @@ def value_and_grad(
 
 def _with_taps(chosen: Arguments, traced: Traced, rebuild_aux: Any) -> Any:
     """Run the gradient of a traced function together with that of its taps."""
+    from .taps import collect, gradient_with_taps
+
     program, places = gradient_with_taps(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured])
     (value, *aux), values, gradients, of_taps = cut(outs, len(traced.program.outputs), len(places), len(chosen.leaves))

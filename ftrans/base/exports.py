@@ -6,15 +6,12 @@ from types import ModuleType
 from typing import Any
 
 
-def exported(namespace: dict[str, Any], *modules: str) -> list[str]:
+def exported(namespace: dict[str, Any]) -> list[str]:
     """The names in the namespace of a package without those of its files, in order.
 
     Args:
         namespace: the package's globals.
-        modules: names of modules that are exported as well.
     """
     return sorted(
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_") and (name in modules or not isinstance(value, ModuleType))
+        name for name, value in namespace.items() if not name.startswith("_") and not isinstance(value, ModuleType)
     )

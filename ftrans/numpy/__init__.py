@@ -7,6 +7,7 @@ same traced forms.  So either namespace may be used, except that only `ftrans.nu
 
 # ruff: noqa: F401, F403 - what is imported here is what is exported
 
+import importlib as _importlib
 import typing as _typing
 
 import numpy as _numpy
@@ -71,7 +72,6 @@ from numpy import uint64 as uint64
 from ..base.exports import exported as _exported
 from . import array_api as _array_api
 from . import dispatch as _dispatch
-from . import fft, linalg
 from .array_api import *
 from .creation import *
 from .einsum import *
@@ -93,7 +93,15 @@ from .texts import *
 from .ufuncs import *
 from .vectorizing import *
 
+if _typing.TYPE_CHECKING:
+    from . import fft, linalg
+
 _install()
+
+# `special` is an extension of the array API standard that is proposed, and that SciPy looks for already.
+_LATER = {"fft": "numpy.fft", "linalg": "numpy.linalg", "special": "scipy.special"}
+_dispatch.ENTERED_LATER["numpy.fft"] = lambda: _importlib.import_module(".fft", __name__)
+_dispatch.ENTERED_LATER["numpy.linalg"] = lambda: _importlib.import_module(".linalg", __name__)
 
 __array_api_version__ = _array_api.VERSION
 __array_namespace_info__ = _array_api.Info
@@ -101,9 +109,8 @@ __array_namespace_info__ = _array_api.Info
 
 def __getattr__(name: str) -> _typing.Any:
     """What has nothing to do with traced values (`random`, `save`, `testing`, ...) is NumPy's own."""
-    if name == "special":
-        # An extension of the array API standard that is proposed, and that SciPy looks for already.
-        return _dispatch.ENTERED_LATER["scipy.special"]()
+    if name in _LATER:
+        return _dispatch.ENTERED_LATER[_LATER[name]]()
     try:
         return getattr(_numpy, name)
     except AttributeError:
@@ -112,7 +119,7 @@ def __getattr__(name: str) -> _typing.Any:
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.
-    __all__ = _exported(globals(), "fft", "linalg")
+    __all__ = sorted([*_exported(globals()), "fft", "linalg"])
 
     def __dir__() -> list[str]:
         return __all__

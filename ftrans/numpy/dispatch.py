@@ -27,7 +27,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 # The functions in it whose results have no derivative: integers, booleans, or constants between jumps.
 CONSTANT: set[Callable[..., Any]] = set()
-# What enters the functions of another library in the table, by the library's name.  It is called when one is met.
+# What enters the functions of a module of NumPy or SciPy in the table, by its name.  It is called when one is met.
 ENTERED_LATER: dict[str, Callable[[], ModuleType]] = {}
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..control.loops.scan import scan
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
@@ -73,7 +72,7 @@ def fold(operation: Operation, x: Tracer, first: Tracer | None, mask: Tracer | N
     rows = [x] if mask is None else [x, mask]
     if x.shape[0] > _MOST_EQUATIONS:
         program = _step(operation, first.type, mask is not None, False)
-        return scan.apply(program, [], [first], rows, x.shape[0], False, 1)[0]
+        return _scanned(program, first, rows)[0]
     for i in range(x.shape[0]):
         first = _combined(operation, first, *(_row(v, i) for v in rows))
     return first
@@ -86,7 +85,7 @@ def accumulated(operation: Operation, x: Tracer) -> Tracer:
     total, rest = _row(x, 0), _rows(x, 1, x.shape[0])
     if rest.shape[0] > _MOST_EQUATIONS:
         program = _step(operation, total.type, False, True)
-        found = scan.apply(program, [], [total], [rest], rest.shape[0], False, 1)[1]
+        found = _scanned(program, total, [rest])[1]
         return concatenate(_rows(x, 0, 1), found, axis=0)
     results = [total]
     for i in range(rest.shape[0]):
@@ -97,6 +96,14 @@ def accumulated(operation: Operation, x: Tracer) -> Tracer:
 def _combined(operation: Operation, total: Tracer, row: Tracer, mask: Tracer | None = None) -> Tracer:
     new = cast(asarray(operation(total, row)), total.dtype)
     return new if mask is None else e.select(mask, new, total)
+
+
+def _scanned(step: Program, first: Tracer, rows: list[Tracer]) -> list[Any]:
+    """What a loop over rows leaves, and what its steps keep."""
+    # Loops bring much with them, and few programs fold many rows.
+    from ..control.loops.scan import scan
+
+    return scan.apply(step, [], [first], rows, rows[0].shape[0], False, 1)
 
 
 @lru_cache(maxsize=1000)
@@ -113,7 +120,7 @@ def written_in_turn(operation: Operation, x: Tracer, places: Tracer, values: Tra
     """`x[p] = operation(x[p], v)` for each of `places` and `values` in turn, where `x` has one axis."""
     rows = [places] if values is None else [places, values]
     program = _update(operation, x.type, tuple(v.type.with_shape(()) for v in rows))
-    return scan.apply(program, [], [x], rows, places.shape[0], False, 1)[0]
+    return _scanned(program, x, rows)[0]
 
 
 @lru_cache(maxsize=1000)

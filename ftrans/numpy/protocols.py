@@ -56,6 +56,9 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
     """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
     implementation = TABLE.get(function)
     module = getattr(function, "__module__", "numpy") or "numpy"
+    if implementation is None and module in ENTERED_LATER:
+        ENTERED_LATER[module]()
+        implementation = TABLE.get(function)
     if implementation is None and module.startswith("numpy.polynomial."):
         # Most of these run on traced values as they are.
         enter_on_objects(function)
