@@ -1,9 +1,9 @@
-"""Bodies of loops reordered such that XLA can update arrays in place.
+"""Loop bodies reordered so that XLA can update arrays in place.
 
-XLA writes to an array in a loop itself, rather than to a copy of it, only if nothing reads the old elements afterwards.
-On CPUs it moves a read into every operation that uses what was read, also into those that come after the write, and
-then copies the whole array in each step.  A branch keeps what was read where it is, and a write that waits for the
-branch comes after it.  What reads between two writes of one step XLA fuses with the first of them, and copies as well.
+XLA writes to an array of a loop in place, rather than to a copy, only if nothing reads the old elements afterwards.  On
+CPUs it fuses a read into every operation that uses its result, also into those after the write, and then copies the
+whole array in each step.  A read inside a branch stays there, and a write that depends on the branch comes after it.
+A read between two writes of one step is fused with the first of them, which causes a copy as well.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _TOKEN = ArrayType((), np.int64)
 
 
 class ReadFirst(RunOnly, MultipleResults):
-    """A read that is over before anything that waits for its second result, which is 0.
+    """A read that finishes before any operation that depends on its second result, which is 0.
 
-    Operands are a number, to choose a branch by, and those of the read.
+    Operands are a number, which selects a branch, and those of the read.
 
     Params:
         read: the primitive that reads.
@@ -56,7 +56,7 @@ class ReadFirst(RunOnly, MultipleResults):
             def never(*arrays: Any) -> Any:
                 return lax.full(type.shape, 0, type.dtype), lax.full((), 1, _TOKEN.dtype)
 
-            # Only we know that the number is never so small.
+            # XLA cannot know that the number is never this small.
             is_possible = number.astype(_TOKEN.dtype) > np.iinfo(_TOKEN.dtype).min + 1
             return lax.cond(is_possible, lambda *xs: plain(number, *xs), never, *arrays)
 
@@ -64,7 +64,7 @@ class ReadFirst(RunOnly, MultipleResults):
 
 
 class WriteAfter(RunOnly, SingleResult):
-    """A write that waits for reads: operands are those of the write, then what `read_first` gives to wait for.
+    """A write after reads: operands are those of the write, then the second results of the `read_first` equations.
 
     Params:
         write: the primitive that writes.
@@ -90,12 +90,12 @@ write_after = WriteAfter()
 
 
 def lower_step(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Apply the step of a loop to JAX tracers, in an order in which it can write in place."""
+    """Apply the step of a loop to JAX tracers, in an order that lets XLA write in place."""
     return lower(program.derive("reads first", lambda: _with_reads_first(program)), args)
 
 
 def _with_reads_first(program: Program) -> Program:
-    """The step, where each write to one place waits for the reads of the array that it writes to."""
+    """The step, with each write of one element after all reads of the array that it writes to."""
     eqns = list(program.eqns)
     for write in [eqn for eqn in eqns if _is_write_to_a_place(eqn)]:
         found = _with_write_last(eqns, write, program.outputs)
@@ -116,7 +116,7 @@ def _is_read_of_a_part(eqn: Eqn) -> bool:
 
 
 def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> list[Eqn] | None:
-    """The equations, with the reads of what `write` overwrites before it; None where that is so, or cannot be."""
+    """The equations, with all reads of the array moved before `write`; None if they are already, or cannot be."""
     array = write.operands[0]
     reads = [eqn for eqn in eqns if eqn is not write and array in eqn.operands]
     if array in outputs or not all(_is_read_of_a_part(eqn) and eqn.operands[0] is array for eqn in reads):
@@ -124,7 +124,7 @@ def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> li
     before, behind = _ancestors(eqns, write), _descendants(eqns, write.outputs)
     if any(a in behind for eqn in reads for a in eqn.operands):
         return None
-    # XLA would make what an earlier write left a second time, in the operation that reads it.
+    # XLA would repeat an earlier write in the operation that reads its result.
     is_written = any(array in eqn.outputs for eqn in eqns if is_write(eqn) or eqn.primitive is write_after)
     late = [eqn for eqn in reads if is_written or _is_used_late(eqns, eqn, write, before, outputs)]
     if not late:
@@ -169,7 +169,7 @@ def _descendants(eqns: Sequence[Eqn], of: Iterable[Atom], but: Eqn | None = None
 
 
 def _is_used_late(eqns: Sequence[Eqn], read: Eqn, write: Eqn, before: set[Atom], outputs: Sequence[Atom]) -> bool:
-    """Whether what was read is used by anything that the write does not depend on."""
+    """Whether the result of a read is used by an equation that the write does not depend on."""
     made_of_it = _descendants(eqns, read.outputs, but=write)
     return not made_of_it <= before or any(a in made_of_it for a in outputs)
 

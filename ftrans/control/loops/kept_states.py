@@ -26,7 +26,7 @@ from ..subprograms import cut
 from .in_place import lower_step
 from .row_buffers import RowBuffers
 
-# The type of what a loop leaves, which each evaluator represents in its own way.
+# The type of saved states, which each evaluator represents in its own way.
 SAVED = ArrayType((), np.object_)
 # The NumPy evaluator keeps all states that fit into this memory, unless it is told how many to keep.
 _STATE_BYTES = 1 << 28
@@ -38,15 +38,16 @@ def keeps_everything(max_steps: int | None, checkpoints: int | None) -> bool:
 
 
 def saved_types(body: Program, carries: int, kept: Sequence[int]) -> tuple[ArrayType, ...]:
-    """The types of what a loop saves of a step: members of the carry, and results behind it."""
+    """The types of the row that a loop saves of a step: members of the carry, then further results of the body."""
     return (*(body.out_types[i] for i in kept), *body.out_types[carries:])
 
 
 class Keep(RunOnly, MultipleResults):
-    """A while loop that leaves something for sweeps back.
+    """A while loop that saves states for backward sweeps.
 
-    Operands are those of `While`; results are the final carry, then what is saved: of each step, the members of the
-    carry before it that `kept` lists and the results of `body` behind the next carry; or checkpoints, of these members.
+    Operands are those of `While`; results are the final carry, then the saved values: a row for each step, of the
+    members of its initial carry listed in `kept` and the results of `body` after the next carry; or checkpoints of
+    these members.
     """
 
     name = "keep"
@@ -81,7 +82,7 @@ class Keep(RunOnly, MultipleResults):
                 saved.append([*members(carry), *outs[len(first) :]])
                 carry = outs[: len(first)]
         else:
-            # What NumPy and Python add to the elements of an array counts, too.
+            # The overhead of NumPy's array objects counts, too.
             most = _STATE_BYTES // max(sum(x.nbytes + 128 for x in members(first)), 1)
             most = checkpoints or max(most, DEFAULT_CHECKPOINTS)
             carry, saved = forwards(first, goes_on, lambda carry: step(*of_body, *carry), members, most)
@@ -119,15 +120,15 @@ class Keep(RunOnly, MultipleResults):
 
 
 class Sweep(RunOnly, MultipleResults):
-    """The sweep of a `Rewind` back over what a `Keep` has saved.
+    """The backward sweep of a `Rewind` over the values that a `Keep` has saved.
 
-    Operands are what is saved, constants of `step`, of `undo`, and the initial carry; results are the final carry.
-    `undo` takes its constants, a row and the carry.  `types` are those of what is saved, and `members` says which of it
-    the sweep is for.
+    Operands are the saved values, constants of `step`, of `undo`, and the initial carry; results are the final carry.
+    `undo` takes its constants, a row and the carry.  `types` are the types of the saved values; `members` says which of
+    them this sweep uses.
 
-    Where rows are saved, `members` make the row, and `step` and `row` are None.  Where checkpoints are saved, `members`
-    make the state, which begins the row; `step` makes the next state, and `row`, of the constants of `undo` and the
-    state, makes the rest of the row.  The last sweep over what is saved (`is_last`) may use it up.
+    If rows are saved, `members` are the row, and `step` and `row` are None.  If checkpoints are saved, `members` are
+    the state, which begins the row; `step` computes the next state, and `row`, of the constants of `undo` and the state,
+    computes the rest of the row.  The last sweep over the saved values (`is_last`) may free them as it goes.
     """
 
     name = "sweep"
@@ -206,7 +207,7 @@ sweep = Sweep()
 
 
 def _run(loop: Callable[..., list[Any]], operands: Sequence[Any], program: Program, key: tuple[Any, ...]) -> list[Any]:
-    """Run a loop of XLA, compiled once for `program` and `key` where it runs by itself."""
+    """Run an XLA loop; outside of a compiled program, it is compiled once for `program` and `key`."""
     from jax import jit, tree
 
     if any(map(is_jax_tracer, tree.leaves(operands))):

@@ -1,8 +1,8 @@
 """Loop-invariant code motion: equations of a scan that move before or after it, and results that need no loop.
 
-What a loop costs is dominated by what it reads and writes in each step.  So products of constants with elements of
-the sequences are computed for all steps at once before it; and a carry that only adds up products, which is what the
-gradient of a weight matrix is, becomes one product over all steps behind it.
+The cost of a loop is dominated by what it reads and writes in each step.  So products of constants with elements of
+the sequences are computed for all steps at once before it; and a carry that only adds up products, such as the gradient
+of a weight matrix, becomes one product over all steps after it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ...transforms.batch import batch
 from ...transforms.simplify import simplify
 from ..subprograms import chosen, cut, redundant, rewired, specialized, used_inputs
 
-# Sequences that the loop as it was written does not have may take this much memory, or as much as those that it has.
+# New sequences may take this much memory, or as much as the sequences of the original loop.
 _MOST_BYTES = 1 << 26
-# Reading a constant of this size in every step costs more than writing products of it that are this much smaller.
+# Reading a constant of this size in every step costs more than writing a product of it that is this much smaller.
 _LARGE_BYTES = 1 << 18
 _SMALLER = 16
-# Elementwise functions of elements up to this size cost less for all steps at once than in each of them.
+# Elementwise functions of arrays up to this size cost less for all steps at once than in each step.
 SMALL_BYTES = 1 << 14
-# Bodies that touch less memory than this, without products, are one operation to XLA on CPUs.
+# Bodies without products that touch less memory than this are compiled to one operation by XLA on CPUs.
 _ONE_OPERATION_BYTES = 1 << 10
 
 
 class Loop:
-    """A scan that is being improved.
+    """A scan that is being optimized.
 
     Attributes:
         program: the body.
@@ -42,10 +42,10 @@ class Loop:
         carry: initial carries.
         xs: sequences.
         length: the number of steps.
-        outputs: for each output of the body, the number of the result that it makes.  Results of the original loop
-            come first; those with higher numbers are needed on the way.
-        results: results by number, as far as the loop need not run for them.
-        later: how to compute the others that the loop does not make.
+        outputs: for each output of the body, the number of its result.  Results of the original loop come first; those
+            with higher numbers are intermediate ones.
+        results: results, by number, that are known without running the loop.
+        later: how to compute, from other results, those that the loop does not return.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Loop:
         self._original = self._count = len(program.outputs)
 
     def improve(self) -> None:
-        """Take out of the loop what can go, until nothing changes."""
+        """Move equations out of the loop until nothing changes."""
         before = None
         while before is not self.program:
             before = self.program = simplify(self.program)
@@ -162,13 +162,13 @@ class Loop:
         self.fixed = [*self.fixed, *inline(before, self.fixed)]
 
     def _narrow_products(self) -> None:
-        """Leave out the parts of a product with a constant that are not used."""
+        """Leave out unused parts of products with constants."""
         consts = len(self.fixed)
         program = self.program
         self.program = program.derive(("narrow", consts), lambda: _narrow(program, consts))
 
     def _take_out_functions_of_elements(self) -> None:
-        # A loop that carries nothing is written to save memory.
+        # A loop without carries was written to save memory.
         if not self.carry or is_one_operation(self.program):
             return
         program = self.program
@@ -195,7 +195,7 @@ class Loop:
                 return
 
     def _sum_later(self, index: int, term: Var, saved: Sequence[Var], sums: _Sums) -> None:
-        """Write what the sum needs for every step, in place of the carry that adds it up."""
+        """Replace the carry that adds up a sum by sequences of the values that the sum needs."""
         program, carries = self.program, len(self.carry)
         numbers: dict[Atom, int] = {a: self.outputs[i] for i, a in enumerate(program.outputs) if i >= carries}
         for var in saved:
@@ -239,7 +239,7 @@ class _Sums:
             self._uses[atom] = self._uses.get(atom, 0) + 1
 
     def term(self, index: int) -> Var | None:
-        """What a carry adds up, if it is there for nothing else."""
+        """The term that a carry adds up, if it does nothing else; None otherwise."""
         var, out = self.carry[index], self._program.outputs[index]
         eqn = self._definitions.get(out)
         if eqn is None or eqn.primitive is not e.add or self._uses[out] != 1 or self._uses.get(var) != 1:
@@ -249,7 +249,7 @@ class _Sums:
         return term if isinstance(term, Var) and is_inexact(term.type.dtype) else None
 
     def saved(self, term: Var) -> list[Var] | None:
-        """Which values have to be written in each step so that the sum of `term` follows; None if it does not."""
+        """The values to write in each step so that the sum of `term` can be computed from them; None if it cannot."""
         eqns = self._passed(term)
         if eqns is None:
             return None
@@ -257,7 +257,7 @@ class _Sums:
         return list(dict.fromkeys(a for a in factors if isinstance(a, Var) and not self._is_at_hand(a)))
 
     def _passed(self, term: Var) -> list[Eqn] | None:
-        """The equations that the sum passes through on its way from `term` to what is at hand, or to products."""
+        """The linear equations between `term` and available values or products, with which the sum can be exchanged."""
         needed: set[Atom] = {term}
         found: list[Eqn] = []
         for eqn in reversed(self._program.eqns):
@@ -298,7 +298,7 @@ class _Sums:
 
     def _total_of_products(self, eqn: Eqn, value: Callable[[Atom], Tracer], summed: Callable[[Atom], Tracer]) -> Tracer:
         x, y = eqn.operands
-        # The sum of products with a constant is the product with a sum.
+        # The sum of products with a constant is the product of the sum with the constant.
         if self._is_constant(x):
             return dot_general(value(x), summed(y), **eqn.params)
         if self._is_constant(y):
@@ -311,22 +311,22 @@ class _Sums:
 
 
 def _is_linear(eqn: Eqn) -> bool:
-    """Whether the sum over the steps passes through an equation."""
+    """Whether an equation commutes with the sum over the steps."""
     count = len(eqn.operands)
     return len(eqn.outputs) == 1 and len(eqn.primitive.linear_in(count, eqn.params)) == count
 
 
 def is_one_operation(program: Program) -> bool:
-    """Whether XLA compiles a loop over this body to one operation, to which elementwise functions add little."""
+    """Whether XLA compiles this body to one operation, to which elementwise functions add little cost."""
     touched = sum(a.type.nbytes for a in (*program.inputs, *program.outputs))
     return touched <= _ONE_OPERATION_BYTES and not any(eqn.primitive is dot_general for eqn in program.eqns)
 
 
 def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[Program, Program]:
-    """What can be computed for all steps at once, as a program of constants and elements; and the body that takes it as
-    further elements.
+    """The part to compute for all steps at once, as a program of constants and elements; and the body that takes its
+    results as further elements.
 
-    It is products with large constants, and elementwise functions of small elements.
+    This part is products with large constants, and elementwise functions of small elements.
     """
     constant: set[Atom] = set(fixed)
     known: set[Atom] = {*fixed, *xs}
@@ -354,7 +354,7 @@ def _before(program: Program, fixed: Sequence[Var], xs: Sequence[Var]) -> tuple[
 
 
 def _narrow(program: Program, consts: int) -> Program:
-    """The body, where a slice of a product with a constant, used for nothing else, is a product with its slice."""
+    """The body, with a slice of a product with a constant replaced by a product with a slice of the constant."""
     constant: set[Atom] = set(program.inputs[:consts])
     uses = Counter(a for eqn in program.eqns for a in eqn.operands)
     uses.update(program.outputs)
@@ -401,9 +401,9 @@ def _narrowed(cutting: Eqn, product: Eqn, constant: set[Atom]) -> list[Eqn] | No
 
 
 def _invariant(program: Program, consts: int) -> tuple[Program, Program]:
-    """What depends on constants alone, as a program; and the body that takes its results as further constants.
+    """The part that depends only on constants, as a program; and the body that takes its results as further constants.
 
-    What only repeats smaller values stays in the body, where it costs less than reading the result.
+    Equations that only repeat smaller values stay in the body, where they cost less than reading the result.
     """
     fixed = program.inputs[:consts]
     invariant: set[Atom] = set(fixed)

@@ -1,4 +1,4 @@
-"""Residuals of loops: what reverse mode stores of each step, and what it recomputes from that."""
+"""Residuals of loops: which values of each step reverse mode stores, and which it recomputes from them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .motion import SMALL_BYTES, is_one_operation
 
 
 def is_cheap(eqn: Eqn) -> bool:
-    """Whether an equation is computed again rather than kept for every step, where that takes no more memory.
+    """Whether an equation is recomputed rather than kept for every step, if that takes no more memory.
 
-    It is free, or takes one operation for each element.
+    True if it is free or takes one operation per element.
     """
     time = cost(eqn).time
     return time == 0 or (isinstance(eqn.primitive, Elementwise) and time <= eqn.outputs[0].type.size)
@@ -22,10 +22,10 @@ def is_cheap(eqn: Eqn) -> bool:
 def loop_residuals(
     known: Program, wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
 ) -> tuple[list[Var], list[Eqn]]:
-    """Which values of each step to keep in sequences so that the `wanted` are at hand, and the equations to run again.
+    """The values of each step to keep so that the `wanted` ones are available, and the equations to run again.
 
-    Constants and sequences of the loop are at hand anyway.  What depends on constants alone is never kept for every
-    step: computed again, it moves out of the loop.
+    Constants and sequences of the loop are available anyway.  Values that depend only on constants are never kept for
+    every step: when they are recomputed, they move out of the loop.
     """
     free = {*fixed, *xs}
     fixed_only: set[Atom] = set(fixed)
@@ -63,7 +63,7 @@ def loop_residuals(
             new = [x for x in sources(v) if x not in kept]
             cheaper = sum(x.type.nbytes for x in new) <= v.type.nbytes
             kept.update((x, None) for x in (new if cheaper else [v]))
-    # Elementwise functions of what is kept of each step are computed for all steps at once, before the loop.
+    # Elementwise functions of kept values are computed for all steps at once, before the loop.
     fewer = {x: None for v in wanted if v not in free for x in sources(v, is_elementwise)}
     if sum(x.type.nbytes for x in fewer) < sum(x.type.nbytes for x in kept) and not is_one_operation(known):
         kept = fewer

@@ -1,9 +1,9 @@
 """Stacked results of a loop, written in the way that is cheapest for XLA.
 
-Starting an operation costs XLA as much as computing hundreds of numbers on a CPU, and far more on a GPU, and on a CPU
-bodies of more than eight operations are scheduled at some cost more.  So the small results of a step are written side
-by side, by one operation.  And where the carry that a step begins with is a result, that which it ends with is written:
-the former would have to be copied before it is overwritten.
+Starting an operation costs XLA as much as computing hundreds of numbers on a CPU, and far more on a GPU; on a CPU,
+bodies of more than eight operations cost extra scheduling.  So the small results of a step are written side by side, by
+one operation.  If the initial carry of a step is a result, the final carry is written instead: the initial one would
+have to be copied before it is overwritten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...core.program import Atom, Program
 from ...core.types import ArrayType
 from ...ops.contractions import dot_general
 
-# Larger results cost more to rearrange behind the loop than their operations cost.
+# Rearranging larger results after the loop costs more than separate operations.
 _MOST_BYTES = 1 << 10
 _FEWEST_PACKED = 3
 
@@ -24,10 +24,10 @@ class Results(NamedTuple):
     """How the results of the steps of a loop are written.
 
     Attributes:
-        types: their types.
-        carry: for each of them, the number of the carry that it is at the beginning of the step, or None.
-        place: for each of them, the number of what is written for it.
-        packed: which of those are written side by side.
+        types: types of the results.
+        carry: for each result, the index of the initial carry that it equals, or None.
+        place: for each result, the index of the array that is written for it.
+        packed: which of these arrays are written side by side.
     """
 
     types: tuple[ArrayType, ...]
@@ -37,10 +37,10 @@ class Results(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, length: int, consts: int, carries: int) -> Results:
-        """How to write the results of the body of a scan."""
+        """Choose how to write the results of a scan body."""
         atoms = program.outputs[carries:]
         types = tuple(a.type for a in atoms)
-        # Bodies without products are compiled to one operation if they are small.
+        # Small bodies without products are compiled to one operation.
         if not length or not any(eqn.primitive is dot_general for eqn in program.eqns):
             return cls(types, (None,) * len(types), tuple(range(len(types))), ())
         numbers: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs[consts : consts + carries])}
@@ -52,7 +52,7 @@ class Results(NamedTuple):
         return cls(types, carry, tuple(map(written.index, sources)), packed)
 
     def written(self, ys: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
-        """What a step writes, from its results and the carry that it ends with."""
+        """The arrays that a step writes, from its results and its final carry."""
         from jax import lax
 
         values: dict[int, Any] = {}
@@ -63,7 +63,7 @@ class Results(NamedTuple):
         return [lax.concatenate(pieces, 0), *rest] if pieces else rest
 
     def read(self, written: Sequence[Any], init: Sequence[Any], reverse: bool) -> list[Any]:
-        """The results of all steps, from what they wrote and the carry that the loop began with."""
+        """The results of all steps, from the arrays that they wrote and the initial carry of the loop."""
         from jax import lax
 
         types = dict(zip(self.place, self.types, strict=True))

@@ -1,4 +1,4 @@
-"""Rewind: a loop that runs forward and is then swept back, which is what reverse mode makes of a while loop."""
+"""Rewind: a while loop and a backward sweep over its states, as reverse mode of a while loop needs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Rewind(MultipleResults):
         for x_i in (x_n-1, ..., x_0): c = back(*back_consts, *x_i, *c)    # linear in c
 
     Operands are the three groups of constants, the first of the states (`states` arrays), and the initial carry c;
-    results are the final carry.  The result depends on the states only through the sweep, so that transposing it gives
-    another loop there and back.
+    results are the final carry.  They depend on the states only through the sweep, so that the transpose is another
+    rewind.
 
-    With `max_steps`, a bound that `cond` keeps, XLA keeps all states in buffers of that length.  With `checkpoints`,
-    and by default, so many states are kept at any time, and those between them are computed again.
+    With `max_steps`, a bound that `cond` enforces, XLA keeps all states in buffers of that length.  Otherwise only
+    `checkpoints` states are kept at any time, and those between them are recomputed.
     """
 
     name = "rewind"
@@ -65,7 +65,7 @@ class Rewind(MultipleResults):
         max_steps: int | None = None,
         checkpoints: int | None = None,
     ) -> list[Any]:
-        """Record the loops of `body` from a first state, and of `back` from an initial carry."""
+        """Record the loop of `body` from a first state, and the sweep of `back` from an initial carry."""
         if not carry:
             return []
         params = _params(cond, body, back, len(of_cond), len(of_body), len(of_back), len(first), max_steps, checkpoints)
@@ -135,7 +135,7 @@ class Rewind(MultipleResults):
         back: Program,
         **params: Any,
     ) -> list[Tangent]:
-        # A while loop is transposed to a loop there and back, and that to both.
+        # The transpose of a while loop is a rewind; the transpose of a rewind is both.
         from .while_loop import while_
 
         of_cond, of_body, of_back, first, carry = _groups(operands, params)
@@ -218,7 +218,7 @@ class Rewind(MultipleResults):
                 *reverse,
             )
             return outs, list(flags)
-        # A lane that takes no step from a state takes none back to it.
+        # A lane that takes no step from a state takes no backward step to it.
         going = inline(loop.predicate.program, [*of_cond, *first])
         undo = frozen(derived.program, size, fixed_flags)
         consts = len(of_back)
@@ -250,7 +250,7 @@ class Rewind(MultipleResults):
         conds, bodies, backs, states = len(of_cond), len(of_body), len(of_back), len(first)
 
         def with_states(step: Program, places: Sequence[int]) -> tuple[Program, Program, Program]:
-            """The condition, the step and the way back, of the states at these places."""
+            """The condition, the step and the backward step, of the states at these places."""
             rest = range(backs + states, len(simple_back.inputs))
             return (
                 rewired(simple_cond, [*range(conds), *(conds + i for i in places)]),
@@ -356,12 +356,12 @@ def _params(
 
 
 def _groups(items: Sequence[Any], params: Params) -> list[list[Any]]:
-    """Constants of the condition, of the body and of the way back; states; carry."""
+    """Constants of the condition, of the body and of the backward step; states; carry."""
     return cut(items, params["cond_consts"], params["body_consts"], params["back_consts"], params["states"])
 
 
 def _alone(params: Params) -> Program:
-    """A program of one rewind."""
+    """A program with a single rewind."""
     cond, body, back = params["cond"], params["body"], params["back"]
 
     def make() -> Program:
@@ -375,7 +375,7 @@ def _alone(params: Params) -> Program:
 
 
 def _split(unknown: Flags, *, cond: Program, body: Program, back: Program, **params: Any) -> SplitEqn | None:
-    """The known half sweeps the known part of the carry; the unknown half sweeps once more what it needs of that."""
+    """The known half sweeps the known part of the carry; the unknown half repeats what it needs of that sweep."""
     cond_flags, body_flags, back_flags, x_flags, c_flags = (tuple(f) for f in _groups(unknown, params))
     x_flags = unknown_carries(body, body_flags, x_flags)
     c_flags = unknown_carries(back, (*back_flags, *x_flags), c_flags)

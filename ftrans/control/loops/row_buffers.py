@@ -1,7 +1,7 @@
 """XLA buffers for rows of arrays, in the layout that is cheapest for loops.
 
 Starting an operation costs XLA as much as computing hundreds of numbers on a CPU, and far more on a GPU.  So the small
-arrays of a row lie side by side in one buffer, and one operation writes them all.
+arrays of a row are stored side by side in one buffer, and one operation writes all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.types import ArrayType
 
-# Copying larger arrays once more costs more than their operations cost.
+# An extra copy of larger arrays costs more than separate operations.
 _MOST_BYTES = 1 << 10
 _FEWEST_PACKED = 3
 
@@ -22,8 +22,8 @@ class RowBuffers:
     """How rows are written to buffers, arrays with a leading axis of places.
 
     Attributes:
-        types: the types of the arrays of a row.
-        groups: for each buffer, the numbers of the arrays in it.
+        types: types of the arrays in a row.
+        groups: for each buffer, the indices of its arrays in the row.
     """
 
     def __init__(self, types: Sequence[ArrayType]) -> None:
@@ -44,20 +44,20 @@ class RowBuffers:
         return self._together(rows, (places,))
 
     def write(self, buffers: Sequence[Any], row: Sequence[Any], place: Any) -> list[Any]:
-        """The buffers with a row at a place."""
+        """The buffers with a row written at index `place`."""
         from jax import lax
 
         values = self._together(row, ())
         return [lax.dynamic_update_index_in_dim(b, x, place, 0) for b, x in zip(buffers, values, strict=True)]
 
     def read(self, buffers: Sequence[Any], place: Any) -> list[Any]:
-        """The row at a place."""
+        """The row at index `place`."""
         from jax import lax
 
         return self._apart([lax.dynamic_index_in_dim(b, place, 0, keepdims=False) for b in buffers], ())
 
     def part(self, buffers: Sequence[Any], members: Sequence[int]) -> tuple[RowBuffers, list[Any]]:
-        """The rows of some members only, and buffers of these."""
+        """The layout and buffers of rows that have only these members."""
         if tuple(members) == tuple(range(len(self.types))):
             return self, list(buffers)
         part = RowBuffers([self.types[i] for i in members])

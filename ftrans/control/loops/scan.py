@@ -185,7 +185,7 @@ class Scan(MultipleResults):
         given = tuple(isinstance(x, ArrayType) for x in operands)
         linear = _linear(program, given, consts, carries)
         if not all(linear[consts : consts + carries]):
-            # A carry that is not linear, a counter for instance, has to run forwards first.
+            # A carry that is not linear, such as a counter, has to run forward first.
             params = _params(program, length, reverse, unroll, consts, carries)
             return self._transpose_linear_part(cotangents, operands, given, params)
         turned = _transposed(program, linear, tuple(ct is not None for ct in cotangents), consts, carries)
@@ -326,7 +326,7 @@ class Scan(MultipleResults):
 
 
 def _params(program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int) -> Params:
-    """The parameters of a loop, in the order in which they are compared."""
+    """The parameters of an equation, in the order in which they are compared."""
     return {
         "program": program,
         "length": length,
@@ -350,7 +350,7 @@ def _swapped(x: Tracer) -> Tracer:
 
 
 def _linear(program: Program, given: Flags, consts: int, carries: int) -> Flags:
-    """Which inputs depend on linear operands.  A carry may do so although it starts from a known value."""
+    """Which inputs depend on linear operands; a carry may, although its initial value is known."""
     fixed, carry, xs = (tuple(f) for f in cut(given, consts, carries))
     while True:
         grown = either(carry, split_program(program, (*fixed, *carry, *xs)).out_unknown[:carries])
@@ -429,7 +429,7 @@ def _split(
 
 
 class _Transposed(NamedTuple):
-    """The body of a transposed loop, and which linear inputs and carries it has cotangents for."""
+    """The body of a transposed loop, and which linear inputs and carries have cotangents in it."""
 
     program: Program
     fixed_active: Flags

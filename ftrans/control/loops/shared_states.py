@@ -1,8 +1,8 @@
-"""Loops that run only once: a rewind sweeps back over the states that another run of its loop has stored.
+"""Loops that run only once: a rewind sweeps back over the states that another run of its loop has saved.
 
-Reverse mode makes of a while loop one that computes its results, and a rewind, which is the same loop there and back.
-In a program that is about to run they are found again: each rewind is divided into a `keep` and a `sweep`, and the
-`keep` takes the place of the loop that runs anyway.
+Reverse mode turns a while loop into the loop, which computes its results, and a rewind, which runs the same loop again
+and sweeps back.  In a program that is about to run, equal loops are found: each rewind is divided into a `keep` and a
+`sweep`, and the `keep` replaces the first loop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Loop:
     """The loop of a `while` or a `rewind` among the equations of a program.
 
     Attributes:
-        index: the number of the equation.
+        index: the index of the equation.
         eqn: the equation.
         cond: the condition.
         body: the step.
@@ -47,13 +47,13 @@ class Loop:
         self.reverse = eqn.params.get("max_steps"), eqn.params.get("checkpoints")
 
 
-class ThereAndBack(Loop):
+class RewindLoop(Loop):
     """The loop of a `rewind`.
 
     Attributes:
-        back: the way back through one step.
+        back: the backward step.
         of_back: its constants.
-        carry: the initial carry of the way back.
+        carry: the initial carry of the sweep.
     """
 
     def __init__(self, index: int, eqn: Eqn) -> None:
@@ -63,56 +63,56 @@ class ThereAndBack(Loop):
         self.of_back, self.first, self.carry = cut(rest, eqn.params["back_consts"], eqn.params["states"])
 
 
-class Way(NamedTuple):
-    """A rewind, and for each of its states the member of a loop's carry that it equals."""
+class Reader(NamedTuple):
+    """A rewind that reads the saved states of a loop, and for each of its states the equal member of the loop's carry."""
 
-    rewind: ThereAndBack
+    rewind: RewindLoop
     places: list[int]
 
 
 def share_states(program: Program) -> Program:
-    """The program with every rewind divided, such that what it keeps is left by the first run of its loop."""
+    """The program with every rewind divided, so that the first run of its loop saves the states for it."""
     loops: list[Loop] = []
-    waiting: dict[int, ThereAndBack] = {}
+    waiting: dict[int, RewindLoop] = {}
     for index, eqn in enumerate(program.eqns):
         if eqn.primitive is while_:
             loops.append(Loop(index, eqn))
         elif eqn.primitive is rewind:
-            waiting[index] = ThereAndBack(index, eqn)
+            waiting[index] = RewindLoop(index, eqn)
     loops += waiting.values()
     made_at = {v: index for index, eqn in enumerate(program.eqns) for v in eqn.outputs}
     numbers = ValueNumbers()
     instead: dict[int, list[Eqn]] = {}
 
     def ready(atoms: Sequence[Atom]) -> int:
-        """The number of the first equation before which all these are known."""
+        """The index of the first equation before which all these are known."""
         return max((1 + made_at[a] for a in atoms if isinstance(a, Var) and a in made_at), default=0)
 
     for loop in loops:
         if loop.index in instead:
             continue
         start = ready([*loop.of_cond, *loop.of_body, *loop.first])
-        ways = [
-            Way(other, places)
+        readers = [
+            Reader(other, places)
             for other in waiting.values()
             if other.index >= start and (places := _same_members(loop, other, numbers)) is not None
         ]
-        if not ways:
+        if not readers:
             continue
-        start = min(loop.index, *(way.rewind.index for way in ways))
-        late = [tuple(ready([a]) > start for a in way.rewind.of_back) for way in ways]
-        keeping, sweeping = _divided(loop, ways, late)
+        start = min(loop.index, *(reader.rewind.index for reader in readers))
+        late = [tuple(ready([a]) > start for a in reader.rewind.of_back) for reader in readers]
+        keeping, sweeping = _divided(loop, readers, late)
         instead[loop.index] = []
-        for way, eqn in zip(ways, sweeping, strict=True):
-            del waiting[way.rewind.index]
-            instead[way.rewind.index] = [eqn]
+        for reader, eqn in zip(readers, sweeping, strict=True):
+            del waiting[reader.rewind.index]
+            instead[reader.rewind.index] = [eqn]
         instead[start] = [keeping, *instead[start]]
     eqns = [q for index, eqn in enumerate(program.eqns) for q in instead.get(index, [eqn])]
     return Program(program.name, program.inputs, eqns, program.outputs)
 
 
 def _same_members(loop: Loop, other: Loop, numbers: ValueNumbers) -> list[int] | None:
-    """For each member of the other loop's carry, the one that always equals it, if the loops take equal steps."""
+    """For each member of the other loop's carry, the member of this one that always equals it; None if steps differ."""
     if loop.reverse != other.reverse or not set(loop.first).issuperset(other.first):
         return None
 
@@ -120,7 +120,7 @@ def _same_members(loop: Loop, other: Loop, numbers: ValueNumbers) -> list[int] |
         members = [numbers.number(("member", c)) for c in classes]
         return numbers.of_outputs(program, [*map(numbers.number, consts), *members])
 
-    # Members are in one class as long as nothing tells them apart: where they begin, and what a step makes of them.
+    # Members are in one class until their initial values or a step tell them apart.
     both = loop, other
     classes = [[numbers.number(a) for a in of.first] for of in both]
     while True:
@@ -135,24 +135,26 @@ def _same_members(loop: Loop, other: Loop, numbers: ValueNumbers) -> list[int] |
     return [classes[0].index(c) for c in classes[1]]
 
 
-def _divided(loop: Loop, ways: Sequence[Way], late: Sequence[Flags]) -> tuple[Eqn, list[Eqn]]:
-    """The equation that runs a loop and saves what these rewinds need, and those that sweep back over that.
+def _divided(loop: Loop, readers: Sequence[Reader], late: Sequence[Flags]) -> tuple[Eqn, list[Eqn]]:
+    """The equation that runs a loop and saves what these rewinds need, and the sweeps of the rewinds.
 
     Args:
         loop: the loop.
-        ways: the rewinds.
-        late: which constants of their ways back are not known yet where the loop runs.
+        readers: the rewinds.
+        late: for each, which constants of its backward step are not yet known where the loop runs.
     """
     max_steps, checkpoints = loop.reverse
     if keeps_everything(max_steps, checkpoints):
-        rows = [rows_of(w.rewind.back, f, len(w.places), max_steps or 0) for w, f in zip(ways, late, strict=True)]
-        body, of_body, kept, members = _with_rows(loop, ways, rows)
-        sweeps = [_sweep_rows(way, row, m) for way, row, m in zip(ways, rows, members, strict=True)]
+        rows = [rows_of(r.rewind.back, f, len(r.places), max_steps or 0) for r, f in zip(readers, late, strict=True)]
+        body, of_body, kept, members = _with_rows(loop, readers, rows)
+        sweeps = [_sweep_rows(reader, row, m) for reader, row, m in zip(readers, rows, members, strict=True)]
     else:
-        steps = [_step_of_needed(way.rewind) for way in ways]
-        kept = list(dict.fromkeys(way.places[i] for way, (states, _) in zip(ways, steps, strict=True) for i in states))
+        steps = [_step_of_needed(reader.rewind) for reader in readers]
+        kept = list(
+            dict.fromkeys(reader.places[i] for reader, (states, _) in zip(readers, steps, strict=True) for i in states)
+        )
         body, of_body = loop.body, loop.of_body
-        sweeps = [_sweep_checkpoints(way, kept, *s) for way, s in zip(ways, steps, strict=True)]
+        sweeps = [_sweep_checkpoints(reader, kept, *s) for reader, s in zip(readers, steps, strict=True)]
     params = {
         "cond": loop.cond,
         "body": body,
@@ -162,63 +164,65 @@ def _divided(loop: Loop, ways: Sequence[Way], late: Sequence[Flags]) -> tuple[Eq
         "max_steps": max_steps,
         "checkpoints": checkpoints,
     }
-    final = [Var(a.type) for a in loop.first] if isinstance(loop, ThereAndBack) else loop.eqn.outputs
+    final = [Var(a.type) for a in loop.first] if isinstance(loop, RewindLoop) else loop.eqn.outputs
     operands = (*loop.of_cond, *of_body, *loop.first)
     saved, types = Var(SAVED), saved_types(body, len(loop.first), kept)
     sweeping = []
-    for way, (consts, special) in zip(ways, sweeps, strict=True):
-        eqn = way.rewind.eqn
-        shared = {"types": types, "checkpoints": checkpoints, "is_last": way is ways[-1]}
-        sweeping.append(Eqn(sweep, (saved, *consts, *way.rewind.carry), {**special, **shared}, eqn.outputs, eqn.line))
+    for reader, (consts, special) in zip(readers, sweeps, strict=True):
+        eqn = reader.rewind.eqn
+        shared = {"types": types, "checkpoints": checkpoints, "is_last": reader is readers[-1]}
+        sweeping.append(
+            Eqn(sweep, (saved, *consts, *reader.rewind.carry), {**special, **shared}, eqn.outputs, eqn.line)
+        )
     return Eqn(keep, operands, params, (*final, saved), loop.eqn.line), sweeping
 
 
 def _with_rows(
-    loop: Loop, ways: Sequence[Way], rows: Sequence[Rows]
+    loop: Loop, readers: Sequence[Reader], rows: Sequence[Rows]
 ) -> tuple[Program, list[Atom], list[int], list[list[int]]]:
-    """The step of a loop that makes the rows of sweeps, too.
+    """The step of a loop that also computes the rows of sweeps.
 
     Returns:
-        The step, its constants, which members of the carry are in the rows, and which members of what is saved make
-        the row of each sweep.
+        The step, its constants, which members of the carry are in the rows, and which of the saved values are the row
+        of each sweep.
     """
-    used = [used_inputs(row.row)[: len(way.rewind.of_back)] for way, row in zip(ways, rows, strict=True)]
+    used = [used_inputs(row.row)[: len(reader.rewind.of_back)] for reader, row in zip(readers, rows, strict=True)]
     consts = dict.fromkeys(loop.of_body)
-    for way, flags in zip(ways, used, strict=True):
-        consts.update((a, None) for a, u in zip(way.rewind.of_back, flags, strict=True) if u)
+    for reader, flags in zip(readers, used, strict=True):
+        consts.update((a, None) for a, u in zip(reader.rewind.of_back, flags, strict=True) if u)
     builder = Builder([a.type for a in (*consts, *loop.first)])
     with building(builder):
         of_body, carry = cut(builder.inputs(), len(consts))
         values = dict(zip(consts, of_body, strict=True))
         outs = inline(loop.body, [*(values[a] for a in loop.of_body), *carry])
         counts = [len(outs)]
-        for way, row in zip(ways, rows, strict=True):
-            fixed = [values.get(a, Tracer(builder, literal(0, a.type))) for a in way.rewind.of_back]
-            outs += inline(row.row, [*fixed, *(carry[j] for j in way.places)])
+        for reader, row in zip(readers, rows, strict=True):
+            fixed = [values.get(a, Tracer(builder, literal(0, a.type))) for a in reader.rewind.of_back]
+            outs += inline(row.row, [*fixed, *(carry[j] for j in reader.places)])
             counts.append(len(outs))
         program = simplify(builder.finish(outs, loop.body.name))
-    kept = list(dict.fromkeys(way.places[i] for way, row in zip(ways, rows, strict=True) for i in row.states))
+    kept = list(dict.fromkeys(reader.places[i] for reader, row in zip(readers, rows, strict=True) for i in row.states))
     rest = list(dict.fromkeys(program.outputs[counts[0] :]))
     body = Program(program.name, program.inputs, program.eqns, [*program.outputs[: counts[0]], *rest])
     members = [
         [
-            *(kept.index(way.places[i]) for i in row.states),
+            *(kept.index(reader.places[i]) for i in row.states),
             *(len(kept) + rest.index(a) for a in program.outputs[start:stop]),
         ]
-        for way, row, start, stop in zip(ways, rows, counts[:-1], counts[1:], strict=True)
+        for reader, row, start, stop in zip(readers, rows, counts[:-1], counts[1:], strict=True)
     ]
     return body, list(consts), kept, members
 
 
-def _sweep_rows(way: Way, row: Rows, members: Sequence[int]) -> tuple[list[Atom], Params]:
+def _sweep_rows(reader: Reader, row: Rows, members: Sequence[int]) -> tuple[list[Atom], Params]:
     """The constants of a sweep over rows, and its parameters."""
-    consts = way.rewind.of_back
+    consts = reader.rewind.of_back
     params = {"step": None, "row": None, "undo": row.undo, "members": tuple(members)}
     return consts, {**params, "step_consts": 0, "undo_consts": len(consts)}
 
 
-def _step_of_needed(loop: ThereAndBack) -> tuple[list[int], Program]:
-    """The states that the way back depends on, and the step of these alone: others are for the condition."""
+def _step_of_needed(loop: RewindLoop) -> tuple[list[int], Program]:
+    """The states that the backward step depends on, and the step of these alone; the others serve the condition."""
     backs, states = len(loop.of_back), len(loop.first)
     seen = used_inputs(loop.back)[backs : backs + states]
     bodies = len(loop.of_body)
@@ -228,10 +232,10 @@ def _step_of_needed(loop: ThereAndBack) -> tuple[list[int], Program]:
 
 
 def _sweep_checkpoints(
-    way: Way, kept: Sequence[int], states: Sequence[int], step: Program
+    reader: Reader, kept: Sequence[int], states: Sequence[int], step: Program
 ) -> tuple[list[Atom], Params]:
     """The constants of a sweep over checkpoints, and its parameters."""
-    loop = way.rewind
+    loop = reader.rewind
     backs = len(loop.of_back)
     rows = rows_of(loop.back, (False,) * backs, len(loop.first), loop.reverse[1] or DEFAULT_CHECKPOINTS)
     rest = range(backs + len(rows.states), len(rows.undo.inputs))
@@ -240,7 +244,7 @@ def _sweep_checkpoints(
         "step": step,
         "row": rewired(rows.row, [*range(backs), *(backs + i for i in states)]),
         "undo": rewired(rows.undo, [*range(backs), *in_undo, *rest]),
-        "members": tuple(kept.index(way.places[i]) for i in states),
+        "members": tuple(kept.index(reader.places[i]) for i in states),
         "step_consts": len(loop.of_body),
         "undo_consts": backs,
     }

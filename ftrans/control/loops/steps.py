@@ -58,7 +58,7 @@ def check_loop(
 def with_step_limit(
     cond: Program, body: Program, cond_consts: int, body_consts: int, max_steps: int
 ) -> tuple[Program, Program]:
-    """The condition and body of a loop that counts its steps, first of its carry, and stops after `max_steps`."""
+    """The condition and body of a loop that stops after `max_steps`, with a counter as first member of the carry."""
 
     def make() -> tuple[Program, Program]:
         carry_types = body.out_types
@@ -82,7 +82,7 @@ def with_more_carries(cond: Program, types: Sequence[ArrayType]) -> Program:
 
 
 def jvp_of_step(program: Program, fixed_active: Flags, active: Flags, *groups: int) -> tuple[Program, Flags]:
-    """The step of values and their tangents, which follow their group of inputs; and which carries have one."""
+    """The step of values and tangents, each tangent after its group of inputs; and which carries have a tangent."""
     while True:
         derived = jvp_program(program, (*fixed_active, *active), active)
         if derived.out_active == active:
@@ -92,7 +92,7 @@ def jvp_of_step(program: Program, fixed_active: Flags, active: Flags, *groups: i
 
 
 def unknown_carries(program: Program, fixed_unknown: Flags, unknown: Flags) -> Flags:
-    """Which carries of a step depend on unknown inputs sooner or later."""
+    """Which carries of a step depend on unknown inputs after any number of steps."""
     while True:
         grown = split_program(program, (*fixed_unknown, *unknown), unknown).out_unknown
         if grown == unknown:
@@ -119,7 +119,7 @@ def condition_on_known(cond: Program, cond_consts: int, unknown: Flags) -> Progr
 
 
 def needed_carries(program: Program, consts: int, needed: Flags) -> tuple[Flags, Program]:
-    """The carries that the needed ones depend on, and the step with these results only."""
+    """The carries that the needed ones depend on, and the step with only these results."""
     every = range(len(program.inputs))
     while True:
         pruned = condense(rewired(program, every, [i for i, n in enumerate(needed) if n]))
@@ -130,13 +130,13 @@ def needed_carries(program: Program, consts: int, needed: Flags) -> tuple[Flags,
 
 
 def unknown_step(program: Program, fixed: int, unknown: Flags, needed: Flags) -> tuple[list[int], Program]:
-    """The carries that the unknown half of a split loop runs, the unknown ones first, and the step of these.
+    """The carries of the unknown half of a split loop, the unknown ones first, and the step of these.
 
     Args:
         program: the step.
         fixed: how many inputs come before its carry.
         unknown: which carries are unknown.
-        needed: which carries are wanted of it: the unknown ones, and those that the condition reads.
+        needed: which carries are needed: the unknown ones, and those that the condition reads.
     """
     needed, pruned = needed_carries(program, fixed, needed)
     order = [*(i for i, u in enumerate(unknown) if u), *(i for i, u in enumerate(unknown) if needed[i] and not u)]
@@ -178,7 +178,7 @@ class BatchedLoop(NamedTuple):
         while True:
             derived = batch_program(body, size, (*body_flags, *batched), batched)
             predicate = batch_program(cond, size, (*cond_flags, *batched))
-            # Lanes that finish at different times have results of their own, all of them.
+            # If lanes finish at different times, all results are batched.
             grown = (True,) * len(batched) if predicate.out_batched[0] else derived.out_batched
             if grown == batched:
                 return cls(size, predicate, derived, cond_flags, body_flags, batched)
@@ -190,7 +190,7 @@ class BatchedLoop(NamedTuple):
         return self.predicate.out_batched[0]
 
     def any_lane(self) -> Program:
-        """The condition, of the predicates of all lanes and the rest of the carry: whether any lane goes on."""
+        """The condition, of the predicates of all lanes and the rest of the carry: whether any lane continues."""
         predicate, consts = self.predicate.program, len(self.cond_flags)
 
         def make() -> Program:
@@ -220,8 +220,7 @@ class BatchedLoop(NamedTuple):
 
 
 def frozen(program: Program, size: int, fixed_batched: Flags) -> Program:
-    """A batched step as a program of flags, one for each lane, and its inputs: lanes that are not flagged keep their
-    carry."""
+    """A batched step as a program of one flag per lane, then its inputs: lanes without the flag keep their carry."""
 
     def make() -> Program:
         builder = Builder([ArrayType((size,), np.bool_), *program.in_types])

@@ -1,4 +1,4 @@
-"""What a sweep back needs of each step: a row, which may hold results of the step rather than the state before it."""
+"""Rows: what a backward sweep needs of each step, which may be results of the step rather than the state before it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ...core.program import Atom, Eqn, Program, Var, needed_eqns
 from ..subprograms import Flags, chosen, cut, others
 from .residuals import is_cheap
 
-# All rows together may take this much memory, or as much as the states: more takes longer to fill than it saves.
+# All rows together may take this much memory, or as much as the states; filling more takes longer than it saves.
 _MOST_BYTES = 1 << 25
 
 
 class Rows(NamedTuple):
-    """A way back through one step, divided at what it needs of the step.
+    """A backward step, divided into the part that makes the row of the step and the part that uses it.
 
     Attributes:
-        states: which states it needs besides.
-        row: constants, all states -> what else it needs.
+        states: which members of the state are in the row.
+        row: constants, all states -> the rest of the row.
         undo: constants, these states, the rest of the row, carry -> carry.
     """
 
@@ -28,13 +28,13 @@ class Rows(NamedTuple):
 
 
 def rows_of(back: Program, late: Flags, states: int, count: int) -> Rows:
-    """Divide a way back, a program of constants, states and a carry.
+    """Divide a backward step, a program of constants, states and a carry.
 
     Args:
-        back: the way back.
-        late: for each constant, whether it is not known yet when the rows are made.
-        states: how many states it has.
-        count: how many rows there may be.
+        back: the backward step.
+        late: for each constant, whether it is not yet known when the rows are made.
+        states: how many members the state has.
+        count: the greatest number of rows.
     """
     most = _MOST_BYTES // max(count, 1)
     return back.derive(("rows", late, states, most), lambda: _divide(back, late, states, most))
@@ -43,7 +43,7 @@ def rows_of(back: Program, late: Flags, states: int, count: int) -> Rows:
 def _divide(back: Program, late: Flags, states: int, most: int) -> Rows:
     of_consts, of_states, carry = cut(back.inputs, len(late), states)
     unknown: set[Atom] = {*chosen(of_consts, late), *carry}
-    # For each value that is known with the states, what it can be made of again at little cost.
+    # For each value that depends only on states, the values from which it can be recomputed at little cost.
     sources: dict[Atom, dict[Var, None]] = {v: {} for v in others(of_consts, late)}
     sources.update((v, {v: None}) for v in of_states)
     wanted: dict[Var, None] = {}

@@ -20,7 +20,7 @@ from .steps import known_step
 
 
 class TransposedLoop(NamedTuple):
-    """A transposed step, and which linear constants and carries it has cotangents for.
+    """A transposed step, and which linear constants and carries have cotangents in it.
 
     The program takes known constants and known carries, then totals for the constants and cotangents of the carries.
     """
@@ -60,10 +60,10 @@ def _transpose_loop(body: Program, const_linear: Flags, linear: Flags, given: Fl
 
 
 class TransposedRewind(NamedTuple):
-    """The programs of a transposed loop there and back.
+    """The programs of a transposed rewind.
 
-    The cotangents p of the linear carry run forwards, as states behind the known ones.  Back go the known carry, the
-    cotangents q of the linear states, and totals for the linear constants of the body and of the way back.
+    The cotangents p of the linear carry run forward, as states after the known ones.  The sweep has the known carry,
+    cotangents q of the linear states, and totals for the linear constants of the body and of the backward step.
 
     Attributes:
         body: known constants of body and back, known states, p -> known states, p.
@@ -71,7 +71,7 @@ class TransposedRewind(NamedTuple):
         p_active: which members of the carry have a p.
         q_active: which states have a q.
         body_active: which linear constants of the body have a total.
-        back_active: which linear constants of the way back have one.
+        back_active: which linear constants of the backward step have one.
     """
 
     body: Program
@@ -83,13 +83,13 @@ class TransposedRewind(NamedTuple):
 
 
 def transposed_rewind(body: Program, back: Program, *flags: Flags) -> TransposedRewind:
-    """The transpose of a loop there and back.
+    """The transpose of a rewind.
 
     Args:
         body: its step.
-        back: its way back.
-        flags: which constants of the body, constants of the way back, states and members of the carry it is linear in,
-            and which results have a cotangent.
+        back: its backward step.
+        flags: which constants of the body, constants of the backward step, states and members of the carry it is linear
+            in, and which results have a cotangent.
     """
     return back.derive(("transposed rewind", body, flags), lambda: _transpose_rewind(body, back, *flags))
 
@@ -170,12 +170,12 @@ def _transpose_rewind(
 
 
 def _present(active: Sequence[bool], flags: Flags) -> Flags:
-    """`active`, which says something of the flagged items, for all items."""
+    """`active`, which has one entry per flagged item, with False for all other items."""
     return tuple(a is True for a in spread(active, flags))
 
 
 def _transpose_linear_part(program: Program, linear: Flags, active: Flags, wanted: Flags) -> Transpose:
-    """As `transpose`, of a program that computes values besides what is linear, even within one equation."""
+    """As `transpose`, of a program that also computes values that are not linear, even within one equation."""
 
     def make() -> Transpose:
         halves = split_program(program, linear, active)
@@ -194,8 +194,8 @@ def _transpose_linear_part(program: Program, linear: Flags, active: Flags, wante
 
 
 def raise_nonlinear_condition() -> NoReturn:
-    """Raise the error for a loop that is taken for linear, but whose end depends on what it is linear in."""
+    """Raise the error for a loop treated as linear whose number of steps depends on a linear operand."""
     raise MissingRule(
-        "this while_loop cannot be transposed: how many steps it takes depends on values that it should be linear in"
+        "this while_loop cannot be transposed: its number of steps depends on values in which it should be linear"
         + at_line(user_line())
     )

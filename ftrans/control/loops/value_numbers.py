@@ -1,4 +1,4 @@
-"""Value numbering: how to tell whether programs that were made in different ways compute the same values."""
+"""Value numbering: finds values that are equal in programs that were made in different ways."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...core.program import Atom, Program, Var
 
 
 class ValueNumbers:
-    """Numbers for values.  Those of one number are equal: the same operations made them of the same operands."""
+    """Numbers for values: values with the same number are results of equal operations on equal operands."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}

@@ -38,7 +38,7 @@ from .steps import (
 )
 from .transpose import raise_nonlinear_condition, transposed_loop
 
-# The number of steps that a loop is taken for, since it is not known.
+# The assumed number of steps of a loop, since the actual one is not known.
 _STEPS = 100
 
 
@@ -46,7 +46,7 @@ class While(MultipleResults):
     """The carry after `carry = body(*body_consts, *carry)` has run while `cond(*cond_consts, *carry)` was true.
 
     Operands are the constants of `cond`, those of `body`, then the initial carry; results are the final carry.
-    `max_steps`, which `cond` promises to keep, and `checkpoints` say what reverse mode keeps of it: see `Rewind`.
+    `max_steps`, a bound that `cond` enforces, and `checkpoints` say what reverse mode keeps: see `Rewind`.
     """
 
     name = "while"
@@ -205,7 +205,7 @@ class While(MultipleResults):
         if not loop.lanes_differ:
             programs = simplify_program(loop.predicate.program), simplify_program(loop.body.program)
             return self.apply(*programs, of_cond, of_body, carry, **reverse), list(flags)
-        # The predicate goes along as a carry, so that it is computed once a step.
+        # The predicate is part of the carry, so that it is computed once per step.
         first = inline(loop.predicate.program, [*of_cond, *carry])
         consts = [*of_cond, *of_body]
         outs = self.apply(loop.any_lane(), loop.frozen_when_done(), [], consts, [*first, *carry], **reverse)
@@ -275,7 +275,7 @@ while_ = While()
 def _split(
     unknown: Flags, *, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
 ) -> SplitEqn | None:
-    """The known half runs the known part of the carry; the unknown half runs once more what it needs of that."""
+    """The known half runs the known part of the carry; the unknown half repeats what it needs of that."""
     cond_flags, const_flags, flags = (tuple(f) for f in cut(unknown, cond_consts, body_consts))
     flags = unknown_carries(body, const_flags, flags)
     known_cond = condition_on_known(cond, cond_consts, flags)

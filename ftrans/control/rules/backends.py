@@ -1,8 +1,8 @@
 """Backend: where an iterative solver runs, on NumPy arrays or inside an XLA program.
 
-Solvers are written once, against a backend: its array functions, its loop, and the functions that programs become on
-it.  They work on arrays whose last axis is a vector; all axes before it are *lanes*, problems of their own that are
-solved together.  A lane that is done stays as it is.
+Solvers are written once, against a backend: its array functions, its loop, and its way to run programs.  They work on
+arrays whose last axis is a vector; all axes before it are *lanes*, independent problems that are solved together.  A
+lane that has finished does not change any more.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Backend(NamedTuple):
     Attributes:
         np: the array functions, `numpy` or `jax.numpy`.
         loop: `(condition, body, state)`: the state after `body` has run while `condition` held.
-        put: `(array, index, value)`: the array with another element at an index of its first axis.
-        function: the function of a program's arrays, which returns a list.
-        solve: solutions of systems of equations; not finite where a matrix is singular.
+        put: `(array, index, value)`: a copy of the array with `value` at an index of its first axis.
+        function: a program as a function of arrays, which returns a list.
+        solve: solve linear systems; results for singular matrices are not finite.
     """
 
     np: Any
@@ -42,7 +42,7 @@ class Backend(NamedTuple):
         return self.np.sum(self.np.conj(x) * y, -1)
 
     def generic(self, size: int, dtype: Any) -> Any:
-        """A unit vector without structure, which no matrix that occurs in practice treats in a special way."""
+        """A unit vector without structure, so that it is special to no matrix that occurs in practice."""
         x = self.np.cos(self.np.arange(1, size + 1) ** 2)
         return (x / self.np.sqrt(self.np.sum(x * x))).astype(dtype)
 
@@ -70,7 +70,7 @@ def _numpy_function(program: Program) -> Callable[..., list[Any]]:
         try:
             return function(*arrays)
         except (np.linalg.LinAlgError, ConvergenceError):
-            # A trial point of a solver may lie where the function is not defined: the solver steps back.
+            # A trial point may lie where the function is not defined; the solver then takes a shorter step.
             return [np.full(t.shape, np.nan, t.dtype)[()] for t in program.out_types]
 
     return tried
@@ -106,7 +106,7 @@ def xla() -> Backend:
 
 
 def compiled(program: Program, key: Any, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
-    """Apply a function of JAX arrays, compiled once per program and key unless it is being compiled already."""
+    """Apply a function of JAX arrays; outside of a compiled program, it is compiled once per program and key."""
     from jax import jit
 
     if any(map(is_jax_tracer, arrays)):

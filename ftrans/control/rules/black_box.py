@@ -1,7 +1,7 @@
-"""Black boxes: Python functions that are not traced, but run on concrete values, also in compiled programs.
+"""Black boxes: Python functions that are not traced but run on concrete values, also in compiled programs.
 
-Nothing is known of such a function but the types of its results.  A derivative comes from the rule of the function that
-it is a part of, and `final` marks values that have no further one.
+Only the types of their results are known.  Their derivative comes from the rule of the enclosing function, and `final`
+marks values that have no further derivative.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Code:
     """A Python function of arrays that returns arrays of known types.
 
     Args:
-        name: what it is called in messages.
-        function: takes NumPy arrays, and returns a list of them.  It must be pure: it is called again where a value is
-            computed again, and not at all where nothing uses a result.
+        name: its name in messages.
+        function: takes NumPy arrays, and returns a list of them.  It must be pure: it is called again if a value is
+            recomputed, and not at all if nothing uses a result.
         types: types of the results.
         reason: why it is not traced.
     """
@@ -46,7 +46,7 @@ class Code:
         """The results.
 
         Raises:
-            TypeError: they are of other types.
+            TypeError: the results have other types.
         """
         results = [np.asarray(x)[()] for x in self.function(*arrays)]
         found = tuple(type_of(x) for x in results)
@@ -63,14 +63,14 @@ def _listed(types: Sequence[ArrayType]) -> str:
 
 
 class Batch(NamedTuple):
-    """That a call is mapped over lanes: how many, and which of the operands differ between them."""
+    """A batch axis that a call is mapped over: the number of lanes, and which operands differ between them."""
 
     size: int
     flags: tuple[bool, ...]
 
 
 class BlackBox(UserCode):
-    """The results `outs` of `code`, by their index, lane by lane in the `batches` that the call is mapped over.
+    """The results of `code` with the indices `outs`, called once per lane of the `batches` that it is mapped over.
 
     The outermost batch comes first.
     """
@@ -90,7 +90,7 @@ class BlackBox(UserCode):
 
     def numpy(self, *arrays: Any, code: Code, batches: tuple[Batch, ...], outs: tuple[int, ...]) -> list[Any]:
         if not batches:
-            # The code may write to what it is given.
+            # The code may write to its arguments.
             results = code(*(np.array(x)[()] for x in arrays))
             return [results[i] for i in outs]
         (size, flags), *inner = batches
@@ -107,7 +107,7 @@ class BlackBox(UserCode):
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, code: Code, **params: Any) -> Any:
         if any(is_inexact(code.types[i].dtype) for i in params["outs"]):
-            raise no_derivative(code.name, f"which is Python code that could not be traced: {code.reason}")
+            raise no_derivative(code.name, f"is Python code that could not be traced: {code.reason}")
         results = self(*primals, code=code, **params)
         return results, [None] * len(results)
 
@@ -137,15 +137,15 @@ black_box = BlackBox()
 
 
 def no_derivative(name: str, why: str) -> MissingRule:
-    """The error for a derivative of a rule that has none."""
+    """The error for differentiating code that has no derivative."""
     return MissingRule(
-        f"the derivative of {name} is wanted, {why}{at_line(user_line())}\n"
+        f"the derivative of {name} was asked for, but it {why}{at_line(user_line())}\n"
         "  So there is a first derivative, but no second one."
     )
 
 
 class Final(Moving):
-    """The operand, unchanged.  Its derivative is an error: `name` says of what."""
+    """The operand, unchanged.  Differentiating it is an error, which names the function `of`."""
 
     name = "final"
 
@@ -162,7 +162,7 @@ class Final(Moving):
         return x
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, of: str) -> Any:
-        raise no_derivative(of, "which is marked by once_differentiable")
+        raise no_derivative(of, "is marked by once_differentiable")
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, of: str) -> list[Tangent]:
         return [cotangents]

@@ -49,12 +49,12 @@ class Linearized(NamedTuple):
     """The derivative along some of the arguments: what `linear_call` takes, and where its residuals come from.
 
     Attributes:
-        values: operands -> results, then what the residuals need besides.
-        sources: for each residual, its index among the operands, the results of `values` behind them.
+        values: operands -> results, then further values for residuals.
+        sources: for each residual, its index among the operands followed by the results of `values`.
         forward: residuals, then tangents -> tangents of the differentiable results; or None.
         backward: residuals, then cotangents of the differentiable results -> cotangents; or None.
         out_active: which results have a tangent.
-        is_linear: whether both modes are defined: what is stated is linear, or both programs are stated.
+        is_linear: whether both modes are defined: the stated program is linear, or both programs are stated.
     """
 
     values: Program
@@ -89,7 +89,7 @@ class Rule:
         return f"<rule of {self.name.function}>"
 
     def define(self, stated: Derivatives) -> None:
-        """Say what the rule states."""
+        """Set the derivatives that the rule states."""
         self._linearize = lambda active: _linearized(self, stated, active)
 
     def linearized(self, active: Flags) -> Linearized:
@@ -97,7 +97,7 @@ class Rule:
 
         Raises:
             MissingRule: no rule is stated.
-            RuntimeError: the rule needs the derivative that it is to state.
+            RuntimeError: the rule differentiates the function that it is for.
         """
         found = self._linearized.get(active)
         if found is not None:
@@ -105,10 +105,10 @@ class Rule:
         if self._linearize is None or active in self._linearized:
             name = self.name.function
             raise RuntimeError(
-                f"a derivative rule of {name} differentiates {name} itself, so it needs the rule that it is; it may "
-                f"call {name}, but has to state the derivative{at_line(user_line())}"
+                f"a derivative rule of {name} differentiates {name} itself, which calls the rule again; it may "
+                f"call {name}, but must not differentiate it{at_line(user_line())}"
             )
-        # While it is being computed there is None, so that a rule that needs itself is found.
+        # None while it is being computed, so that a rule that needs itself is noticed.
         self._linearized[active] = None
         try:
             found = self._linearized[active] = self._linearize(active)
@@ -141,7 +141,7 @@ class Rule:
 class Custom(MultipleResults):
     """The results of `program` on the operands.
 
-    The first ones are the results `outs` of the function, by their index, whose derivative is that of the rule.  The
+    The first ones are the results of the function with the indices `outs`; their derivative is that of the rule.  The
     others have the derivative of the program.
     """
 
@@ -212,7 +212,7 @@ class Custom(MultipleResults):
     def simplify(
         self, operands: Sequence[Tracer], *, program: Program, rule: Rule, outs: tuple[int, ...]
     ) -> list[Any] | None:
-        # Without results of the function itself, there is nothing that the rule says.
+        # Without results of the function itself, the rule does not apply.
         return None if outs else inline(simplify_program(program), operands)
 
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> list[Tracer] | None:
@@ -259,7 +259,7 @@ def _pushed_by_rule(
     if parts.is_linear:
         values = custom(*primals, program=parts.values, rule=rule, outs=every)
     else:
-        # One of the modes is not defined.  So that higher derivatives are, the values are those of an ordinary program.
+        # One mode is not defined.  The values come from an ordinary program, so that higher derivatives are defined.
         values = inline(parts.values, primals)
     atoms = [*primals, *values]
     operands = [*(atoms[i] for i in parts.sources), *tangents]
@@ -275,7 +275,7 @@ def _pushed_by_rule(
 def _linearized(rule: Rule, stated: Derivatives, active: Flags) -> Linearized:
     if stated.bwd is None and stated.jvp is None:
         raise MissingRule(
-            f"{rule.name.function} is to be differentiated, but no derivative rule is stated; write "
+            f"{rule.name.function} is differentiated, but has no derivative rule; write "
             f"{getattr(rule.name, rule.name.preferred)}{at_line(user_line())}"
         )
     covered = rule.primal.in_types[: rule.covered]
@@ -305,9 +305,9 @@ def _divided(
     out_active: Flags,
     is_linear: bool,
 ) -> Linearized:
-    """A linearization whose residuals are the outputs of `values` from `count` on.
+    """A linearization whose residuals are the outputs of `values` from index `count` on.
 
-    Those that are inputs, results or constants are taken from there.
+    Residuals that are inputs, results or constants need no output of their own.
     """
     inputs: dict[Atom, int] = {v: i for i, v in enumerate(values.inputs)}
     results: dict[Atom, int] = {a: i for i, a in reversed(list(enumerate(values.outputs[:count])))}
@@ -317,7 +317,7 @@ def _divided(
     used = [used_inputs(p) for p in (forward, backward) if p is not None]
     for index, atom in enumerate(values.outputs[count:], count):
         is_used = any(u[index - count] for u in used)
-        # What neither program uses need not be kept.
+        # Residuals that neither program uses need not be kept.
         const = atom if isinstance(atom, Const) else None if is_used else literal(0, atom.type)
         known.append(const)
         if const is not None:
@@ -343,7 +343,7 @@ def _divided(
 
 
 def _combined(pulled: Linearized, pushed: Linearized) -> Linearized:
-    """One linearization of two, of which one states the backward program and the other the forward program."""
+    """Combine two linearizations, one with the backward program and the other with the forward program."""
     assert pulled.backward is not None
     assert pushed.forward is not None
     count = len(pulled.out_active)
@@ -372,7 +372,7 @@ def _by_jvp(rule: Rule, jvp: Program, active: Flags) -> Linearized:
     """The derivative along some of the differentiable arguments, by a rule for tangents."""
     count, operands = len(rule.primal.outputs), len(rule.primal.inputs)
     simple = simplify_program(jvp)
-    # A loop that computes less has fewer constants too, which only simplification finds.
+    # A loop that computes less has fewer constants, too, which only simplification finds.
     values = simplify_program(with_outputs(simple, range(count)))
     tangents = with_outputs(simple, range(count, len(simple.outputs)))
     is_linear = nonlinearity(tangents, tuple(i >= operands for i in range(len(jvp.inputs)))) is None
@@ -388,7 +388,7 @@ def _by_jvp(rule: Rule, jvp: Program, active: Flags) -> Linearized:
 
 
 def _joined(values: Program, tangents: Program) -> Program:
-    """One program for the results of two, where what both compute is computed once."""
+    """One program for the results of two; common equations are computed once."""
     builder = Builder(tangents.in_types)
     with building(builder):
         inputs = builder.inputs()
@@ -398,7 +398,7 @@ def _joined(values: Program, tangents: Program) -> Program:
 
 
 def with_inputs_returned(program: Program, inputs: Sequence[int]) -> Program:
-    """`program`, whose further outputs are some of its inputs."""
+    """`program` with some of its inputs as further outputs."""
     if not inputs:
         return program
 

@@ -1,4 +1,4 @@
-"""Exposed: a program whose taps are inputs and outputs, so that something can be added to them and they can be read."""
+"""Exposed: a program whose taps are inputs and outputs, so that their values can be shifted and read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .tap import tap
 
 
 class Place(NamedTuple):
-    """Where a program has a tap.
+    """One tap in a program.
 
     Attributes:
         name: the name that the user gave.
-        leaf: which leaf of a container it is.
+        leaf: index of the value among the leaves of the tapped container.
         structure: structure of the container.
-        type: type of the value, with a leading axis for each loop that it is in.
+        type: type of the value, with a leading axis for each enclosing loop.
         line: the user's line.
     """
 
@@ -41,16 +41,16 @@ class Place(NamedTuple):
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether something can be added to the value."""
+        """Whether the value has a gradient, so that a shift can be added to it."""
         return is_inexact(self.type.dtype)
 
 
 class Exposed(NamedTuple):
-    """A program whose taps are open to the outside.
+    """A program whose taps are inputs and outputs.
 
     Attributes:
-        program: takes what the original does, then a shift for each differentiable tap, which is added to its value;
-            returns what the original does, then the values of all taps.
+        program: takes the inputs of the original, then a shift for each differentiable tap, which is added to its
+            value; returns the outputs of the original, then the values of all taps.
         places: the taps.
     """
 
@@ -59,7 +59,7 @@ class Exposed(NamedTuple):
 
 
 def expose(program: Program) -> Exposed:
-    """Open the taps of `program`, with those of its sub-programs."""
+    """Expose the taps of `program` and of its sub-programs."""
     return program.derive("exposed taps", lambda: _expose(program))
 
 
@@ -104,19 +104,19 @@ def _places(eqn: Eqn) -> tuple[Place, ...]:
 def _hidden(place: Place, eqn: Eqn) -> NotImplementedError:
     if eqn.primitive is while_:
         why = (
-            "the body of a while_loop, whose number of steps is not known beforehand, so there is no array for the "
+            "the body of a while_loop, whose number of steps is not known in advance, so no array can hold the "
             "values of all steps; use ftrans.scan, or ftrans.fori_loop with plain integers for bounds"
         )
     else:
         why = (
-            f"an equation {eqn.primitive.name!r}, whose derivative comes from a rule of its own and not from what "
-            "happens inside; tap what goes into it or comes out of it"
+            f"an equation {eqn.primitive.name!r}, whose derivative comes from a custom rule and not from its "
+            "own equations; tap its arguments or its results"
         )
     return NotImplementedError(f"the tap {place.name!r} is inside {why}{at_line(place.line)}")
 
 
 def _exposed(eqn: Eqn, operands: Sequence[Tracer], shifts: Sequence[Tracer]) -> list[Tracer]:
-    """Record an equation with its taps open; return its results, then the values of its taps."""
+    """Record an equation with its taps exposed; return its results, then the values of its taps."""
     if eqn.primitive is tap:
         shifted = add(operands[0], *shifts) if shifts else operands[0]
         return [shifted, shifted]
@@ -127,7 +127,7 @@ def _exposed(eqn: Eqn, operands: Sequence[Tracer], shifts: Sequence[Tracer]) -> 
 
 
 def _exposed_branches(branches: Sequence[Program]) -> tuple[Program, ...]:
-    """Branches that take the shifts and return the values of all of them: zeros for taps in branches not taken."""
+    """Branches that take the shifts and return the values of the taps in all branches: zeros for those not taken."""
     exposed = [expose(branch) for branch in branches]
     counts = [sum(place.is_differentiable for place in e.places) for e in exposed]
     shift_types = [place.type for e in exposed for place in e.places if place.is_differentiable]

@@ -1,4 +1,4 @@
-"""Host calls: a Python function that sees concrete values of a program whenever it runs, un-jitted or compiled."""
+"""Host calls: a Python function that gets concrete values whenever a program runs, un-jitted or compiled."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ...core.types import ArrayType
 from ...ops.host import as_host_call, from_words, to_words
 from ...xla.execute import is_jax_tracer
 
-# A count is reported if all but this many of its leading binary digits are zero: a few counts in each doubling.
+# A count is reported if its binary digits after the first few are zero: a few counts in each doubling.
 _REPORTED_DIGITS = 5
-# A call of Python code takes as long as so many additions of numbers in memory.
+# A call of Python code takes as long as this many additions of numbers in memory.
 _PYTHON = 1e5
 
 
 class UserCode(MultipleResults):
-    """Base class of primitives for which also compiled programs call Python code of the user, which may raise."""
+    """Base class of primitives that call Python code of the user, which may raise, even in compiled programs."""
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost(0.0, _PYTHON)
 
 
 def calls_user_code(program: Program) -> bool:
-    """Whether Python code of the user is called when a program runs."""
+    """Whether a program calls Python code of the user when it runs."""
     return any(isinstance(eqn.primitive, UserCode) for eqn in program.eqns) or any(
         map(calls_user_code, program.subprograms())
     )
 
 
 class Closable:
-    """Base class of what a watch calls and opens something, which is closed when the program has run, or failed."""
+    """Base class of watch functions that open something, which is closed when the program has finished or failed."""
 
     def __call__(self, *seen: Any) -> None:
         """Open it."""
@@ -51,12 +51,12 @@ class Watch(UserCode):
     """The first `passed` operands, unchanged; `see` is called with the NumPy values of the others when this runs.
 
     Programs are pure, so the call stays only as long as something uses one of the results.  It may run more than once:
-    where a derivative computes values again, and where Python asks for a value while a function is traced.  Derivatives
-    pass by: a tangent or cotangent is not seen.  Under `vmap` there is one call, with the values of the whole batch.
+    when a derivative recomputes values, and when Python asks for a value while a function is traced.  Tangents and
+    cotangents pass unseen.  Under `vmap` there is one call, with the values of the whole batch.
 
     `see` must be hashable; equal functions make equal programs.  It may be a `Closable`.  If `sparsely`, the first
-    operand that is seen counts steps, and of large counts only some are seen, at distances of about three to six
-    percent of the count.
+    watched operand counts steps, and of large counts only some are seen, about three to six percent of the count
+    apart.
     """
 
     name = "watch"
@@ -69,13 +69,13 @@ class Watch(UserCode):
 
     def type_rule(self, *types: ArrayType, see: Callable[..., Any], passed: int, sparsely: bool) -> list[ArrayType]:
         if sparsely and (len(types) == passed or types[passed].dtype.kind not in "iu"):
-            raise TypeError("a watch that sees only some steps needs their count, an integer")
+            raise TypeError("a watch that sees only some steps needs an integer step count as its first value")
         return list(types[:passed])
 
     def numpy(self, *arrays: Any, see: Callable[..., Any], passed: int, sparsely: bool) -> list[Any]:
         seen = arrays[passed:]
         if not sparsely or _is_due(_largest(seen[0])):
-            # What is seen may be kept, so it must not change with an argument of the program.
+            # The function may keep the values, so they must not change with an argument of the program.
             see(*(np.array(x)[()] for x in seen))
         return list(arrays[:passed])
 
@@ -136,7 +136,7 @@ def _is_due(count: int) -> bool:
 
 
 def _is_due_to_xla(count: Any) -> Any:
-    """The same for an array of counts, the largest of which matters."""
+    """The same for an array of counts, decided by the largest one."""
     from jax import numpy
 
     largest = numpy.max(count, initial=0).astype(np.int64)

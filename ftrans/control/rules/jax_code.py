@@ -1,7 +1,7 @@
-"""JAX code: functions written for JAX that are parts of programs as they are, such as the update of an optimizer.
+"""JAX code: functions written for JAX as parts of programs, such as the update of an optimizer.
 
-XLA compiles them with the rest of a program.  They have no derivative: JAX does not differentiate for us, and what it
-runs cannot be looked into.
+XLA compiles them with the rest of a program.  They have no derivative: ftrans does not let JAX differentiate, and
+cannot trace JAX code itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class JaxCode:
     """A pure function of JAX arrays, which returns a list of them.
 
     Args:
-        name: what it is called in messages.
+        name: its name in messages.
         function: the function.
     """
 
@@ -64,16 +64,16 @@ class JaxCode:
 
 
 def default_types(xs: Sequence[Any]) -> AbstractContextManager[Any]:
-    """Within this block code has the types that JAX gives it by default, unless 64-bit numbers are among `xs`."""
+    """A context in which JAX uses its default 32-bit types, unless there are 64-bit numbers among `xs`."""
     import jax
 
     return jax.enable_x64(_has_64_bits(xs))  # type: ignore[no-any-return, unused-ignore]
 
 
 def ignores(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> bool:
-    """Whether a function of JAX arrays does not look at one of its keyword arguments.
+    """Whether a function of JAX arrays ignores one of its keyword arguments.
 
-    It does not if it can be traced with something in place of the argument that cannot be computed with.
+    It does if it can be traced with an object in place of the argument that raises whenever it is used.
     """
     import jax
 
@@ -86,7 +86,7 @@ def ignores(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 class _Untouchable:
-    """Stands for an argument that nobody looks at."""
+    """Stands for an ignored argument: raises whenever it is used."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError("the argument is used")
@@ -116,7 +116,7 @@ class CallJax(MultipleResults):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, code: JaxCode) -> Any:
         results = self(*primals, code=code)
         if any(is_inexact(x.dtype) for x in results):
-            raise no_derivative(code.name, "which is code for JAX that ftrans does not trace")
+            raise no_derivative(code.name, "is JAX code, which ftrans does not trace")
         return results, [None] * len(results)
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, code: JaxCode) -> Any:

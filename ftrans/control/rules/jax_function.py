@@ -1,7 +1,7 @@
 """Programs as functions that JAX code calls, such as the objective that a line search of optax evaluates.
 
-JAX code may differentiate what it is given.  The derivative is that of ftrans: JAX sees a function with a rule, which
-is linear in the tangents and so can be used forwards and transposed.
+JAX code may differentiate the function.  The derivative is that of ftrans: JAX sees a function with a custom JVP rule,
+which is linear in the tangents, so that JAX can transpose it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ def as_jax_function(program: Program, count: int) -> Callable[..., Any]:
     """A program as a function of JAX arrays that JAX can differentiate, once.
 
     Args:
-        program: its first output is a real floating-point number, the only one that is returned.
-        count: how many of its inputs, the first ones, it is differentiated with respect to; the others are constants.
+        program: the program; only its first output, a real floating-point scalar, is returned.
+        count: how many of the leading inputs it is differentiated with respect to; the others are constants.
     """
     import jax
 
     active = tuple(i < count for i in range(len(program.inputs)))
 
     def lowered(program: Program, xs: Sequence[Any]) -> list[Any]:
-        # Programs have their own types, whatever JAX's defaults are in the code around.
+        # Programs have their own types, whatever JAX's defaults are in the surrounding code.
         with jax.enable_x64(True):
             return lower(simplify(program), xs)
 
@@ -46,8 +46,8 @@ def as_jax_function(program: Program, count: int) -> Callable[..., Any]:
 
     def refuse(primals: Any, tangents: Any) -> Any:
         raise TypeError(
-            f"the JAX code differentiates the gradient of {program.name} once more; a function of ftrans has its first "
-            "derivative only in JAX"
+            f"the JAX code differentiates the gradient of {program.name} again; in JAX code, a function of ftrans has "
+            "a first derivative only"
         )
 
     with_rule, once = jax.custom_jvp(value), jax.custom_jvp(value_and_gradient)

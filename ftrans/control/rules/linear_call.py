@@ -1,7 +1,7 @@
-"""The tangents of a function with a custom rule: a linear map that states its transpose, its value, or both.
+"""The tangents of a function with a custom rule: a linear map given by its program, its transpose, or both.
 
-What is stated only once is derived: the map is the transpose of its transpose.  That holds only for programs that are
-linear, so before one is transposed it is checked, equation by equation, to be so.
+If only one is given, the other is derived: the map is the transpose of its transpose.  That holds only for linear
+programs, so linearity is checked, equation by equation, before one is transposed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .linearity import is_zero, nonlinearity
 
 
 class Name(NamedTuple):
-    """What a function with a rule is called in messages, and how rules are stated for it.
+    """The name of a function with a rule in messages, and how its rules are stated.
 
     Attributes:
         function: name of the function.
-        preferred: which of the two below to name where no rule is stated.
-        reverse: how to state a rule for reverse mode, if that is up to the user.
+        preferred: which of the two below to suggest if no rule is stated.
+        reverse: how to state a rule for reverse mode, if the user can.
         forward: the same for forward mode.
     """
 
@@ -93,7 +93,7 @@ class LinearCall(MultipleResults):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> Any:
         outs = self(*primals, **params)
         of_known, of_linear = cut(tangents, params["residuals"])
-        # What has no forward mode has no derivative of its forward mode either.
+        # Without forward mode, there is no derivative of forward mode either.
         forward = _forward(params)
         if params["backward"] is None:
             return outs, _tangents_of(forward, primals, tangents)
@@ -141,7 +141,7 @@ linear_call = LinearCall()
 
 
 def with_outputs(program: Program, outputs: Sequence[int | ArrayType]) -> Program:
-    """`program` with some of its outputs (or zeros of a type) only, and without what only the others need."""
+    """`program` with only some of its outputs (or zeros of a type), without equations that only the others need."""
     fewer = rewired(program, range(len(program.inputs)), outputs)
     return fewer if fewer is program else fewer.derive("without dead code", lambda: without_dead_code(fewer))
 
@@ -149,17 +149,17 @@ def with_outputs(program: Program, outputs: Sequence[int | ArrayType]) -> Progra
 def batched_maps(
     forward: Program | None, backward: Program | None, size: int, known: Flags, linear: Flags
 ) -> tuple[Program | None, Program | None]:
-    """The forward and backward program of a linear call over a batch, whose results are all batched.
+    """The forward and backward programs of a linear call over a batch; all results are batched.
 
     Args:
         forward: the forward program, or None.
         backward: the backward program, or None.
         size: size of the batch.
         known: which residuals are batched.
-        linear: which tangents are.
+        linear: which tangents are batched.
     """
     count = len(known)
-    # What is linear for one element is easier to see there than in the program of a batch.
+    # Linearity is easier to see in the program of one element than in that of a batch.
     if forward is None and backward is not None and nonlinearity(backward, _behind(count, backward)) is None:
         forward = _transposed(backward, count)
     if forward is not None:
@@ -176,7 +176,7 @@ def _behind(known: int, program: Program) -> Flags:
 
 
 def _transposed(program: Program, known: int) -> Program:
-    """The transpose of a program that is linear in what stands behind the known inputs."""
+    """The transpose of a program that is linear in the inputs after the known ones."""
     linear = _behind(known, program)
     return transpose_program(program, linear, None, (True,) * linear.count(True)).program
 
@@ -184,7 +184,7 @@ def _transposed(program: Program, known: int) -> Program:
 def _batched_backward(backward: Program, size: int, known: Flags, linear: Flags) -> Program:
     """A program from residuals and cotangents to cotangents, over a batch of cotangents.
 
-    Those of tangents that are not batched are sums over the batch, because every lane uses the same tangent.
+    Cotangents of unbatched tangents are sums over the batch, because every lane uses the same tangent.
     """
 
     def make() -> Program:
@@ -207,7 +207,7 @@ def _batched_backward(backward: Program, size: int, known: Flags, linear: Flags)
 
 
 def along(program: Program, known: int, active: Flags) -> Program:
-    """`program` along some of its tangents, where the others are zero.
+    """`program` with only some of its tangents; the others are zero.
 
     Args:
         program: takes `known` values, then tangents or cotangents.
@@ -223,7 +223,7 @@ def along(program: Program, known: int, active: Flags) -> Program:
         with_zeros = specialized(program, [*(None for _ in range(known)), *zeros])
         if nonlinearity(program, _behind(known, program)) is not None:
             return with_zeros
-        # A linear program is its own derivative, and that leaves out what is zero instead of multiplying by it.
+        # A linear program is its own derivative, which drops zero tangents instead of multiplying by them.
         derived = jvp_program(program, (*(False,) * known, *active))
         place = iter(range(count, len(derived.program.outputs)))
         slim = with_outputs(
@@ -246,7 +246,7 @@ def _tangents_of(program: Program, primals: Sequence[Tracer], tangents: Sequence
 
 
 def _restricted(params: Params, active: Flags) -> Params:
-    """The map of some of the tangents, where the others are zero."""
+    """The map of some of the tangents; the others are zero."""
     if all(active):
         return params
     changed = {**params, "backward": with_outputs(params["backward"], [i for i, a in enumerate(active) if a])}
@@ -259,7 +259,7 @@ def _forward(params: Params) -> Program:
     """The map itself, which may be the transpose of its transpose.
 
     Raises:
-        MissingRule: only the transpose is stated, and it is not linear.
+        MissingRule: only the transpose is given, and it is not linear.
     """
     if params["forward"] is not None:
         return params["forward"]
@@ -276,7 +276,7 @@ def _backward(params: Params) -> Program:
     """The transpose.
 
     Raises:
-        MissingRule: only the map is stated, and it is not linear.
+        MissingRule: only the map is given, and it is not linear.
     """
     if params["backward"] is not None:
         return params["backward"]

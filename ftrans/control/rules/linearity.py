@@ -1,7 +1,7 @@
-"""Whether a program is linear in some of its inputs: determined equation by equation, so that errors can name one.
+"""Whether a program is linear in some of its inputs, decided per equation so that errors can name one.
 
-An equation of a leaf primitive is linear in some operands if it has a transpose with respect to them, its derivative
-along them does not depend on them, and nothing is added to them.
+An equation without sub-programs is linear in some operands if it has a transpose with respect to them, its derivative
+along them does not depend on them, and it adds nothing else.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def is_zero(atom: Atom) -> bool:
 
 
 class NotLinear(NamedTuple):
-    """Why a value is not linear: the equation to blame, if it is one, and what to say of it."""
+    """Why a value is not linear: the equation responsible, if there is one, and the reason."""
 
     eqn: Eqn | None
     what: str
 
 
 class _Dependence(Enum):
-    """How a value depends on the inputs in which a program is to be linear, where it is not in a way that is not."""
+    """How a value depends on the linear inputs, unless it depends on them nonlinearly (`NotLinear`)."""
 
     KNOWN = auto()
     ZERO = auto()
@@ -52,7 +52,7 @@ _KNOWN, _ZERO, _LINEAR = _Dependence.KNOWN, _Dependence.ZERO, _Dependence.LINEAR
 
 
 def nonlinearity(program: Program, linear: Flags) -> NotLinear | None:
-    """Why `program` is not linear in the inputs flagged in `linear`, all together; None if it is."""
+    """Why `program` is not jointly linear in the inputs flagged in `linear`; None if it is."""
 
     def find() -> NotLinear | None:
         kinds = _kinds(simplify_program(program), [_LINEAR if is_linear else _KNOWN for is_linear in linear])
@@ -87,7 +87,7 @@ def _kinds(program: Program, inputs: Sequence[_Kind]) -> list[_Kind]:
         elif _LINEAR in operands:
             results = _kinds_of_results(eqn, operands)
         elif _ZERO in operands:
-            # What is linear in a zero is zero, as in a loop whose carry starts there.
+            # A linear function of zero is zero, as in a loop whose carry starts at zero.
             pairs = zip(operands, _passed(eqn), strict=True)
             along = [_LINEAR if k is _ZERO and is_inexact(a.type.dtype) else k for k, a in pairs]
             results = [_ZERO if k in (_ZERO, _LINEAR) else _KNOWN for k in _kinds_of_results(eqn, along)]
@@ -96,13 +96,13 @@ def _kinds(program: Program, inputs: Sequence[_Kind]) -> list[_Kind]:
 
 
 def _passed(eqn: Eqn) -> Sequence[Atom]:
-    """The operands that the results of an equation depend on, if it does not fail."""
+    """The operands that the results of an equation depend on, assuming that it does not raise."""
     return eqn.operands[:1] if eqn.primitive is required else eqn.operands
 
 
 def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
     linear: list[_Kind] = [_LINEAR] * len(eqn.outputs)
-    # These parameters hold what computes the results; programs by other names are up to their primitive.
+    # These parameters hold the programs that compute the results; only the primitive knows what others mean.
     programs = [p for name in ("program", "branches") for p in programs_in({name: eqn.params.get(name)})]
     places = eqn.primitive.linear_in(len(eqn.operands), eqn.params)
     if places:
@@ -112,7 +112,7 @@ def _kinds_of_results(eqn: Eqn, operands: list[_Kind]) -> Sequence[_Kind]:
     if eqn.primitive is while_:
         return _kinds_of_while(eqn, operands)
     if programs:
-        # The inputs of a sub-program are the last operands: what comes before says which one runs.
+        # The inputs of a sub-program are the last operands; those before select which one runs.
         found = [_kinds_through(eqn, p, operands[len(operands) - len(p.inputs) :]) for p in programs]
         return [_joined(eqn, column) for column in zip(*found, strict=True)]
     key = (eqn.primitive, tuple(eqn.params.items()), tuple(a.type for a in eqn.operands), tuple(operands))
@@ -150,7 +150,7 @@ def _kinds_of_while(eqn: Eqn, operands: list[_Kind]) -> list[_Kind]:
 
 
 def _joined(eqn: Eqn, kinds: Sequence[_Kind]) -> _Kind:
-    """What a value is that may be of any of several kinds."""
+    """The kind of a value that may have any of several kinds."""
     problem = _first_problem(kinds)
     if problem is not None:
         return problem
@@ -170,7 +170,7 @@ def _not_linear(eqn: Eqn) -> str:
 
 
 def _affine(eqn: Eqn) -> str:
-    return f"it has the operation {eqn.primitive.name}, which adds or puts in its place what does not depend on it"
+    return f"it has the operation {eqn.primitive.name}, which adds or substitutes a value that does not depend on it"
 
 
 def _leaf_problems(eqn: Eqn, operands: Sequence[_Kind]) -> list[str | None]:
@@ -193,7 +193,7 @@ def _leaf_problem(program: Program, eqn: Eqn, operands: Sequence[_Kind], linear:
     except MissingRule:
         return _not_linear(eqn)
     for i, kind in enumerate(operands):
-        # What multiplies a linear operand has a derivative that depends on it; what is added to it has not.
+        # A factor of a linear operand shows up in the derivative; a term that is added to it does not.
         if kind is _KNOWN and is_inexact(eqn.operands[i].type.dtype):
             slope = _tangent(program, tuple(i == j for j in range(len(operands))))
             if slope is not None and not _depends(slope, linear):

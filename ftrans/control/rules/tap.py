@@ -1,4 +1,4 @@
-"""Tap: a value that has a name."""
+"""Tap: gives a name to an intermediate value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...core.types import ArrayType
 
 
 class Tap(Moving):
-    """`x`, under a name: the leaf number `leaf` of a container of a structure."""
+    """`x`, unchanged, with a name: it is leaf number `leaf` of a container of the given structure."""
 
     name = "tap"
 
