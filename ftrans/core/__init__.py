@@ -1,1 +1,1 @@
-"""What a program is: types, equations, tracing and evaluation.  Needs NumPy alone."""
+"""Programs: types, equations, primitives and tracing.  Depends on NumPy alone."""

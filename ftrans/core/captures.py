@@ -1,8 +1,8 @@
-"""What a program closes over, as it was when it was used.
+"""Captures: the values that a program closes over, as they were when they were used.
 
-A program runs when the code that wrote it is over, and a value that it closes over may have changed by then, or from
-one use to the next.  So arrays are copied as long as the copies are not too large together; a changed one is another
-array.  What is too large, and what is more than an array, is looked at again at each use and at the end instead.
+A program runs after the code that wrote it has finished, and a value that it closes over may have changed by then, or
+between two uses.  So arrays are copied, up to a total size; an array that has changed is captured again as another one.
+Larger arrays, and tensors and cells, are checked for changes at each use and at the end instead.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .program import Atom, Const, Var, literal
 from .tape import Tape
 from .types import ArrayType, type_of
 
-# Captured arrays up to this size are one if they hold the same, such as those made in each step of a loop.
+# Captured arrays up to this size are merged if they are equal, such as those created in each step of a loop.
 _SMALL_BYTES = 1 << 16
 
-# How much of what one program closes over, with the programs inside of it, is copied.
+# How many bytes of the arrays that one program and its sub-programs close over are copied.
 _COPIED_BYTES = 1 << 26
 
 _FROZEN = b"frozen"
 
 
 class _Watched(NamedTuple):
-    """A value that a program has itself: what tells whether it is still what it was, and who used it first."""
+    """A captured value that is not copied: a check that it is unchanged, and the line that used it first."""
 
     value: Any
     state: Any
@@ -37,12 +37,12 @@ class _Watched(NamedTuple):
 
 
 class _Copies:
-    """The copies of arrays, with the arrays, so that the `id` of one is not given to another one.
+    """Copies of arrays, stored with the originals, so that the `id` of an original is not reused.
 
     Attributes:
         latest: for the `id` of an array, the array and the last copy of it.
-        all: the copies by their own `id`; what has been copied once need not be copied again.
-        nbytes: how much they are together.
+        all: the copies by their own `id`; a copy need not be copied again.
+        nbytes: total size of the copies.
     """
 
     __slots__ = ("all", "latest", "nbytes")
@@ -54,15 +54,15 @@ class _Copies:
 
 
 class Captures:
-    """What one program closes over, each an input of it.
+    """The values that one program closes over; each is an input of it.
 
     Attributes:
         values: arrays, tensors, cells, and tracers of programs around it.
         vars: the inputs that stand for them.
 
     Args:
-        tape: where the program is written.
-        outer: what the program around it closes over, so that both have one copy.
+        tape: the tape of the program.
+        outer: the captures of the enclosing program, so that both share one copy.
     """
 
     __slots__ = ("_by_identity", "_copies", "_outer", "_tape", "_watched", "values", "vars")
@@ -77,7 +77,7 @@ class Captures:
         self._watched: dict[int, _Watched] | None = None
 
     def add(self, identity: Any, value: Any, type: ArrayType) -> Var:
-        """The input for a value, which is the one that an equal identity has got already."""
+        """The input for a value; equal identities share one input."""
         var = self._by_identity.get(identity)
         if var is None:
             var = self._by_identity[identity] = self._tape.capture(type)
@@ -86,11 +86,11 @@ class Captures:
         return var
 
     def add_number(self, number: Const) -> Var:
-        """The input for a number, which may be another one in the next call."""
+        """The input for a number that may differ in the next call."""
         return self.add(("scalar", number), number.value, number.type)
 
     def add_array(self, x: Any) -> Atom:
-        """What an array, a number, a tensor or a cell is in the program."""
+        """The variable or constant for an array, a number, a tensor or a cell."""
         type = type_of(x)
         if not isinstance(x, np.ndarray):
             if isinstance(x, np.generic | bool | int | float | complex):
@@ -106,10 +106,10 @@ class Captures:
         return self.add(("array", id(x)), x, type)
 
     def _taken(self, x: Any) -> Any:
-        """What stands in the program for `x` as it is now: `x` itself, or a copy that nobody writes to.
+        """The value to capture for `x` as it is now: `x` itself, or a copy that nobody writes to.
 
         Raises:
-            ValueError: there is no copy of what it was at an earlier use, and it has changed.
+            ValueError: `x` was not copied at an earlier use, and has changed since.
         """
         if self._watched is None:
             self._watched = {}
@@ -139,7 +139,7 @@ class Captures:
         return self._copies
 
     def check(self, needed: Container[Var] | None = None) -> None:
-        """Raise if what was not copied is no longer what it was; where only some inputs are `needed`, if those are.
+        """Raise if a value that was not copied has changed; `needed` limits the check to some inputs.
 
         Raises:
             ValueError: a value has changed.

@@ -1,12 +1,12 @@
-"""Cost: about how much an equation has to do, which profiles show and by which loops and budgets of memory choose."""
+"""Cost: an estimate of the work of an equation, for profiles, loops and memory budgets."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# A function such as exp takes about as long as so many additions of numbers in memory.
+# A function such as exp takes about as long as this many additions of numbers in memory.
 _FUNCTION = 10
-# So many operations of a matrix product take as long as one addition of numbers in memory.
+# This many operations of a matrix product take as long as one addition of numbers in memory.
 _PRODUCTS = 16
 
 
@@ -15,7 +15,7 @@ class Cost(NamedTuple):
 
     Attributes:
         flops: operations on numbers.  An addition, a comparison and a sine count as one each.
-        time: how long it takes, relative to the addition of two numbers that lie in memory.
+        time: relative to the addition of two numbers in memory.
     """
 
     flops: float = 0.0
@@ -23,7 +23,7 @@ class Cost(NamedTuple):
 
     @classmethod
     def arithmetic(cls, count: float) -> Cost:
-        """Additions, multiplications, comparisons: what takes one instruction."""
+        """Additions, multiplications, comparisons: operations of one instruction."""
         return cls(count, count)
 
     @classmethod
@@ -38,9 +38,9 @@ class Cost(NamedTuple):
 
     @classmethod
     def moves(cls, count: float) -> Cost:
-        """Elements that are written to another place."""
+        """Elements that are copied."""
         return cls(0.0, count / 2)
 
     def times(self, count: float) -> Cost:
-        """The same, so many times."""
+        """The cost of `count` repetitions."""
         return Cost(self.flops * count, self.time * count)

@@ -1,7 +1,7 @@
 """interpret(): the one walk that runs a program forwards.
 
-Evaluation, lowering, inlining, forward differentiation and batching all walk a program in this way.  They
-differ in what a value is and in `apply`, which says what one equation does with values.
+Evaluation, lowering, inlining, forward differentiation and batching all walk a program in this way.  They differ in
+their kind of values and in `apply`, which processes one equation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def interpret(
 
 
 def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
-    """Record an equation of another program in the current trace, or evaluate it where none is running."""
+    """Record an equation of another program in the current trace, or evaluate it if none is running."""
     builder = current_builder()
     if builder is not None:
         return builder.repeat(eqn, operands)
@@ -52,7 +52,7 @@ def repeat(eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
 
 
 def inline(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Record the equations of `program` in the program that is being traced, with `args` for its inputs."""
+    """Record the equations of `program` in the program that is being traced, with `args` as its inputs."""
     builder = current_builder()
     constant = Const.array if builder is None else lambda const: Tracer(builder, const)
     return interpret(program, args, repeat, constant)

@@ -35,14 +35,14 @@ class Names:
 
 
 def identifier(name: str) -> str:
-    """A name that can be defined in Python's source, as close as possible to one that may be any text."""
-    # Python reads names in this normal form.
+    """A valid Python identifier, as close as possible to the given text."""
+    # Python normalizes identifiers to this form.
     text = "".join(c if f"_{c}".isidentifier() else "_" for c in unicodedata.normalize("NFKC", name))
     return text if text.isidentifier() and not keyword.iskeyword(text) else f"program_{text}"
 
 
 def printable(name: str) -> str:
-    """A name on one line, with escapes such as `\\n` for characters that cannot be seen or written to a file."""
+    """A name on one line, with escapes such as `\\n` for characters that are not printable or cannot be encoded."""
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,6 +1,6 @@
-"""How NumPy runs a primitive: what it does with memory, and Python text that the evaluator writes in place of a call.
+"""How NumPy runs a primitive: where its results are in memory, and Python source that replaces a call of its rule.
 
-A primitive states its meaning by the rule `numpy`; all else here makes that faster, and has a safe default.
+The rule `numpy` defines the meaning of a primitive; the attributes here make it faster, and have safe defaults.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .program import Params
 
 
 class Memory(Enum):
-    """Whose memory the results of the rule `numpy` are in.
+    """The memory in which the results of the rule `numpy` are.
 
     Attributes:
-        NEW: their own; each result is an array that nothing else holds.
-        VIEW: the first operand's, if it can be; who writes to the result writes to the operand.
-        WRITES: their own; but the rule `overwrite` makes the first operand the result.
-        ANY: unknown; it may be that of an operand, or of what somebody else holds.
+        NEW: new memory; each result is an array that nothing else refers to.
+        VIEW: the first operand's, if possible; writing to the result writes to the operand.
+        WRITES: new memory; but the rule `overwrite` writes the result to the first operand.
+        ANY: unknown; it may be that of an operand, or of another array.
     """
 
     NEW = auto()
@@ -29,12 +29,12 @@ class Memory(Enum):
 
 
 class OnNumpy:
-    """What the NumPy evaluator asks of a primitive.
+    """What the NumPy evaluator needs to know about a primitive.
 
     Attributes:
-        memory: whose memory the results are in.
+        memory: the memory in which the results are.
         broadcasts: whether NumPy broadcasts the operands by itself.
-        choices: the operands of which the result takes some elements and leaves out others.
+        choices: the operands of which the result takes only some elements.
     """
 
     memory = Memory.ANY
@@ -47,15 +47,15 @@ class OnNumpy:
         return self.memory in (Memory.VIEW, Memory.ANY)
 
     def python(self, operands: Sequence[str], params: Params) -> str | None:
-        """A Python expression for what the rule `numpy` computes, or None to call it."""
+        """A Python expression that equals the rule `numpy`, or None to call the rule."""
         return None
 
     def python_thin(self, operand: str, params: Params) -> str | None:
-        """A Python expression that NumPy broadcasts to the result where it meets a full array, or None."""
+        """A Python expression that NumPy broadcasts to the result when it is combined with a full array, or None."""
         return None
 
     def overwrite(self, *arrays: Any, **params: Any) -> None:
-        """Make the first of the NumPy arrays the result, by writing to it."""
+        """Write the result to the first of the NumPy arrays."""
         raise NotImplementedError
 
     def python_overwriting(self, operands: Sequence[str], params: Params) -> str | None:

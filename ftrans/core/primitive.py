@@ -1,12 +1,12 @@
 """Primitive: an operation that programs are made of, with all of its rules in one class.
 
-A primitive states its type, its meaning on NumPy arrays and its lowering to XLA; its derivative (`jvp`), its
-transpose if it is linear, and how it maps over a leading batch axis.  Every rule but the evaluators is written
-with tracers: applying primitives in a rule records equations.
+A primitive states the type of its result, its meaning on NumPy arrays and its lowering to XLA; its derivative (`jvp`),
+its transpose if it is linear, and how it maps over a leading batch axis.  All rules except the evaluators `numpy` and
+`xla` work on tracers: applying primitives in a rule records equations.
 
 Conventions:
-    * Operands of one equation have equal dtypes and shapes, where that makes sense for the primitive.
-    * A tangent or cotangent that is zero is absent: None.
+    * Operands of one equation have equal dtypes and shapes, if that makes sense for the primitive.
+    * None stands for a tangent or cotangent that is zero.
     * The batch axis is always axis 0.
 """
 
@@ -26,15 +26,15 @@ Tangent = Tracer | None
 
 
 class MissingRule(NotImplementedError):
-    """A primitive lacks the rule that a transformation needs, or NumPy's function has no ftrans form."""
+    """A primitive lacks a rule that a transformation needs, or a function of NumPy has no traced form."""
 
 
 class Primitive(OnNumpy):
-    """What all primitives have in common: each one is a `SingleResult` or a `MultipleResults`.
+    """Base class of all primitives: each one is a `SingleResult` or a `MultipleResults`.
 
     Attributes:
-        name: what it is called in print.
-        multiple_results: whether its rules take and return a list in place of one result.
+        name: its name in printed programs.
+        multiple_results: whether its rules take and return lists of results instead of one result.
     """
 
     name: str = ""
@@ -46,7 +46,7 @@ class Primitive(OnNumpy):
     # Applying
 
     def bind_all(self, operands: Sequence[Any], params: Params) -> list[Any]:
-        """Record the equation in the current trace, or evaluate it where none is running; return all results."""
+        """Record the equation in the current trace, or evaluate it if none is running; return all results."""
         builder = current_builder()
         if builder is not None:
             return builder.record(self, operands, params)
@@ -61,10 +61,10 @@ class Primitive(OnNumpy):
         result = self.type_rule(*types, **params)
         return tuple(result) if self.multiple_results else (result,)
 
-    # Rules: what it is
+    # Required rules
 
     def type_rule(self, *types: ArrayType, **params: Any) -> Any:
-        """Type of the result (a list where there are several).  Raises TypeError or ValueError on a mismatch."""
+        """Type of the result (a list if there are several).  Raises TypeError or ValueError on a mismatch."""
         self._missing("type_rule")
 
     def numpy(self, *arrays: Any, **params: Any) -> Any:
@@ -83,7 +83,7 @@ class Primitive(OnNumpy):
         """Cotangents of the operands.
 
         Args:
-            cotangents: the cotangent of the result (a list with None for zeros where there are several).
+            cotangents: the cotangent of the result (a list, with None for zeros, if there are several).
             operands: known operands as tracers, linear ones as their types.
             params: parameters of the equation.
         """
@@ -96,43 +96,43 @@ class Primitive(OnNumpy):
     # Rules with a default
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> Any:
-        """A `transforms.split.SplitEqn`, for an equation part of whose results are known, or None."""
+        """A `transforms.split.SplitEqn` for an equation with known and unknown results; None if all are unknown."""
         return None
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Any:
-        """An operand or a simpler equation that equals the result (a list where there are several), or None."""
+        """An operand or a simpler equation that equals the result (a list if there are several), or None."""
         return None
 
     def prune(self, eqn: Eqn, used: Sequence[bool]) -> Eqn:
-        """The equation without what only the results not flagged in `used` need; it assigns all that are flagged."""
+        """The equation without the parts that only unused results need; it assigns all results flagged in `used`."""
         return eqn
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
-        """What an equation costs.
+        """The cost of an equation.
 
-        None stands for what the programs cost that it holds; without any, for a cost that is not known and never taken
-        to be small.
+        None means the cost of the programs that it holds; if it holds none, an unknown cost, which is never assumed to
+        be small.
         """
         return None
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
-        """Which of its `count` operands the results are linear in, all of these together; none if that is not known."""
+        """The operands, of `count`, in which the results are jointly linear; empty if that is not known."""
         return ()
 
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer] | None:
-        """The operands that its results are, where it only states a derivative or shows values; None if it computes."""
+        """The operands that equal its results, if it only states a derivative or shows values; None if it computes."""
         return None
 
     def before_differentiating(self, program: Program, active: tuple[bool, ...]) -> Program:
-        """The form in which a program with equations of this primitive is differentiated along its `active` inputs."""
+        """Rewrite a program with equations of this primitive before it is differentiated along its `active` inputs."""
         return program
 
     def before_running(self, program: Program) -> Program:
-        """The form in which a program with equations of this primitive runs, which nothing will transform."""
+        """Rewrite a program with equations of this primitive before it runs; no transformation follows."""
         return program
 
     def after_running(self, params: Params) -> Callable[[], None] | None:
-        """What is called when a program with such an equation has run, or failed; None for nothing."""
+        """A function to call when a program with such an equation has finished or failed; None for nothing."""
         return None
 
     def _missing(self, rule: str) -> NoReturn:
@@ -149,7 +149,7 @@ class SingleResult(Primitive):
     """Base class of primitives with one result."""
 
     def __call__(self, *operands: Any, **params: Any) -> Tracer:
-        """Record the equation, or evaluate it where no trace is running; return the result."""
+        """Record the equation, or evaluate it if no trace is running; return the result."""
         result: Tracer = self.bind_all(operands, params)[0]
         return result
 
@@ -160,7 +160,7 @@ class MultipleResults(Primitive):
     multiple_results = True
 
     def __call__(self, *operands: Any, **params: Any) -> list[Tracer]:
-        """Record the equation, or evaluate it where no trace is running; return the results."""
+        """Record the equation, or evaluate it if no trace is running; return the results."""
         return self.bind_all(operands, params)
 
 
@@ -172,9 +172,9 @@ class Moving(SingleResult):
 
 
 class ProgramHolder(MultipleResults):
-    """Base class of primitives that run the `program` which they hold: its operands are theirs, and its results.
+    """Base class of primitives that hold a `program` and have its operands and results.
 
-    So they may be given another program, with more operands and results.
+    So a transformation may give them another program, with more operands and results.
     """
 
     def type_rule(self, *types: ArrayType, **params: Any) -> list[ArrayType]:
@@ -185,8 +185,8 @@ class ProgramHolder(MultipleResults):
 
 
 class ProgramCall(ProgramHolder):
-    """Base class of primitives that are no more than the program that they hold."""
+    """Base class of primitives that only call the program that they hold."""
 
 
 class RunOnly(Primitive):
-    """Base class of primitives of which only `before_running` makes equations: they run, and are never transformed."""
+    """Base class of primitives whose equations only `before_running` makes: they run, and are never transformed."""

@@ -2,8 +2,8 @@
 
 A program is in A-normal form: every equation applies one primitive to variables and constants and names its
 results, and every variable is assigned once.  A program is frozen; transformations read one and write another.
-What has been derived from a program (its gradient, its compiled forms) is kept in its `derived` dictionary and
-dies with it.
+Programs and functions derived from it (its gradient, its compiled forms) are kept in its `derived` dictionary
+and die with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Var:
 
 
 class Const:
-    """A constant operand: an array, or one number that stands for an array filled with it (a *splat*).
+    """A constant operand: an array, or a single number that stands for an array filled with it (a *splat*).
 
     Attributes:
         value: an array of the type's shape, or a NumPy scalar.
@@ -53,7 +53,7 @@ class Const:
 
     @property
     def is_splat(self) -> bool:
-        """Whether one number stands for the whole array."""
+        """Whether a single number stands for the whole array."""
         return isinstance(self.value, np.generic)
 
     def array(self) -> Any:
@@ -73,15 +73,15 @@ _MOST_LITERALS = 100_000
 
 
 def literal(value: Any, type: ArrayType) -> Const:
-    """The constant for a number (or a small array) that is part of a program's structure.
+    """The interned constant for a number (or a small array) that is part of a program's structure.
 
-    Literals are interned, so that equal ones are the same object.
+    Equal literals are the same object.
 
     Args:
         value: a number, standing for an array filled with it, or an array of the type's shape.
         type: type of the constant.
     """
-    # Zeros differ in sign, which Python's equality does not see.
+    # Zeros of different sign are equal in Python.
     number = (type, value.__class__, value or str(value)) if value.__class__ in (float, int) else None
     const = _literals.get(number)
     if const is not None:
@@ -102,9 +102,9 @@ def literal(value: Any, type: ArrayType) -> Const:
 
 
 class Eqn:
-    """One equation: `outputs = primitive(*operands, **params)`, and the user's line that asked for it.
+    """One equation: `outputs = primitive(*operands, **params)`, and the user's line that it comes from.
 
-    Its primitive is a `primitive.Primitive`, whose rules are written with programs and so are known only above here.
+    The primitive is a `primitive.Primitive`; its class is defined in terms of programs, so it is not imported here.
     """
 
     __slots__ = ("line", "operands", "outputs", "params", "primitive")
@@ -130,11 +130,11 @@ class Program:
     """A pure function as a list of equations.
 
     Attributes:
-        name: what it is called in print.
-        inputs: the variables that a call gives values to.
+        name: its name in print.
+        inputs: the variables that stand for the arguments of a call.
         eqns: the equations, in an order in which they can run.
         outputs: the variables and constants that a call returns.
-        derived: programs and functions made from this one, by what was asked for.
+        derived: programs and functions made from this one, by key.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -145,7 +145,7 @@ class Program:
 
     __slots__ = ("__weakref__", "derived", "eqns", "inputs", "name", "outputs")
 
-    # What evaluates a program on NumPy arrays, which puts itself here.
+    # Evaluates a program on NumPy arrays; set by the evaluator, which is imported later.
     evaluator: ClassVar[Callable[[Program, Sequence[Any]], list[Any]]]
 
     def __init__(self, name: str, inputs: Sequence[Var], eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> None:
@@ -166,7 +166,7 @@ class Program:
         return tuple(a.type for a in self.outputs)
 
     def derive(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
-        """What `make` returns, computed once per program and key."""
+        """The result of `make()`, computed once per program and key."""
         if key not in self.derived:
             with activity("transforming", str(key[0] if isinstance(key, tuple) else key), self):
                 self.derived[key] = copy_context().run(make)
@@ -174,7 +174,7 @@ class Program:
         return found
 
     def __call__(self, *args: Any) -> list[Any]:
-        """Evaluate on NumPy arrays: one argument per input, a list with one result per output."""
+        """Evaluate on NumPy arrays: takes one argument per input, returns a list with one result per output."""
         if len(args) != len(self.inputs):
             raise TypeError(f"{self.name} takes {len(self.inputs)} arguments, {len(args)} were given")
         return Program.evaluator(self, args)
@@ -185,7 +185,7 @@ class Program:
     __repr__ = __str__
 
     def executable(self) -> Program:
-        """The form in which the program runs, made by those of its primitives that look at their neighbours."""
+        """The program as it runs, after the `before_running` rules of its primitives."""
 
         def make() -> Program:
             form = self
@@ -196,7 +196,7 @@ class Program:
         return self.derive("executable", make)
 
     def endings(self) -> list[Callable[[], None]]:
-        """What is called when the program has run, or failed, the last first."""
+        """Functions to call when the program has finished or failed, in reverse order of the equations."""
         found: dict[Callable[[], None], None] = {}
         for eqn in self.eqns:
             end = eqn.primitive.after_running(eqn.params)
@@ -207,7 +207,7 @@ class Program:
         return [*reversed(found)]
 
     def subprograms(self) -> Iterator[Program]:
-        """The programs that equations of this one hold among their parameters."""
+        """The programs among the parameters of its equations."""
         for eqn in self.eqns:
             yield from programs_in(eqn.params)
 
@@ -237,7 +237,7 @@ class Program:
 
 
 def needed_eqns(eqns: Sequence[Eqn], outputs: Sequence[Atom], given: Container[Atom] = ()) -> list[Eqn]:
-    """The equations, in order, that `outputs` depend on where the variables `given` are known."""
+    """The equations, in order, that `outputs` depend on, given the values of the variables `given`."""
     needed = {a for a in outputs if isinstance(a, Var) and a not in given}
     kept: list[Eqn] = []
     for eqn in reversed(eqns):
@@ -280,7 +280,7 @@ def _problem_with(eqn: Eqn, known: set[Var]) -> str | None:
 
 
 def format_const(const: Const) -> str:
-    """A constant as it is printed: a number, or values of a small array, or its type."""
+    """A constant in print: a number, the values of a small array, or its type."""
     value = const.value
     if const.is_splat or value.ndim == 0:
         item = value.item()
@@ -293,12 +293,12 @@ def format_const(const: Const) -> str:
 
 
 def format_atom(atom: Atom, names: Names) -> str:
-    """A variable's name, or a constant as it is printed."""
+    """A variable's name, or a constant in print."""
     return names[atom] if isinstance(atom, Var) else format_const(atom)
 
 
 def format_param(value: Any) -> str:
-    """A parameter of an equation as it is printed; sub-programs are printed apart."""
+    """A parameter of an equation in print; sub-programs are printed separately."""
     if isinstance(value, Program):
         return value.name
     if isinstance(value, tuple) and value and all(isinstance(v, Program) for v in value):

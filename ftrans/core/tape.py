@@ -1,4 +1,4 @@
-"""Tape: where a builder keeps the equations that it has recorded; here a list, in `trie` a path that programs share."""
+"""Tape: the equations that a builder has recorded; here a list, in `trie` a path that programs share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tape:
     Attributes:
         inputs: the variables of its explicit inputs.
         definitions: the equations by the variables that they define.
-        is_shared: whether other programs that begin alike are written on the same tape.
+        is_shared: whether other programs with the same beginning use the same tape.
     """
 
     is_shared = False
@@ -27,7 +27,7 @@ class Tape:
         self._eqns: list[Eqn] = []
 
     def add(self, primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
-        """Write an equation; its results are new variables."""
+        """Append an equation; its results are new variables."""
         types = primitive.output_types([a.type for a in atoms], params)
         eqn = Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
         self._eqns.append(eqn)
@@ -36,7 +36,7 @@ class Tape:
         return eqn
 
     def repeat(self, eqn: Eqn, atoms: Sequence[Atom]) -> Eqn:
-        """Write an equation of another program, on operands of the same types."""
+        """Append an equation of another program, with operands of the same types."""
         # The types of the results are known, so the type rule need not run again.
         new = Eqn(eqn.primitive, tuple(atoms), eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
         self._eqns.append(new)
@@ -45,16 +45,16 @@ class Tape:
         return new
 
     def attribute(self, eqn: Eqn, line: Line | None) -> None:
-        """Give an equation of this tape another line, which is possible until a program holds it."""
+        """Give an equation of this tape another line; possible until a program holds the equation."""
         assert not self.is_shared
         eqn.line = line
 
     def capture(self, type: ArrayType) -> Var:
-        """The variable of a further input."""
+        """Add an input, and return its variable."""
         return Var(type)
 
     def varies(self, number: Const) -> bool:
-        """Whether a number at this place is an input, because it has been another one in other calls."""
+        """Whether a number at this place is an input, because it has had other values in other calls."""
         return False
 
     def eqns(self) -> Sequence[Eqn]:
@@ -66,5 +66,5 @@ class Tape:
         return reversed(self._eqns)
 
     def program(self, name: str, captured: Sequence[Var], outputs: tuple[Atom, ...]) -> Program:
-        """The program of these equations, whose inputs are the explicit ones, then those captured."""
+        """The program of these equations; its inputs are the explicit ones, then the captured ones."""
         return Program(name, (*self.inputs, *captured), self._eqns, outputs)

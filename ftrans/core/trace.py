@@ -1,10 +1,10 @@
-"""Tracing: running Python code on tracers writes a program.
+"""Tracing: running Python code on tracers records a program.
 
-A `Tracer` stands for a value of the program that a `Builder` is writing.  There is one kind of tracer, whatever the
-transformation; a tracer of an outer builder, or an array, that the code closes over becomes a *captured input* of the
+A `Tracer` stands for a value of the program that a `Builder` is recording.  All transformations use the same kind of
+tracer.  If the code closes over an array, or over a tracer of an outer builder, that becomes a *captured input* of the
 inner program.
 
-Tracing never computes.  What is known of values while a program is traced is the business of `witness`.
+Tracing never computes.  Known values of tracers, for code that asks for them, are in `witness`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class TracerLeak(RuntimeError):
 
 
 class NoWitness(NamedTuple):
-    """Stands in for the value of an input that has none.
+    """Stands for the value of an input that has no single value.
 
     Attributes:
-        reason: why.
-        example: gives one of the values that it may have, where one is known.
-        lie_alike: whether all of them have the strides of this one.
+        reason: why it has none, for messages.
+        example: returns one of its possible values, if one is known.
+        lie_alike: whether all possible values have the strides of the example.
     """
 
     reason: str
@@ -48,13 +48,13 @@ class NoWitness(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A value that Python code assumed.
+    """A value that Python code has looked at, so that the program holds only for this value.
 
     Attributes:
-        atom: what was asked for.
-        expected: the value it had.
-        line: the line that asked.
-        seen_as: what the code made of the value, where that is all that it knows of it.
+        atom: the variable or constant.
+        expected: its value.
+        line: the line that looked at it.
+        seen_as: a function of the value, such as its text, if the code has seen only the result of that.
     """
 
     atom: Atom
@@ -63,18 +63,18 @@ class Guard(NamedTuple):
     seen_as: Callable[[Any], Any] | None = None
 
     def holds_for(self, value: Any) -> bool:
-        """Whether the code would have seen the same in another value."""
+        """Whether the code would have seen the same if this were the value."""
         if self.seen_as is not None:
             return bool(self.seen_as(value) == self.seen_as(self.expected))
         return bool(np.all(np.asarray(value) == np.asarray(self.expected)))
 
     def assumes_the_same(self, other: Guard) -> bool:
-        """Whether two guards of one place are one."""
+        """Whether two guards at the same place of a program are equal."""
         return self.line is other.line and self.seen_as == other.seen_as and self.holds_for(other.expected)
 
 
 class Tracer:
-    """A value of the program that is being written: what user code computes with in place of an array."""
+    """A value of the program that is being recorded; user code computes with it in place of an array."""
 
     __slots__ = ("__weakref__", "atom", "builder", "memory", "weak")
 
@@ -119,28 +119,28 @@ LEAVES.add(Tracer)
 
 
 class Builder:
-    """Writes one program: records equations, and makes inputs of what the code closes over.
+    """Records one program: its equations, and captured values as further inputs.
 
-    This one serves transformations, which record what rules apply; `witness.CodeBuilder` is for code of the user.
+    This class serves transformations, which record the equations of rules; `witness.CodeBuilder` serves user code.
 
     Attributes:
-        parent: the builder that recorded before this one.
+        parent: the builder of the enclosing trace.
         tape: the equations recorded so far.
-        captures: what the program closes over.
-        is_open: whether the program is being written.
+        captures: the values that the program closes over.
+        is_open: whether the program is still being recorded.
         witnesses: the arguments that the program is traced for, or one `NoWitness` for all of them.
         has_one_shape: whether the program is compiled once, so that values of arrays must not decide its shapes.
-        guards: what Python code assumed about values.
+        guards: values that Python code has looked at.
         values: values of variables that have been asked for.
-        refused: the last error for a value that could not be had.  NumPy tends to replace it by one that says less.
-        handling: what was done about floating-point errors when code of the user began; None for other code.
-        layouts: for a variable, tracers of it whose arrays may lie in memory otherwise than the variable's equation
-            says; kept for the face of NumPy.
-        strides: what is known of how arrays lie in memory, by variable; kept for the face of NumPy.
+        refused: the last error for a value that is not available; NumPy may replace it by one that says less.
+        handling: the handling of floating-point errors when user code began; None for other code.
+        layouts: for a variable, tracers of it whose arrays may have another layout than the variable's equation
+            implies; kept for `ftrans.numpy`.
+        strides: known strides of arrays, by variable; kept for `ftrans.numpy`.
 
     Args:
         types: types of the program's explicit inputs.
-        tape: where to record; a tape of its own by default.
+        tape: where to record; a new tape by default.
     """
 
     witnesses: Sequence[Any] | NoWitness = NoWitness("the program is being transformed")
@@ -163,7 +163,7 @@ class Builder:
         return [Tracer(self, v) for v in self.tape.inputs]
 
     def record(self, primitive: Any, operands: Sequence[Any], params: Params, line: Line | None = None) -> list[Tracer]:
-        """Record one equation, of the line that runs now or of a given one; return tracers for its results."""
+        """Record one equation, with the running line or a given one; return tracers for its results."""
         atoms = [
             x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
             for x in operands
@@ -185,10 +185,10 @@ class Builder:
         return [Tracer(self, v) for v in new.outputs]
 
     def handle_errors(self, eqn: Eqn) -> None:
-        """What is to be done with a new equation where floating-point errors are handled in another way than before."""
+        """Process a new equation if the handling of floating-point errors has changed since tracing began."""
 
     def atom(self, x: Any) -> Atom:
-        """The variable or constant that an operand is in this program; anything foreign is captured."""
+        """The variable or constant for an operand in this program; foreign values are captured."""
         if isinstance(x, Tracer):
             if x.memory is not None:
                 x.memory.refresh(x)
@@ -209,23 +209,23 @@ class Builder:
         if all(b is not builder for b in self.chain()):
             raise TracerLeak(
                 "a traced value of one trace was used in another that is not inside it, for instance in another thread "
-                "or after an inner function had stored it; return the value from the function instead"
+                "or after an inner function has stored it; return the value from the function instead"
                 + at_line(user_line())
             )
         if isinstance(tracer.atom, Const):
             return tracer.atom
-        # Traces that begin alike share variables, so the variable alone does not say whose value it is.
+        # Traces with the same beginning share variables, so the variable alone does not tell which trace a value is of.
         return self.captures.add((builder, tracer.atom), Tracer(builder, tracer.atom), tracer.atom.type)
 
     def chain(self) -> Iterator[Builder]:
-        """This builder and those around it."""
+        """This builder and the enclosing ones."""
         builder: Builder | None = self
         while builder is not None:
             yield builder
             builder = builder.parent
 
     def is_compiled(self) -> bool:
-        """Whether what is being traced, or a program around it, will be compiled and run for other values."""
+        """Whether this program, or an enclosing one, will be compiled and run for other values."""
         return any(b.has_one_shape for b in self.chain())
 
     def finish(self, outputs: Sequence[Any], name: str) -> Program:
@@ -236,7 +236,7 @@ class Builder:
 
 
 def definition(tracer: Tracer) -> Eqn | None:
-    """The equation that a tracer is the result of, or None for an input or a constant."""
+    """The equation whose result a tracer is; None for an input or a constant."""
     return tracer.builder.tape.definitions.get(tracer.atom)
 
 
@@ -268,7 +268,7 @@ class recording_in:
 
 
 class building(recording_in):
-    """Make `builder` the one that records; when the block ends, it and its tracers are closed."""
+    """Record in `builder`; when the block ends, the builder and its tracers are closed."""
 
     __slots__ = ()
 

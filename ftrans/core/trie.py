@@ -1,7 +1,7 @@
-"""The trie of programs: its edges are equations, and a place in it is all that was recorded up to there.
+"""The trie of programs: edges are equations, and a node stands for all equations recorded up to it.
 
-Programs that begin alike share a path, so tracing a function again walks along what is there already, and ends at the
-same `Program` object, with everything that was ever derived from it.
+Programs with the same beginning share a path, so tracing a function again follows an existing path and ends at the same
+`Program` object, with everything that has been derived from it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .tape import Tape
 from .types import ArrayType
 
 _MOST_NODES = 200_000
-# What is derived from a program takes about as much memory as this many nodes for each of its equations.
+# Derived programs take about as much memory as this many nodes for each equation of the original.
 _DERIVED_NODES = 8
-# A scalar at one place of a program is structure until it has been seen with more values than this.
+# A scalar at one place of a program is a literal until it has been seen with more values than this.
 _MOST_SCALARS = 4
 
 
 class Node:
-    """A place in the trie of programs: all that was recorded up to one equation (or capture)."""
+    """A node of the trie: all that was recorded up to one equation (or capture)."""
 
     __slots__ = ("children", "eqn", "parent", "programs", "scalars", "var")
 
@@ -36,12 +36,12 @@ class Node:
 
 
 class Root(Node):
-    """Where programs of the same input types begin.
+    """The root of all programs with the same input types.
 
     Attributes:
         inputs: their inputs.
-        definitions: the equations of all of them, by the variables that they define.
-        was_spared: whether it was kept when others were thrown away.
+        definitions: the equations of all these programs, by the variables that they define.
+        was_spared: whether it was kept when the trie was last cleared.
     """
 
     __slots__ = ("definitions", "inputs", "was_spared")
@@ -54,11 +54,11 @@ class Root(Node):
 
 
 class Trie:
-    """The shared roots of traced programs, thrown away together when they have grown too large.
+    """The roots of traced programs, cleared together when they have grown too large.
 
     Attributes:
         roots: the roots, by the types of the explicit inputs.
-        count: how much hangs on them, in nodes.
+        count: the size of all that they hold, in nodes.
     """
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class Trie:
 
     def root(self, types: tuple[ArrayType, ...], is_outermost: bool) -> Root:
         """The root for these types of inputs; `is_outermost` says that no trace is running."""
-        # Not within a trace: equal sub-programs of one program are to be one object.
+        # Not within a trace, where equal sub-programs of one program must stay one object.
         if is_outermost:
-            # One large program that is used again and again is kept: only what still grows is thrown away.
+            # A large program that is used repeatedly is kept: only roots that still grow are cleared.
             if self.count > self._count_before > _MOST_NODES:
                 self._throw_away(types)
             self._count_before = self.count
@@ -80,7 +80,7 @@ class Trie:
         return root
 
     def _throw_away(self, types: tuple[ArrayType, ...]) -> None:
-        """Forget the roots, but for the one that is about to be used: its program may be what has just grown large."""
+        """Clear all roots except the one about to be used, which may be the one that has just grown large."""
         root = self.roots.get(types)
         if root is None or root.was_spared:
             self.roots, self.count = {}, 0
@@ -93,7 +93,7 @@ trie = Trie()
 
 
 class TrieTape(Tape):
-    """A path through the trie, which is made as far as nobody has come this way before.
+    """A path through the trie; nodes that do not exist yet are created.
 
     Args:
         types: types of the explicit inputs.
@@ -130,7 +130,7 @@ class TrieTape(Tape):
         return node.var
 
     def _extend(self, key: Any, node: Node) -> Node:
-        # Another thread may have come this way meanwhile.
+        # Another thread may have created the node meanwhile.
         trie.count += 1
         return self._node.children.setdefault(key, node)
 
@@ -141,7 +141,7 @@ class TrieTape(Tape):
         if seen is None:
             seen = self._node.scalars = {}
         if number not in seen:
-            # Counted by line, because functions that begin alike are at the same place of the trie.
+            # Counted by line, because functions with the same beginning share a node.
             line = user_line()
             count = seen.get(line, 0)
             if count >= _MOST_SCALARS:

@@ -82,7 +82,7 @@ class ArrayType:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that an array of this type takes."""
+        """Size in bytes of an array of this type."""
         return self.size * self.dtype.itemsize
 
     def with_shape(self, shape: Shape) -> ArrayType:
@@ -97,7 +97,7 @@ class ArrayType:
         return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
 
-# All types that are in use, and those asked for of late, in the forms in which they were asked for.
+# All types in use, and a cache from recent arguments to types.
 _interned: WeakValueDictionary[tuple[Shape, np.dtype[Any]], ArrayType] = WeakValueDictionary()
 _recent: dict[tuple[Any, Any], ArrayType] = {}
 _MOST_RECENT = 10_000
@@ -123,13 +123,13 @@ def type_of(value: Any) -> ArrayType:
     """The type of an array, a NumPy scalar or a Python number.
 
     Raises:
-        TypeError: `value` is none of these, or an array of a class whose arithmetic is not that of arrays.
+        TypeError: `value` is none of these, or an array of a class with arithmetic of its own, such as `numpy.matrix`.
     """
     cls = value.__class__
     if cls is np.ndarray or isinstance(value, np.ndarray | np.generic):
         refuse_lookalike(value)
         if value.dtype.kind not in "biufc" and value.dtype.name != "bfloat16":
-            raise TypeError(f"arrays of dtype {value.dtype} have no place in a program{at_line(user_line())}")
+            raise TypeError(f"arrays of dtype {value.dtype} cannot be traced{at_line(user_line())}")
         return ArrayType(value.shape, value.dtype)
     dtype = _PYTHON_SCALAR_DTYPES.get(cls)
     if dtype is not None:

@@ -1,8 +1,8 @@
-"""Witnesses: the actual arguments that code is traced for, so that it can ask for values.
+"""Witnesses: the actual arguments of traced code, so that it can ask for values.
 
-When user code asks for a Python `bool` or an index, the slice of the program that this needs is evaluated, or, where
-the arguments are themselves traced, recorded in the program around it, which is asked in turn.  The values assumed in
-that way are the program's *guards*.
+When user code needs a Python `bool` or an index, the equations that this value depends on are evaluated.  If the
+arguments are themselves traced, they are recorded in the enclosing program, which is asked in turn.  The values that
+the code has seen are the program's *guards*.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class ConcretizationError(TypeError):
 
 
 class CodeBuilder(Builder):
-    """Writes the program of code of the user, which may ask for values and wait for floating-point errors.
+    """Records user code, which may ask for values and handle floating-point errors.
 
     Attributes:
-        assumed: the strides of inputs that something in the program depends on.
+        assumed: strides of inputs that the program depends on.
 
     Args:
         types: types of the program's explicit inputs.
         witnesses: the actual arguments; or one `NoWitness` for all.
-        shared: record in the trie of programs, where the program is found again.
+        shared: record in the trie, where an equal program is found again.
         has_one_shape: whether the program is compiled once.
     """
 
@@ -53,11 +53,11 @@ class CodeBuilder(Builder):
         self.has_one_shape = has_one_shape
         self.assumed: dict[int, tuple[int, ...]] = {}
         self.handling = Handling()
-        # What was done about floating-point errors when that was last compared.
+        # The handling of floating-point errors when it was last compared.
         self._compared: tuple[Handling, Reaction | None] = (self.handling, None)
 
     def reaction(self) -> Reaction | None:
-        """What the code does about floating-point errors that was not done when the trace began."""
+        """How the code handles floating-point errors, if differently than when the trace began."""
         compared, reaction = self._compared
         if not compared.is_current():
             assert self.handling is not None
@@ -66,7 +66,7 @@ class CodeBuilder(Builder):
         return reaction
 
     def handle_errors(self, eqn: Eqn) -> None:
-        """Evaluate an equation at once if the code waits for its errors, which otherwise come when the code is over."""
+        """Evaluate an equation at once if the code handles its errors, which otherwise come after the code."""
         reaction = self.reaction()
         if reaction is None:
             return
@@ -74,7 +74,7 @@ class CodeBuilder(Builder):
         if self.is_compiled():
             raise refuse(
                 ConcretizationError(
-                    f"{reaction.written} inside of a function that is compiled: XLA raises no such errors, so "
+                    f"{reaction.written} inside a function that is compiled: XLA raises no such errors, so "
                     f"{reaction.handler} would never be reached"
                     + at_line(line)
                     + "\n  Test for what leads to the error: np.where(x == 0.0, a, b / x), with another x where it is "
@@ -90,7 +90,7 @@ class CodeBuilder(Builder):
 
 
 def refuse(error: TypeError) -> TypeError:
-    """Remember an error that is about to be raised through NumPy's own code; return it."""
+    """Remember an error that will pass through NumPy's code, which may replace it; return it."""
     builder = current_builder()
     if builder is not None:
         builder.refused = error
@@ -103,12 +103,12 @@ def refuse(error: TypeError) -> TypeError:
 def concretize(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None = None) -> Any:
     """The value of a tracer as a NumPy scalar or array, from the witnesses of its builder.
 
-    The result is remembered, and recorded as a guard.
+    The value is recorded as a guard.
 
     Args:
         tracer: the tracer.
-        what: what asks for the value, as the beginning of a sentence that goes on "... a traced value".
-        seen_as: what the code makes of the value, where that is all that it knows of it.
+        what: who asks for the value, as the beginning of a sentence that continues "... a traced value".
+        seen_as: a function of the value, if the code sees only the result of that.
 
     Raises:
         ConcretizationError: the value depends on an input without a witness.
@@ -117,7 +117,7 @@ def concretize(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None =
 
 
 def known_value(tracer: Tracer) -> Any:
-    """The value of a tracer if it can be had, else None.  For printing only: it records no guard."""
+    """The value of a tracer if it is available, else None.  For printing only: records no guard."""
     depth = [(b, len(b.guards)) for b in tracer.builder.chain()]
     try:
         return _concretized(tracer, "printing", None, any_size=True)
@@ -181,22 +181,22 @@ def _value_of(builder: Builder, var: Var, what: str, line: Line | None) -> Any:
 
 
 def _given(builder: Builder) -> dict[Var, Any]:
-    """The values of all inputs of a program, as they were given."""
+    """The values of all inputs of a program."""
     inputs, witnesses = builder.tape.inputs, builder.witnesses
     given = [witnesses] * len(inputs) if isinstance(witnesses, NoWitness) else witnesses
     return dict(zip((*inputs, *builder.captures.vars), (*given, *builder.captures.values), strict=True))
 
 
 def _modes_to_run(builder: Builder, symbolic: bool) -> AbstractContextManager[Any]:
-    """What becomes of the floating-point errors of equations that were written before and run now."""
+    """The handling of floating-point errors for equations recorded earlier that are evaluated now."""
     if isinstance(builder, CodeBuilder) and builder.reaction() is not None:
-        # They do not belong to the block that waits for errors now.
+        # They do not belong to the block that handles errors now.
         return np.errstate(all="ignore")
     return nullcontext() if symbolic else warnings_at_user_line()
 
 
 def _slice(backwards: Iterable[Eqn], var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
-    """The variables that a value depends on, as far as those known, and the equations in between, latest first."""
+    """The variables that a value depends on, back to the known ones, and the equations between, latest first."""
     needed = {var}
     missing = set() if var in known else {var}
     slice_: list[Eqn] = []
@@ -226,13 +226,13 @@ def _as_numpy(value: Any, what: str, line: Line | None) -> Any:
         ) from None
 
 
-# What is known without asking
+# Values known without guards
 
 
 def value_of_input(builder: Builder, var: Atom) -> Any:
-    """The value of an input as it was given, a `NoWitness` where there is none; None for another variable.
+    """The value of an input, or a `NoWitness`; None for a variable that is not an input.
 
-    The strides of an argument, where the program is made once for many calls, are noted as assumed.
+    If the program is traced once for many calls, the strides of the argument are noted as assumed.
     """
     for place, input in enumerate(builder.tape.inputs):
         if input is var:
@@ -245,7 +245,7 @@ def value_of_input(builder: Builder, var: Atom) -> Any:
 
 
 def example_of(value: Any) -> Any:
-    """A value that an operand has or may have, as an array; None where none is known.  Records nothing."""
+    """An actual or possible value of an operand, as an array; None if none is known.  Records nothing."""
     if isinstance(value, NoWitness):
         return None if value.example is None else value.example()
     if isinstance(value, Tracer):

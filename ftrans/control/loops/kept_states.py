@@ -127,8 +127,8 @@ class Sweep(RunOnly, MultipleResults):
     them this sweep uses.
 
     If rows are saved, `members` are the row, and `step` and `row` are None.  If checkpoints are saved, `members` are
-    the state, which begins the row; `step` computes the next state, and `row`, of the constants of `undo` and the state,
-    computes the rest of the row.  The last sweep over the saved values (`is_last`) may free them as it goes.
+    the state, which begins the row; `step` computes the next state, and `row`, a program of the constants of `undo` and
+    the state, computes the rest of the row.  The last sweep over the saved values (`is_last`) may free them as it goes.
     """
 
     name = "sweep"

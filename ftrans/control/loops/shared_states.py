@@ -64,7 +64,7 @@ class RewindLoop(Loop):
 
 
 class Reader(NamedTuple):
-    """A rewind that reads the saved states of a loop, and for each of its states the equal member of the loop's carry."""
+    """A rewind that reads the saved states of a loop, and for each of its states the equal member of that loop."""
 
     rewind: RewindLoop
     places: list[int]
