@@ -12,7 +12,7 @@ from checks import assert_close
 import ftrans as ft
 from ftrans.control.loops.residuals import is_cheap
 from ftrans.core.on_numpy import Memory
-from ftrans.core.primitive import SingleResult, Tangent
+from ftrans.core.primitive import MissingRule, MultipleResults, SingleResult, Tangent
 from ftrans.core.program import Eqn, Program
 from ftrans.core.trace import Tracer
 from ftrans.core.types import ArrayType
@@ -174,3 +174,48 @@ def test_what_may_share_memory_is_never_written_to() -> None:
     np.testing.assert_array_equal(y, X)
     assert z[0] == 7.0
     assert not np.may_share_memory(y, x)
+
+
+class Unsplit(MultipleResults):
+    """Sines, by a jvp rule whose one equation has values and tangents, and without the rule `split`."""
+
+    name = "unsplit_sine"
+
+    def type_rule(self, *types: ArrayType) -> list[ArrayType]:
+        return list(types)
+
+    def numpy(self, x: Any, *t: Any) -> list[Any]:
+        return [np.sin(x), *(np.cos(x) * t for t in t)]
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> Any:
+        y, t = self(*primals, *tangents)
+        return [y], [t]
+
+
+class Swapped(Same):
+    """The operand itself, by a jvp rule that returns the tangent first."""
+
+    name = "swapped"
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+        return self(*tangents), self(*primals)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: Unsplit()(x)[0], r"(?s)'unsplit_sine' has no split rule.*\n  at .*test_new_primitives"),
+        (lambda x: Swapped()(x), r"a value depends on a tangent.*results first"),
+    ],
+    ids=["no split", "swapped"],
+)
+def test_values_that_need_tangents_are_explained(f: Callable[[Any], Any], message: str) -> None:
+    for derivative in (ft.grad(lambda x: np.sum(f(x))), ft.jacobian(f, mode="forward"), ft.jacobian(f, mode="reverse")):
+        with pytest.raises(MissingRule, match=message):
+            derivative(X)
+
+
+def test_forward_mode_needs_no_split_rule() -> None:
+    value, tangent = ft.jvp(lambda x: Unsplit()(x)[0], (X,), (np.ones(4),))
+    assert_close(value, np.sin(X))
+    assert_close(tangent, np.cos(X))

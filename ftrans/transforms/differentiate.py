@@ -14,9 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..base.source import at_line
 from ..core.interpret import inline
-from ..core.primitive import ProgramCall
-from ..core.program import Atom, Const, Eqn, Program, Var, programs_in
+from ..core.primitive import MissingRule, ProgramCall
+from ..core.program import Atom, Const, Eqn, Program, Var, needed_eqns, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.broadcast import with_batch_axis
@@ -29,7 +30,7 @@ from .batch import batch
 from .choices import with_choices_last
 from .jvp import jvp
 from .simplify import simplify
-from .split import split
+from .split import Split, split
 from .transpose import transpose
 
 # Derivatives up to this order are taken in reverse mode, whatever the number of directions.
@@ -67,6 +68,8 @@ def _linearize(program: Program, active: Flags) -> Linear:
     tangent_inputs = (False,) * len(active) + (True,) * active.count(True)
     halves = split(derived.program, tangent_inputs)
     count = len(program.outputs)
+    if any(halves.out_unknown[:count]):
+        raise _inseparable(halves, derived.program.outputs[:count])
     is_linear = iter(halves.out_unknown[count:])
     # A tangent that depends on no tangent is zero: a linear map of nothing.
     out_active = tuple(a and next(is_linear) for a in derived.out_active)
@@ -77,6 +80,23 @@ def _linearize(program: Program, active: Flags) -> Linear:
             Program(derived.program.name, derived.program.inputs, derived.program.eqns, outputs), tangent_inputs
         )
     return Linear(halves.known, halves.unknown, halves.residual_count, out_active, ())
+
+
+def _inseparable(halves: Split, values: Sequence[Atom]) -> MissingRule:
+    """The error for a program whose values are found only together with their tangents."""
+    eqn = next(iter(needed_eqns(halves.unknown.eqns, values)), None)
+    if eqn is None or not eqn.primitive.multiple_results:
+        line = None if eqn is None else eqn.line
+        return MissingRule(
+            "a value depends on a tangent: a jvp rule returns the results first, made of the operands alone, and then "
+            "their tangents" + at_line(line)
+        )
+    return MissingRule(
+        f"the primitive {eqn.primitive.name!r} has no split rule: one equation of it has values and tangents, and "
+        "reverse mode and Jacobians need the values by themselves"
+        + at_line(eqn.line)
+        + "\n  Write the rule `split`, or let its jvp rule compute the tangents by another equation."
+    )
 
 
 def pushforward(program: Program, active: Flags) -> Linear:
