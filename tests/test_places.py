@@ -87,3 +87,24 @@ def test_a_trace_records_functions_without_protocols_of_traced_values_and_others
     found = ft.grad(lambda x: (special.beta(x, given) * nn.Buffer(X)).sum())(X)
     wanted = scipy.special.beta(X, X) * (scipy.special.digamma(X) - scipy.special.digamma(2 * X)) * X
     np.testing.assert_allclose(np.asarray(found.detach() if isinstance(found, Tensor) else found), wanted)
+
+
+@pytest.mark.parametrize("held", [tensor(X), nn.Buffer(X)], ids=["tensor", "cell"])
+def test_what_meets_a_value_that_jax_traces_is_seen_by_jax(held: Any) -> None:
+    def f(x: Any) -> Any:
+        return fnp.sum(fnp.multiply(x, held))
+
+    def by_program(x: Any) -> Any:
+        return ft.grad(lambda y: fnp.sum(fnp.multiply(y * y, held)))(x)
+
+    x = jax.numpy.asarray(X, np.float32)
+    np.testing.assert_allclose(jax.jit(f)(x), np.sum(X * X))
+    np.testing.assert_allclose(jax.grad(f)(x), X)
+    np.testing.assert_allclose(jax.vmap(lambda row: fnp.stack([row, row]))(x), np.stack([X, X], axis=1))
+    np.testing.assert_allclose(jax.jit(by_program)(x), 2 * X * X)
+
+
+def test_a_gradient_is_not_lost_to_jax() -> None:
+    parameter = tensor(X, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"would lose it as a NumPy array"):
+        jax.grad(lambda x: fnp.sum(fnp.multiply(x, parameter)))(jax.numpy.asarray(X, np.float32))

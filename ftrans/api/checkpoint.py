@@ -21,7 +21,7 @@ from ..core.program import Atom, Eqn, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from ..run.places import JAX, TRACE, place_of_argument
+from ..run.places import JAX, JAX_TRACE, TRACE, place_of_argument
 from ..transforms.differentiate import pruned, pullback
 from . import lending
 from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
@@ -240,7 +240,7 @@ def _is_traced(x: Any, wanted: bool) -> bool:
     """Whether a leaf of the arguments is an input of the program; Python numbers are if they are differentiated."""
     return (
         isinstance(x, np.ndarray | np.generic)
-        or place_of_argument(x) in (JAX, TRACE)
+        or place_of_argument(x) in (JAX, JAX_TRACE, TRACE)
         or (wanted and type(x) in (float, complex))
     )
 

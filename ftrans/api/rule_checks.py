@@ -15,7 +15,7 @@ from ..core.program import literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..numpy.promotion import asarray, cast
-from ..run.places import JAX, TRACE, place_of_argument
+from ..run.places import JAX, JAX_TRACE, TRACE, place_of_argument
 from .call import name_of, type_name
 
 Function = Callable[..., Any]
@@ -158,7 +158,7 @@ def _tracer_of_zero(type: ArrayType) -> Tracer:
 
 def _is_zero(x: Any, type: ArrayType) -> bool:
     """Whether a concrete value is zero in every element, and may stand for zeros of a type."""
-    return np.shape(x) in ((), type.shape) and place_of_argument(x) not in (JAX, TRACE) and not np.any(x)
+    return np.shape(x) in ((), type.shape) and place_of_argument(x) not in (JAX, JAX_TRACE, TRACE) and not np.any(x)
 
 
 def shown(structure: tree.Structure) -> str:

@@ -15,7 +15,7 @@ from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..core.witness import example_of
 from ..numpy.promotion import asarray
-from ..run.places import JAX, TRACE, place_of_argument
+from ..run.places import JAX, JAX_TRACE, TRACE, place_of_argument
 from ..transforms.split import split
 from .call import name_of, trace_flat
 from .rule_arguments import Call
@@ -107,7 +107,7 @@ class Residuals(NamedTuple):
     def of(cls, residuals: Any) -> Residuals:
         """Take residuals apart."""
         leaves, structure = tree.flatten(residuals)
-        places = [i for i, x in enumerate(leaves) if place_of_argument(x) in (JAX, TRACE)]
+        places = [i for i, x in enumerate(leaves) if place_of_argument(x) in (JAX, JAX_TRACE, TRACE)]
         return cls(leaves, structure, places, [asarray(leaves[i]) for i in places])
 
     def rebuilt(self, tracers: Sequence[Tracer]) -> Any:

@@ -221,7 +221,7 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
     into.
     """
     check_device(device)
-    if place_of_argument(a) is JAX:
+    if place_of_argument(a).is_jax:
         is_enough = not copy and (dtype is None or a.dtype == dtype)
         return a if is_enough else JAX.call(asarray, (a, dtype, order), {"copy": copy})
     given = getattr(a, "dtype", None)

@@ -18,7 +18,7 @@ from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer
-from ..run.places import JAX, NUMPY, TRACE, place_of_arguments
+from ..run.places import NUMPY, TRACE, place_of_arguments
 from .layouts import forget_order
 from .refused import REFUSED
 
@@ -157,7 +157,7 @@ def _wherever(
         place = place_of_arguments(args, kwargs)
         if place is TRACE:
             return traced(*args, **kwargs)
-        if place is NUMPY or (has_protocols and place is not JAX):
+        if place is NUMPY or (has_protocols and not place.is_jax):
             return plain(*args, **kwargs)
         return place.call(call, args, kwargs)
 

@@ -4,6 +4,7 @@ Values of several kinds may meet: arrays of NumPy and of JAX, tensors, traced va
 these.  The place of all of them together is the first that applies:
 
     * the running trace, if one is traced: it records;
+    * JAX, if one is traced by JAX, which has to see all that is computed from it;
     * what the cells hold, if one is a cell;
     * the define-by-run graph, if one is an eager value: its class records what NumPy computes;
     * JAX, if one is its array;
@@ -22,7 +23,7 @@ from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..transforms.simplify import condense, simplify
-from ..xla import is_jax, run_function, run_program
+from ..xla import is_jax, is_jax_tracer, run_function, run_program
 from .evaluate import evaluate
 
 
@@ -32,10 +33,12 @@ class Place:
     Attributes:
         rank: which place is that of values from several: the one of the highest rank.
         holds_arrays: whether values that live here are arrays, and do not just stand for them.
+        is_jax: whether they are JAX's.
     """
 
     rank = 0
     holds_arrays = True
+    is_jax = False
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
         """The results of a program on arguments that live here."""
@@ -47,7 +50,10 @@ class Place:
 
 
 class _Jax(Place):
-    rank = 1
+    is_jax = True
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
         return run_program(program, args)
@@ -86,14 +92,14 @@ class _Cells(Place):
 
 
 class _Trace(Place):
-    rank = 4
+    rank = 5
     holds_arrays = False
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
         return inline(condense(program), args)
 
 
-NUMPY, JAX, CELLS, TRACE = Place(), _Jax(), _Cells(), _Trace()
+NUMPY, JAX, CELLS, JAX_TRACE, TRACE = Place(), _Jax(1), _Cells(), _Jax(4), _Trace()
 
 # The place of each class of values that has been met.
 _places: dict[type, Place] = {np.ndarray: NUMPY, float: NUMPY, int: NUMPY, bool: NUMPY, complex: NUMPY, Tracer: TRACE}
@@ -102,7 +108,14 @@ _places: dict[type, Place] = {np.ndarray: NUMPY, float: NUMPY, int: NUMPY, bool:
 def _place_of_new(x: Any) -> Place:
     """The place of a value of a class that has not been met."""
     cls = x.__class__
-    place = _Graph(cls) if isinstance(x, Eager) else CELLS if isinstance(x, Cell) else JAX if is_jax(x) else NUMPY
+    if isinstance(x, Eager):
+        place: Place = _Graph(cls)
+    elif isinstance(x, Cell):
+        place = CELLS
+    elif is_jax(x):
+        place = JAX_TRACE if is_jax_tracer(x) else JAX
+    else:
+        place = NUMPY
     return _places.setdefault(cls, place)
 
 

@@ -15,7 +15,7 @@ from ...base import tree
 from ...base.cell import read
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
-from ...run.places import JAX, place_of_arguments
+from ...run.places import place_of_arguments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,8 +28,9 @@ def functional(f: Function) -> Function:
         args, kwargs = read(args), read(kwargs)
         if args and args[0] is None:
             raise _nothing_given(call.__name__)
-        if place_of_arguments(args, kwargs) is JAX:
-            return JAX.call(call, args, kwargs)
+        place = place_of_arguments(args, kwargs)
+        if place.is_jax:
+            return place.call(call, args, kwargs)
         narrow = _narrow_dtype([*args, *kwargs.values()], call.__name__)
         out = f(*args, **kwargs)
         return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
