@@ -25,7 +25,6 @@ from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
-from .misuse import explained
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -151,6 +150,8 @@ def _traced(
         try:
             out = rebuild(tracers)
         except Exception as error:
+            from .misuse import explained
+
             said = explained(error, builder)
             if said is None:
                 raise

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .keys import Identity, exact
-
 _NOTHING = object()
 
 
@@ -92,6 +90,8 @@ class Structure:
 
 def _snapshot(x: Any) -> Any:
     """A key for a value, which does not change with it if it is a list, dictionary, set or array."""
+    if x is None or x.__class__ is str:
+        return x
     if isinstance(x, list | tuple):
         return type(x), tuple(map(_snapshot, x))
     if isinstance(x, dict):
@@ -100,6 +100,9 @@ def _snapshot(x: Any) -> Any:
         return type(x), frozenset(x)
     if isinstance(x, np.ndarray):
         return x.shape, _snapshot(x.tolist())
+    # Keys know numbers of `decimal` and `fractions`, which take milliseconds to import.
+    from .keys import Identity, exact
+
     return exact(x) if isinstance(x, Hashable) else Identity(x)
 
 

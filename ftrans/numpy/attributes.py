@@ -8,7 +8,6 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
-from .torch_names import INSTEAD
 
 # Where functions are looked for that somebody takes for methods, and what the modules are called in code.
 _MODULES = {"np": "numpy", "np.linalg": "numpy.linalg", "np.fft": "numpy.fft", "ftrans.scipy.special": "scipy.special"}
@@ -37,6 +36,8 @@ class MissingAttribute(AttributeError):
 
 
 def _instead(name: str) -> str:
+    from .torch_names import INSTEAD
+
     if name in INSTEAD:
         return f". Instead: {INSTEAD[name]}"
     found = next((code for code, module in _MODULES.items() if _is_function(module, name)), None)
