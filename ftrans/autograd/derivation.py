@@ -1,11 +1,11 @@
-"""How cotangents go back through one operation, derived from its program by the reverse transformation of the core.
+"""The backward of one operation, derived from its program by `transforms.differentiate.pullback`.
 
-That transformation gives two programs: one computes the values and residuals, the other is linear and takes residuals
-and cotangents.  There are two ways to have the residuals when they are needed:
+A pullback is two programs: one computes the values and residuals, the other is linear and takes residuals and
+cotangents.  There are two ways to provide the residuals:
 
-* Of an operation of NumPy, arguments and results are kept, as far as they are needed, and the residuals computed from
-  these again.  Most of them are alive anyway, so a graph holds little of its own.
-* A whole program, such as a loop, is run in the form that returns its residuals beside its results.
+* For an operation of NumPy, the arguments and results that are needed are kept, and the residuals recomputed from them.
+  Most of these arrays are alive anyway, so a graph holds little memory of its own.
+* A whole program, such as a loop, runs in the form that returns its residuals in addition to its results.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Run = Callable[[Program, Sequence[Any]], list[Any]]
 
 
 class Pull:
-    """The way back through an operation from the cotangents of some of its results.
+    """The backward of an operation, for cotangents of some of its results.
 
     Attributes:
-        program: some of what is kept, then cotangents -> cotangents of the active arguments that get one.
-        takes: which of the kept values the program takes, by their numbers; then by where they stand.
+        program: some of the kept values, then cotangents -> cotangents of the active arguments that get one.
+        takes: the kept values that the program takes: first by their numbers, finally by their positions.
         in_active: which of the active arguments get a cotangent.
-        is_fresh: for each cotangent that comes out, whether it is an array of its own.
+        is_fresh: for each resulting cotangent, whether it is a new array.
     """
 
     __slots__ = ("_function", "in_active", "is_fresh", "program", "takes")
@@ -48,7 +48,7 @@ class Pull:
         self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
 
     def __call__(self, *args: Any) -> list[Any]:
-        """Run on NumPy arrays; results may share memory with what is given."""
+        """Run on NumPy arrays; results may share memory with the arguments."""
         function = self._function
         if function is None:
             function = self._function = function_of(self.program, fresh=False)
@@ -56,9 +56,9 @@ class Pull:
 
 
 class Derivative:
-    """What an operation does with cotangents, where a gradient is asked for with respect to its active arguments.
+    """The backward of an operation with respect to its active arguments, and the values to keep for it.
 
-    What is kept is numbered: arguments first, then results, then what else there is.
+    Kept values are numbered: arguments first, then results, then extra values.
 
     Attributes:
         program: the operation.
@@ -67,13 +67,13 @@ class Derivative:
         out_types: types of the results.
         inputs: which arguments are kept.
         outputs: which results are kept.
-        extras: what computes what else is kept; None where that is nothing.
-        uses_arguments: whether the way back uses the arguments and results themselves, which may be changed in place.
+        extras: a program that computes the extra values; None if there are none.
+        uses_arguments: whether the backward uses the arguments and results themselves, which may be changed in place.
 
     Args:
         program: the operation.
         active: which arguments are active.
-        run: what runs programs on arrays; the NumPy evaluator by default.
+        run: runs programs on arrays; the NumPy evaluator by default.
     """
 
     inputs: tuple[int, ...]
@@ -91,7 +91,7 @@ class Derivative:
         self._pulls: dict[Flags, Pull] = {}
 
     def pull(self, present: Flags) -> Pull:
-        """The way back from the cotangents of the results flagged in `present`, which are among the active ones."""
+        """The backward for cotangents of the results flagged in `present`, which must be active."""
         found = self._pulls.get(present)
         if found is None:
             found = self._pulls[present] = self._pull(present)
@@ -99,7 +99,7 @@ class Derivative:
         return found
 
     def _positions(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Where values that are kept stand among these."""
+        """The positions of these numbers among the kept values."""
         count, end = len(self.program.inputs), len(self.program.inputs) + len(self.program.outputs)
         kept = [*self.inputs, *(count + j for j in self.outputs)]
         return tuple(kept.index(i) if i < end else len(kept) + i - end for i in numbers)
@@ -108,18 +108,18 @@ class Derivative:
         raise NotImplementedError
 
     def recorded_pull(self, present: Flags) -> Pull:
-        """A way back that starts from arguments, results and masks alone, so that it can itself be differentiated."""
+        """A backward that starts from arguments, results and masks only, so that it can itself be differentiated."""
         return self.pull(present)
 
     def _transposed(self, present: Flags) -> tuple[Program, Flags]:
-        """The linear program backwards: residuals, then cotangents -> cotangents."""
+        """The transposed linear program: residuals, then cotangents -> cotangents."""
         parts = self._parts
         linear = (False,) * parts.residual_count + (True,) * self.active.count(True)
         turned = transpose(parts.linear, linear, tuple(p for p, a in zip(present, self.out_active, strict=True) if a))
         return simplify(turned.program), turned.in_active
 
     def _composed(self, present: Flags, from_results: bool = True) -> tuple[Program, Flags]:
-        """Arguments, results, then cotangents -> cotangents: residuals are computed from what is given."""
+        """Arguments, results, then cotangents -> cotangents: residuals are recomputed from arguments and results."""
         linear, in_active = self._transposed(present)
         values, types = self._parts.values, self.program.out_types
         count, given = len(types), len(self.program.inputs) + len(types)
@@ -138,14 +138,14 @@ class Derivative:
                 for var, result in zip(eqn.outputs, builder.repeat(eqn, operands), strict=True):
                     known.setdefault(var, result)
             for atom in residuals:
-                # What the linear program does not use is not computed either.
+                # Residuals that the linear program does not use are not computed.
                 known.setdefault(atom, Tracer(builder, atom if isinstance(atom, Const) else literal(0, atom.type)))
             cotangents = inline(linear, [*(known[a] for a in residuals), *inputs[given:]])
             return simplify(builder.finish(cotangents, f"pull({self.program.name})")), in_active
 
 
 class OfCall(Derivative):
-    """The derivative of one call of NumPy: arguments and results are kept, and masks in place of larger arguments."""
+    """The derivative of one NumPy call: keeps arguments and results, or masks in place of larger arguments."""
 
     def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
         super().__init__(program, active, run)
@@ -174,7 +174,7 @@ class OfCall(Derivative):
 
 
 class OfProgram(Derivative):
-    """The derivative of a whole program, which is run in the form `forward` that returns residuals behind the results.
+    """The derivative of a whole program, which runs as `forward`: it returns residuals after the results.
 
     Attributes:
         forward: arguments -> results, then residuals, which share no memory with the arguments.
@@ -193,7 +193,7 @@ class OfProgram(Derivative):
         self.forward = simplify(
             Program(program.name, values.inputs, values.eqns, [*values.outputs[:count], *residuals])
         )
-        # Arguments are kept for derivatives of the derivative only, which start from them.
+        # Arguments are kept only for higher derivatives, which start from them.
         self.inputs = tuple(range(len(program.inputs)))
         self.outputs = ()
         self.extras = None
@@ -219,7 +219,7 @@ class OfProgram(Derivative):
 
 
 def _viewed(program: Program) -> set[Atom]:
-    """The values of a program that a result may be a view of."""
+    """The values of a program of which a result may be a view."""
     made_by: dict[Atom, Eqn] = {v: eqn for eqn in program.eqns for v in eqn.outputs}
     found: set[Atom] = set()
     pending = list(program.outputs)
@@ -232,7 +232,7 @@ def _viewed(program: Program) -> set[Atom]:
 
 
 def _restricted(program: Program, count: int, in_active: Flags) -> Pull:
-    """The way back by a program of which only those of the first `count` inputs stay that it uses."""
+    """The backward by a program, without those of its first `count` inputs that it does not use."""
     used = {a for eqn in program.eqns for a in eqn.operands} | set(program.outputs)
     takes = [i for i, v in enumerate(program.inputs[:count]) if v in used]
     inputs = [*(program.inputs[i] for i in takes), *program.inputs[count:]]
@@ -240,16 +240,16 @@ def _restricted(program: Program, count: int, in_active: Flags) -> Pull:
 
 
 def _used(program: Program, given: Sequence[Var], masks: Sequence[Var]) -> set[Var]:
-    """Which of the variables `given` are needed where `masks` are kept."""
+    """Which of the variables `given` are needed if `masks` are kept."""
     eqns = needed_eqns(program.eqns, program.outputs, {*program.inputs, *masks})
     used = {a for eqn in eqns for a in eqn.operands} | set(program.outputs)
     return {v for v in (*given, *masks) if v in used}
 
 
 def _masks(program: Program, given: Sequence[Var]) -> list[Var]:
-    """Booleans to be kept because they take less memory than the arguments from which they are computed.
+    """Booleans to keep because they take less memory than the arguments from which they are computed.
 
-    Arguments and results count half, since something else may keep them alive.
+    Arguments and results count half, since other references may keep them alive.
     """
 
     def price(masks: list[Var]) -> float:

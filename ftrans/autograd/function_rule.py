@@ -1,7 +1,7 @@
-"""A Function in a trace: it lowers to a function with a custom rule.
+"""A Function in a trace: it becomes a function with a custom rule.
 
-`forward` and `backward` are traced.  What cannot be traced, because it needs arrays or numbers, becomes a black box: it
-runs on concrete values whenever the program does.
+`forward` and `backward` are traced.  Code that cannot be traced, because it needs arrays or numbers, becomes a black
+box: it runs on concrete values whenever the program does.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, place_o
 from .modes import in_forward, no_grad
 from .tensor import Tensor
 
-# So many kinds of calls are remembered for a Function.
+# How many kinds of calls are remembered per Function.
 _MOST_KINDS = 100
 _may_be_black: ContextVar[bool] = ContextVar("may be black", default=True)
-# Whether code runs that could not be traced, as part of a program that runs.
+# Whether black-box code is running, as part of a program that runs.
 in_black_box: ContextVar[bool] = ContextVar("in black box", default=False)
 
 
@@ -50,7 +50,7 @@ def is_final(function: FunctionClass) -> bool:
 
 
 def rule_of(function: FunctionClass, states_backward: bool, states_jvp: bool) -> CustomRule:
-    """A Function as a function with a rule; its first argument is `needs_input_grad`."""
+    """A Function as a function with a custom rule; its first argument is `needs_input_grad`."""
     learned: dict[Any, Any] = {}
 
     def value(needs: tuple[bool, ...], *args: Any) -> Any:
@@ -98,10 +98,10 @@ def rule_of(function: FunctionClass, states_backward: bool, states_jvp: bool) ->
 
 
 class _Absent:
-    """Which results have no derivative, and what takes the place of their cotangents.
+    """Which results have no derivative, and the substitutes for their cotangents.
 
     Attributes:
-        substitutes: for each result, the substitute, behind whether there is one.
+        substitutes: for each result, a pair: whether there is a substitute, and the substitute.
     """
 
     def __init__(self, substitutes: Sequence[tuple[bool, Any]]) -> None:
@@ -109,7 +109,7 @@ class _Absent:
 
     @classmethod
     def of(cls, out: Any, ctx: Context) -> _Absent:
-        """From the result of `forward` and what it said of it."""
+        """From the result of `forward` and its marks on the context."""
         substitutes: list[tuple[bool, Any]] = []
         for x in as_tuple(out):
             is_array = hasattr(x, "dtype")
@@ -119,19 +119,19 @@ class _Absent:
         return cls(substitutes)
 
     def replaced(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Cotangents or tangents of the results, with substitutes where they are absent."""
+        """Cotangents or tangents of the results, with substitutes for absent ones."""
         if len(items) != len(self.substitutes):
             return items
         return tuple(s if is_absent else x for x, (is_absent, s) in zip(items, self.substitutes, strict=True))
 
 
 class _Static:
-    """What the backward half of the rule knows of a call, beside what was left on the context.
+    """Static information about a call for the backward half of the rule, besides the values saved on the context.
 
     Attributes:
-        kinds: the class of each leaf of that on concrete values; None if `forward` was traced.
+        kinds: the class of each saved leaf on concrete values; None if `forward` was traced.
         absent: the results without derivative.
-        wanted: the gradients to be returned.
+        wanted: the gradients to return.
     """
 
     def __init__(self, kinds: tuple[type, ...] | None, absent: _Absent, wanted: Wanted) -> None:
@@ -144,15 +144,15 @@ class _Static:
 
 
 class _Learned(NamedTuple):
-    """What `forward` gave when it was tried.
+    """The outcome of a trial run of `forward`.
 
     Attributes:
-        code: the code that runs it; returns a number, the results, then the arrays left on the context.
+        code: the black box that runs it; returns a number, the results, then the arrays saved on the context.
         structure: structure of the result.
-        left: structure of what it left on the context.
-        sources: for each leaf of that, where it comes from.
+        left: structure of the values saved on the context.
+        sources: for each leaf of these, where it comes from.
         marked: which results it marked as not differentiable.
-        materializes: what it gave to `set_materialize_grads`.
+        materializes: the argument of `set_materialize_grads`.
     """
 
     code: Code
@@ -164,12 +164,12 @@ class _Learned(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Where something that is left on a context comes from: an argument, a result, a value of its own, or a constant.
+    """Where a value saved on a context comes from: an argument, a result, a new value, or a constant.
 
     Attributes:
         of: "argument", "result", "value" or "constant".
         which: the number of the leaf among arguments or results; the constant.
-        kind: the class that it has on concrete values.
+        kind: its class on concrete values.
     """
 
     of: str
@@ -180,8 +180,8 @@ class _Source(NamedTuple):
 def _forward(
     function: FunctionClass, needs: tuple[bool, ...], args: tuple[Any, ...], learned: dict[Any, Any]
 ) -> tuple[Any, Context, tuple[Any, tuple[type, ...]] | None]:
-    """Result and context of `forward`; if it is a black box, also a value that says that it ran, and the classes of
-    what it left on the context.
+    """Result and context of `forward`; if it is a black box, also a value that shows that it ran, and the classes of
+    the values saved on the context.
     """
     ctx = Context(needs)
     try:
@@ -200,7 +200,7 @@ def _forward(
     if found is None:
         examples = [_example(function, x, reason, failure) for x in tracers]
         found = _learn(function, needs, structure, leaves, places, examples, reason)
-        # Constants may be others for other values.
+        # Other values may give other constants.
         if key is not None and not any(s.of == "constant" for s in found.sources):
             _keep(learned, key, found)
     ran, *values = black_box.apply(found.code, tracers)
@@ -227,7 +227,7 @@ def _learn(
     examples: Sequence[Any],
     reason: str,
 ) -> _Learned:
-    """Run `forward` once on concrete values, to see what it gives."""
+    """Run `forward` once on concrete values, to learn the form of its results."""
     others = [None if has_tracer(x) else x for x in leaves]
     name = f"{function.__name__}.forward{place_of(function.forward)}"
 
@@ -266,11 +266,11 @@ def _backward(
     cotangents: tuple[Any, ...],
     learned: dict[Any, Any],
 ) -> tuple[Any, ...]:
-    """What `backward` returns."""
+    """The result of `backward`."""
     try:
         return as_tuple(function.backward(Context(needs).with_left(left), *cotangents))
     except Exception as error:
-        # These are no fault of traced values.
+        # These errors are not caused by tracing.
         if not _may_be_black.get() or isinstance(error, NameError | ImportError):
             raise
         reason = _first_line(error)
@@ -308,11 +308,11 @@ def _backward(
 
 
 def _ignore(ran: Any) -> None:
-    """What is left on a context is what the code has checked to be of the same form; so it must have run."""
+    """Keep the dependence on `ran`: saved values are valid only after the code has run and checked their form."""
 
 
 def _called(call: Callable[[], Any], reason: str) -> Any:
-    """What the user's code returns for concrete values."""
+    """The result of the user's code for concrete values."""
     token = in_black_box.set(True)
     try:
         with no_grad(), recording_in(None):
@@ -325,7 +325,7 @@ def _called(call: Callable[[], Any], reason: str) -> Any:
 
 
 def _source(x: Any, arguments: Sequence[Any], results: Sequence[Any], name: str) -> _Source:
-    """Where something that `forward` left on its context comes from."""
+    """Where a value that `forward` saved on its context comes from."""
     for of, items in (("argument", arguments), ("result", results)):
         for index, y in enumerate(items):
             if x is y:
@@ -342,7 +342,7 @@ def _source(x: Any, arguments: Sequence[Any], results: Sequence[Any], name: str)
 
 
 def _concrete(x: Any, kind: type) -> Any:
-    """A value of a program as user code meets it."""
+    """A value of a program in the class that user code expects."""
     if issubclass(kind, np.ndarray | np.generic):
         return x
     if issubclass(kind, int | float | complex):
@@ -351,7 +351,7 @@ def _concrete(x: Any, kind: type) -> Any:
 
 
 def _array(x: Any, name: str) -> Any:
-    """What user code gave, as an array of its own."""
+    """A value that user code returned, as a new array."""
     array = np.array(x.array if isinstance(x, Tensor) else x)
     try:
         type_of(array)
@@ -363,21 +363,21 @@ def _array(x: Any, name: str) -> Any:
 
 
 def _example(function: FunctionClass, tracer: Tracer, reason: str, failure: Exception) -> Any:
-    """A value to try `forward` on."""
+    """A value for a trial run of `forward`."""
     found = example_of(tracer)
     if found is not None:
         return found
     if function.trial_value is not None:
         return np.full(tracer.shape, function.trial_value, tracer.dtype)[()]
     raise TypeError(
-        f"{function.__name__}.forward cannot be traced, and there are no current values to run it on, which would tell "
-        f"the shapes of its results. Write it with NumPy functions, or set the class attribute trial_value to a number "
-        f"that it accepts{at_line(user_line())}\n  Why it cannot be traced: {reason}"
+        f"{function.__name__}.forward cannot be traced, and there are no current values to run it on, which would "
+        f"show the shapes of its results. Write it with NumPy functions, or set the class attribute trial_value to a "
+        f"number that it accepts{at_line(user_line())}\n  Why it cannot be traced: {reason}"
     ) from failure
 
 
 def _key(what: str, more: Any, structure: tree.Structure, leaves: Sequence[Any]) -> Hashable | None:
-    """What tells calls of a black box apart; None where it cannot be said."""
+    """A key that identifies a kind of call of a black box; None if there is none."""
     key = (what, more, structure, *((x.type, None) if isinstance(x, Tracer) else (type(x), x) for x in leaves))
     try:
         hash(key)
@@ -387,7 +387,7 @@ def _key(what: str, more: Any, structure: tree.Structure, leaves: Sequence[Any])
 
 
 def _keep(learned: dict[Any, Any], key: Hashable, found: Any) -> None:
-    """Remember what has been learned of a black box, for some kinds of arguments."""
+    """Remember the outcome of a trial run, for a limited number of kinds of calls."""
     if len(learned) >= _MOST_KINDS:
         learned.clear()
     learned[key] = found

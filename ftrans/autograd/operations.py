@@ -1,8 +1,8 @@
-"""Operations: calls of NumPy as programs, found again by what is called and by the types of what it is given.
+"""Operations: NumPy calls as programs, cached by function and by the types of the arguments.
 
-A call on tensors runs NumPy itself, at once.  Where it has to be recorded, its program is wanted as well.  So the
-function is traced once for each kind of call: tensors and arrays are inputs of the program, and what else is given
-(axes, flags, slices, numbers) belongs to the kind.
+A call on tensors runs NumPy itself, at once.  If it is recorded, its program is needed as well.  So the function is
+traced once for each kind of call: tensors and arrays are inputs of the program, and all other arguments (axes, flags,
+slices, numbers) are part of the kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..numpy.promotion import asarray
 from ..numpy.views import as_array
 from .derivation import Derivative, Flags, OfCall, OfProgram, Run
 
-# Numbers of Python belong to the kind of call until a call has been seen with so many of them.
+# Python numbers are part of the kind of call until it has been seen with this many different ones.
 _MOST_NUMBERS = 4
 _MOST_OPERATIONS = 10_000
 _SCALARS: dict[type, type[np.generic]] = {float: np.float64, int: np.int64, complex: np.complex128}
@@ -37,13 +37,13 @@ _NODE_NAMES = {
 
 
 class Operation:
-    """One kind of operation: its program, and what follows from it.
+    """One kind of operation: its program and its derivatives.
 
     Attributes:
-        name: what nodes of it are called in print.
-        program: what varies from call to call -> results; of a call that changes arguments, their new values instead.
+        name: the name of its nodes in print.
+        program: arrays (and numbers) of a call -> results; for a call that changes arguments, their new values instead.
         mutated: which of the arguments it changes in place.
-        takes_numbers: whether the numbers among the arguments are inputs, behind the arrays.
+        takes_numbers: whether the numbers among the arguments are inputs, after the arrays.
         constants: values of the program's further inputs.
     """
 
@@ -69,19 +69,19 @@ class Operation:
         self._derivatives: dict[Flags, Derivative] = {}
 
     def derivative(self, active: Flags) -> Derivative:
-        """How cotangents go back to the arguments flagged as active."""
+        """The derivative with respect to the arguments flagged as active."""
         found = self._derivatives.get(active)
         if found is None:
             found = self._derivatives[active] = self._make(self.program, active, self._run)
         return found
 
     def numbers(self, call: Call) -> list[Any]:
-        """The numbers of a call that are among the arguments of the program."""
+        """The numbers of a call that are arguments of the program."""
         return [_SCALARS[cls](cls(x)) for cls, x in call.numbers] if self.takes_numbers else []
 
     @property
     def is_simple(self) -> bool:
-        """Whether its arguments are those of the call, and its result is one array with memory of its own."""
+        """Whether its arguments are those of the call, and its result is one new array."""
         outputs = self.program.outputs
         if self.takes_numbers or self.constants or self.mutated or len(outputs) != 1:
             return False
@@ -89,7 +89,7 @@ class Operation:
 
 
 def operation_of(program: Program, run: Run | None) -> Operation:
-    """A whole program as an operation, whose programs `run` runs; the NumPy evaluator by default."""
+    """A whole program as an operation; `run` runs its programs, by default the NumPy evaluator."""
     return program.derive(("operation", run), lambda: Operation(node_name(program.name), program, OfProgram, run=run))
 
 
@@ -102,12 +102,12 @@ def node_name(name: str) -> str:
 
 
 class Call:
-    """A call of a function, taken apart.
+    """A function call, divided into arrays, numbers and a key.
 
     Attributes:
-        leaves: the tensors and arrays among the arguments, of which only the types belong to the kind.
-        numbers: the numbers of Python among them, each with its class.
-        key: the rest; None where it cannot be hashed or may hide more, as functions do.
+        leaves: the tensors and arrays among the arguments; only their types are part of the kind of call.
+        numbers: the Python numbers among the arguments, each with its class.
+        key: all other arguments; None if they cannot be hashed or may depend on more, as functions do.
     """
 
     __slots__ = ("args", "function", "key", "kwargs", "leaves", "numbers")
@@ -126,13 +126,13 @@ class Call:
         self.key = tuple(key) if is_plain else None
 
     def _enter(self, x: Any, key: list[Any]) -> bool:
-        """Add an argument to the key; return whether that says all of it."""
+        """Add an argument to the key; return whether the key identifies it completely."""
         cls = x.__class__
         if is_array(x):
             self.leaves.append(x)
             key.append(x.array_type if isinstance(x, Eager) else type_of(x))  # type: ignore[attr-defined]
         elif cls in _NUMBERS:
-            # Zeros differ in sign, which equality does not see.
+            # Zeros of different sign are equal in Python.
             self.numbers.append((cls, x if x and cls is not complex else str(x)))
             key.append(cls)
         elif x is None or cls is str or cls is bool:
@@ -159,7 +159,7 @@ class Call:
         return True
 
     def emptied(self) -> tuple[Any, ...]:
-        """Positional and keyword arguments with `PLACE` for each tensor and array, to be kept."""
+        """Positional and keyword arguments with `PLACE` for each tensor and array, so that they hold no arrays."""
         return mapped((self.args, self.kwargs), lambda x: PLACE if is_array(x) else x)
 
     def with_arrays(self, arrays: Sequence[Any], numbers: Sequence[Any] | None = None) -> Any:
@@ -176,7 +176,7 @@ class Call:
 
 
 class Static:
-    """Base class of arguments that are part of the kind of call: they are equal if they do the same."""
+    """Base class of arguments that are part of the kind of call: equal objects must have the same effect."""
 
     __slots__ = ()
 
@@ -195,7 +195,7 @@ def is_array(x: Any) -> bool:
 
 
 def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
-    """`x` with `f` applied to what lies in its tuples, lists, slices and dicts."""
+    """`x` with `f` applied to the leaves of its tuples, lists, slices and dicts."""
     cls = x.__class__
     if cls is tuple or cls is list:
         return cls([mapped(y, f) for y in x])
@@ -207,7 +207,7 @@ def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
 
 
 def stripped(x: Any, tensors: list[Any]) -> Any:
-    """Arguments with the array of each tensor in its place; the tensors are added to the list."""
+    """Arguments with each tensor replaced by its array; the tensors are appended to the list."""
 
     def array(y: Any) -> Any:
         if isinstance(y, Eager):
@@ -219,17 +219,17 @@ def stripped(x: Any, tensors: list[Any]) -> Any:
 
 
 def _without_class(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of a subclass as the array that programs see."""
+    """An array of a subclass as a plain array."""
     refuse_lookalike(array)
     return np.asarray(array)
 
 
 class _Kind:
-    """Calls that differ in numbers only.
+    """A kind of call: calls that differ only in numbers.
 
     Attributes:
-        exact: their operations, by these numbers.
-        general: an operation that takes the numbers as arguments; None if it was not needed yet, False if it cannot be.
+        exact: operations by these numbers.
+        general: an operation that takes the numbers as arguments; None if not needed yet, False if impossible.
     """
 
     __slots__ = ("exact", "general")
@@ -240,7 +240,7 @@ class _Kind:
 
 
 class _Cache:
-    """The operations that are known, thrown away together when there are too many."""
+    """A cache of operations, cleared when there are too many."""
 
     def __init__(self) -> None:
         self.kinds: dict[Any, _Kind] = {}
@@ -260,7 +260,7 @@ _cache = _Cache()
 
 
 def operation_for(call: Call, name: str) -> Operation:
-    """The operation that a call is."""
+    """The operation for a call."""
     if call.key is None:
         return _traced(call, name, False)[0]
     kind = _cache.kind(call.key)
@@ -286,7 +286,7 @@ def _fit(numbers: Sequence[Any]) -> bool:
 
 
 def _general(call: Call, name: str) -> Operation | bool:
-    """The operation that takes the numbers of a call as arguments, or False where they decide what it is."""
+    """The operation that takes the numbers of a call as arguments, or False if the program depends on them."""
     try:
         operation, is_for_all = _traced(call, name, True)
     except (TypeError, ValueError, IndexError):
@@ -295,19 +295,19 @@ def _general(call: Call, name: str) -> Operation | bool:
 
 
 def _traced(call: Call, name: str, takes_numbers: bool) -> tuple[Operation, bool]:
-    """Trace a call; return also whether its operation is that of all calls of its kind."""
+    """Trace a call; also return whether the operation is valid for all calls of its kind."""
     try:
         return _traced_with(call, name, takes_numbers, [False] * len(call.leaves))
     except (TypeError, ValueError, IndexError):
         is_plain = [not isinstance(x, Eager) for x in call.leaves]
         if takes_numbers or not any(is_plain):
             raise
-        # A plain array may say what the operation is, such as a shape.
+        # A plain array, such as a shape, may determine the operation.
         return _traced_with(call, name, False, is_plain)[0], False
 
 
 def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[bool]) -> tuple[Operation, bool]:
-    """The same, where some of the arrays are as they are, and no arguments."""
+    """The same, with some of the arrays as constants instead of arguments."""
     count = len(call.leaves)
     numbers = [cls(x) for cls, x in call.numbers] if takes_numbers else []
     witnesses = [*map(concrete, call.leaves), *numbers]
@@ -328,13 +328,13 @@ def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[
 
     weak = [i >= count for i in range(len(types))]
     traced, _ = trace_flat(call.function, types, rebuild, witnesses, weak, shared=False)
-    # What was captured beside the arguments, and a branch on a value, hold for this call only.
+    # Captured values and branches on values are valid for this call only.
     is_for_all = not traced.builder.guards and not any(isinstance(x, Eager) for x in traced.captured)
     program = _without_lines(traced.program)
     return Operation(name, program, OfCall, tuple(mutated), takes_numbers, traced.captured), is_for_all
 
 
 def _without_lines(program: Program) -> Program:
-    """`program`, whose equations are of no line: each node that uses it has a line of its own."""
+    """`program` without lines: each node that uses it has its own line."""
     eqns = [Eqn(eqn.primitive, eqn.operands, eqn.params, eqn.outputs, None) for eqn in program.eqns]
     return Program(program.name, program.inputs, eqns, program.outputs)

@@ -1,6 +1,6 @@
-"""batch: a program -> the program that does the same for every element of a leading axis.
+"""batch: a program -> the program that applies it to every element of a leading axis.
 
-The batch axis is always axis 0.  What does not depend on a batched input is computed once.
+The batch axis is always axis 0.  Values that do not depend on a batched input are computed once.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Choices made last: in a derivative, the zeros of what a choice leaves out are put in behind all products.
+"""Choices made last: in a derivative, the zeros of elements that a choice leaves out are inserted after all products.
 
 `where(x > 0, sqrt(x), 0)` does not depend on `sqrt(x)` at 0, where the derivative of `sqrt` is infinite.  Zero times
-infinity is not a number, so the zero must come last.  The rules of derivatives need not think of that: this pass walks
-the linear equations that they have made, and carries each choice, `select(c, t, 0)`, past those that act on each
-element by itself or move elements.  It costs nothing: the choice is made once, only later.
+infinity is NaN, so the zero must come last.  Derivative rules need not care: this pass walks the linear equations that
+they have recorded, and moves each choice, `select(c, t, 0)`, past elementwise equations and those that move elements.
+This costs nothing: the choice is made once, only later.
 
-Other equations take the value with its zeros.  Where their result is zero then (its mask) is found by doing the same to
-booleans.  That is recorded, and the zeros put in again, only behind a factor that may be infinite.  Rules mark such
-factors by `singular_slope`.  In reverse mode any factor behind a choice may be one, since it belongs to what was left
-out.
+Other equations take the value with its zeros.  The mask of their result, which says where it is zero, is found by
+applying the same equations to booleans.  The mask is recorded, and the zeros inserted again, only after a factor that
+may be infinite.  Rules mark such factors by `singular_slope`.  In reverse mode any factor after a choice may be
+infinite, since it belongs to elements that were left out.
 
-Only zeros that come from a choice are exact in this way.  A zero that was computed, as in `exp(2 * log(x))` at 0, may
-stand for any small number: its product with infinity stays NaN.
+Only zeros that come from a choice are exact in this way.  A computed zero, as in `exp(2 * log(x))` at 0, may stand
+for any small number: its product with infinity stays NaN.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ from ..ops.slices import add_slice, set_slice
 from .masks import Condition, Mask, Masked, all_of, any_of, carried, weight
 
 Flags = tuple[bool, ...]
-# A value of the walk: masked if it depends on what the program is linear in.
+# A value of the walk: masked if it depends on a linear input.
 Value = Tracer | Masked
 
 # They have no factor.
 _SUMS = (add, sub, neg, convert, conj, real, imag, complex_)
 # An array made of several, which may be constant zeros.
 _JOINS = (pad, concatenate, set_slice, scatter_set, add_slice, scatter_add)
-# An array that is assigned to more often than this, element by element in a loop, has no mask, which costs the size of
-# the array each time.
+# An array with more assignments than this, as by a loop over elements, has no mask: each would cost the size of the
+# array.
 _MOST_WRITES = 8
-# Neither has less than this part of an array whose mask is made of several.
+# A part of an array smaller than this fraction has no mask of its own either.
 _LEAST_PART = 1 / 8
 
 
@@ -73,7 +73,7 @@ class Late(NamedTuple):
         program: takes what the original takes, then the masks of the inputs flagged in `masks`; returns what the
             original returns, then the masks of the outputs flagged in `out_masks`.
         masks: for each input.
-        out_linear: which outputs depend on what the program is linear in.
+        out_linear: which outputs depend on a linear input.
         out_masks: for each output.
     """
 
@@ -84,13 +84,13 @@ class Late(NamedTuple):
 
 
 def with_choices_last(program: Program, linear: Flags, forward: bool) -> Program:
-    """The same program, which makes its choices last.
+    """Rewrite a program so that it makes its choices last.
 
     Args:
         program: a derivative.
         linear: which of its inputs are tangents or cotangents.
-        forward: whether they are tangents.  What is behind a choice is then made of what was chosen, so that only
-            factors marked as singular may be infinite; and there may be equations that compute values.
+        forward: whether they are tangents.  Factors after a choice then belong to chosen elements, so that only those
+            marked as singular may be infinite; and the program may contain equations that compute values.
     """
     primitives = {eqn.primitive for eqn in program.eqns}
     has_zeros = select in primitives or (singular_slope in primitives and not primitives.isdisjoint(_JOINS))
@@ -108,13 +108,13 @@ def _is_zero(x: Value) -> bool:
 
 
 class _Walk:
-    """What the pass does with a program, and with one equation after the other."""
+    """The pass: processes a program equation by equation."""
 
     def __init__(self, forward: bool) -> None:
         self.forward = forward
 
     def late(self, program: Program, linear: Flags, masked: Flags, gives_masks: bool) -> Late:
-        """The program that makes its choices last, given which of its inputs it is linear in, and which have a mask."""
+        """The rewritten program, given which of its inputs are linear, and which of these have a mask."""
         conditions = [v.type.with_dtype(np.bool_) for v, m in zip(program.inputs, masked, strict=True) if m]
         builder = Builder([*program.in_types, *conditions])
         with building(builder):
@@ -158,7 +158,7 @@ class _Walk:
     # Equations with programs
 
     def program(self, eqn: Eqn, operands: list[Value]) -> Sequence[Value]:
-        """The results of an equation that is its program, into which masks go, and out of which they come."""
+        """The results of an equation that calls a program, whose inputs and outputs get masks."""
         program: Program = eqn.params["program"]
         linear = tuple([isinstance(x, Masked) for x in operands])
         masked = tuple([isinstance(x, Masked) and bool(x.mask) for x in operands])
@@ -173,7 +173,7 @@ class _Walk:
         ]
 
     def multiple_results(self, eqn: Eqn, operands: list[Value]) -> Sequence[Value]:
-        """The results of another equation that has several; some of them may be values, unlike tangents."""
+        """The results of any other equation with several results; some of them may be values instead of tangents."""
         linear: Sequence[bool] = [True] * len(eqn.outputs)
         if self.forward:
             unknown = [isinstance(x, Masked) for x in operands]
@@ -251,7 +251,7 @@ class _Walk:
 
 
 def _is_linear(eqn: Eqn, operands: list[Value]) -> bool:
-    """Whether an equation is linear in its masked operands together."""
+    """Whether an equation is jointly linear in its masked operands."""
     masked = [isinstance(x, Masked) for x in operands]
     if eqn.primitive is mul:
         return masked.count(True) == 1
@@ -261,7 +261,7 @@ def _is_linear(eqn: Eqn, operands: list[Value]) -> bool:
 
 
 def _two_sides(eqn: Eqn, x: Masked, y: Masked) -> Masked | None:
-    """The sum of the two sides of one choice; None if they are not that."""
+    """The sum of two operands that are the two sides of one choice; None if they are not."""
     if x.is_clean or y.is_clean or not x.near[-1].is_opposite(y.near[-1]):
         return None
     rest, others = (Masked(v.value, v.near[:-1]) for v in (x, y))
@@ -273,7 +273,7 @@ def _two_sides(eqn: Eqn, x: Masked, y: Masked) -> Masked | None:
 
 
 def _support(eqn: Eqn, operands: list[Value], masks: list[Mask]) -> Tracer:
-    """Where the result of an equation may differ from zero: the equation, on where its operands may."""
+    """Where the result of an equation may be nonzero: the equation applied to the masks of its operands."""
     is_sum = eqn.primitive in (add_slice, scatter_add)
     dtype = eqn.outputs[0].type.dtype if is_sum else np.dtype(np.bool_)
     given = iter(masks)

@@ -1,10 +1,9 @@
 """Derivative programs: jvp, split and transpose put together.
 
-`linearize` divides a jvp program into its values and a linear program; `pushforward` makes that ready to run, and
-`pullback` transposes it.
-`gradient` and `jacobian` put both parts back into one program that takes the inputs of the original.  None of them
-simplifies: that is done once, when the whole program is known and about to run.  Only `pruned` does, for the two parts
-that run one by one.
+`linearize` divides a jvp program into its values and a linear program; `pushforward` makes the latter ready to run, and
+`pullback` transposes it.  `gradient` and `jacobian` join both parts into one program of the original inputs.  None of
+them simplifies: that is done once, when the whole program is about to run.  Only `pruned` does, for two parts that run
+separately.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .simplify import simplify
 from .split import Split, split
 from .transpose import transpose
 
-# Derivatives up to this order are taken in reverse mode, whatever the number of directions.
+# Derivatives up to this order are taken in reverse mode, even if there is only one direction.
 _MOST_BACKWARDS = 2
 Flags = tuple[bool, ...]
 Mode = Literal["forward", "reverse"]
@@ -71,7 +70,7 @@ def _linearize(program: Program, active: Flags) -> Linear:
     if any(halves.out_unknown[:count]):
         raise _inseparable(halves, derived.program.outputs[:count])
     is_linear = iter(halves.out_unknown[count:])
-    # A tangent that depends on no tangent is zero: a linear map of nothing.
+    # An output tangent that depends on no input tangent is zero.
     out_active = tuple(a and next(is_linear) for a in derived.out_active)
     if out_active != derived.out_active:
         kept = [a for a, u in zip(derived.program.outputs[count:], halves.out_unknown[count:], strict=True) if u]
@@ -119,9 +118,9 @@ def _pullback(program: Program, active: Flags) -> Linear:
 
 
 def pruned(parts: Linear) -> Linear:
-    """`parts`, simplified, with the residuals that the simplified linear program needs, each of them once.
+    """`parts`, simplified, without duplicate residuals and those that the simplified linear program does not need.
 
-    A simplified part needs less: of a checkpoint that something known is left out of, say.
+    A simplified part may need fewer, such as a checkpoint from which known values have been removed.
     """
     return parts.linear.derive(("pruned", parts.values), lambda: _pruned(parts))
 
@@ -154,7 +153,7 @@ def _pruned(parts: Linear) -> Linear:
 
 
 class WithPullback(NamedTuple):
-    """A program and its way back, in one program.
+    """A program and its pullback, as one program.
 
     Attributes:
         program: takes the inputs, then cotangents of the active outputs; returns the outputs, then the cotangents of
@@ -169,7 +168,7 @@ class WithPullback(NamedTuple):
 
 
 def with_pullback(program: Program, active: Flags, name: str) -> WithPullback:
-    """`program` together with its pullback, as a program of that name."""
+    """`program` and its pullback as one program with the given name."""
     parts = pullback(program, active)
     count, results = len(program.inputs), len(program.outputs)
     seeds = [t for t, a in zip(program.out_types, parts.out_active, strict=True) if a]
@@ -212,12 +211,12 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
 
 
 def _is_best_forwards(program: Program, active: Flags) -> bool:
-    """Whether this is a derivative of high order with respect to one number, which is best taken forwards.
+    """Whether this is a derivative of high order with respect to a scalar, which is best taken in forward mode.
 
-    There is one direction, so nothing has to be transposed.  Forward derivatives share what they compute, as terms of
-    Leibniz' rule do, so that those of order n grow with a power of n; reverse mode doubles a program each time.  The
-    first two orders are taken backwards like all others: products that begin with the outer factor overflow less.
-    Rules of the user may say something in reverse mode only.
+    There is one direction, so nothing has to be transposed.  Forward derivatives share values, as the terms of Leibniz'
+    rule do, so that a program of order n grows with a power of n; reverse mode doubles it with each order.  The first
+    two orders are taken in reverse mode like all others: products that begin with the outer factor overflow less.
+    Custom rules of the user may be defined for reverse mode only.
     """
     types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     if len(types) != 1 or types[0].size != 1 or is_complex(types[0].dtype) or not _has_plain_calls_only(program):
@@ -226,13 +225,13 @@ def _is_best_forwards(program: Program, active: Flags) -> bool:
 
 
 def _order(program: Program) -> int:
-    """How often what the user wrote has been differentiated in a program."""
+    """How many times the user's code has been differentiated in a program."""
     orders = [eqn.line.order for eqn in program.eqns if eqn.line is not None]
     return max([0, *orders, *map(_order, program.subprograms())])
 
 
 def _has_plain_calls_only(program: Program) -> bool:
-    """Whether all sub-programs, and theirs, are those of compiled functions."""
+    """Whether all sub-programs, at any depth, are those of compiled functions."""
     holding = [eqn for eqn in program.eqns if any(True for _ in programs_in(eqn.params))]
     return all(isinstance(eqn.primitive, ProgramCall) for eqn in holding) and all(
         map(_has_plain_calls_only, program.subprograms())
@@ -274,7 +273,7 @@ def jacobian(program: Program, active: Flags, wanted: int, mode: Mode, chunk: in
         active: which inputs to differentiate with respect to.
         wanted: how many leading outputs get Jacobian blocks; further ones are only returned.
         mode: "forward" pushes unit tangents through, "reverse" pulls unit cotangents back.
-        chunk: how many unit vectors go through at once; all by default.
+        chunk: how many unit vectors to process at once; all by default.
     """
     key = ("jacobian", active, wanted, mode, chunk)
     make = _jacobian_forward if mode == "forward" else _jacobian_reverse

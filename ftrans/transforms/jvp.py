@@ -1,6 +1,6 @@
 """jvp: a program -> the program that also computes the directional derivative of its outputs.
 
-Every equation is replaced by what its primitive's jvp rule records.  A tangent that is zero is absent, so
+Every equation is replaced by the equations that its primitive's jvp rule records.  None stands for a zero tangent, so
 equations that do not depend on an active input stay as they are.
 """
 
@@ -41,8 +41,8 @@ def jvp(program: Program, active: Flags, wanted: Flags | None = None, choices_la
         program: the program.
         active: which inputs have a tangent.
         wanted: which outputs get a tangent even where it is zero; none by default.
-        choices_last: make choices last; left out where what is derived will be transposed, or is part of a program
-            for which that is done.
+        choices_last: make choices last; False if the result will be transposed, or is part of a program for which this
+            pass runs later.
     """
     wanted = wanted if wanted is not None else (False,) * len(program.outputs)
     return program.derive(("jvp", active, wanted, choices_last), lambda: _jvp(program, active, wanted, choices_last))
@@ -70,7 +70,7 @@ def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> 
 
 
 def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
-    """Say that what computes the values is what the user wrote, unlike what computes their tangents."""
+    """Give equations that compute values the user's line back; those of tangents keep the derived line."""
     for y in outs:
         made = definition(y)
         if made is not None and made.line is derived:
@@ -82,10 +82,10 @@ def _tracer(builder: Builder, const: Const) -> Tracer:
 
 
 class _Application:
-    """What differentiating does with one equation after the other."""
+    """Differentiates one equation after another."""
 
     def __init__(self) -> None:
-        # Results that are lengths, with the operands that they were made of, and their tangents.
+        # Results that are Euclidean lengths, with their operands and the tangents of these.
         self.lengths: dict[Var, tuple[Elementwise, Sequence[Tracer], Sequence[Tangent]]] = {}
 
     def __call__(self, eqn: Eqn, operands: list[Dual]) -> Sequence[Dual]:
@@ -120,13 +120,13 @@ class _Application:
             elif self.lengths and _is_square(eqn):
                 length = self.lengths.get(eqn.operands[0])  # type: ignore[arg-type]
                 if length is not None:
-                    # The square of a length is smooth also where the length is not: at 0.
+                    # The square of a length is smooth even at 0, where the length is not.
                     return repeat(eqn, primals)[0], _tangent_of_square(*length)
         return primitive.jvp(primals, tangents, **eqn.params)
 
 
 def _tangent_of_square(length: Elementwise, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> Tangent:
-    """The tangent of the square of a length, from the operands that the length is made of and their tangents."""
+    """The tangent of the square of a length, from the operands of the length and their tangents."""
     assert length.square is not None
     return combined(length.square(*primals), tangents)
 

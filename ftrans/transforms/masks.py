@@ -1,7 +1,7 @@
-"""Masks: where a tangent or cotangent is zero by itself, or has yet to be made zero.
+"""Masks: where a tangent or cotangent is zero, or has yet to be set to zero.
 
-A mask is a list of conditions that all hold where the value counts.  Most masks are never needed, so their conditions
-are recorded only when they are.
+A mask is a list of conditions that all hold where the value may be nonzero.  Most masks are never needed, so their
+conditions are recorded only on demand.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..core.trace import Tracer
 from ..ops.elementwise import bitwise_and, bitwise_not, bitwise_or, select
 from ..ops.literals import full_like
 
-# A mask made of more conditions than this is forgotten.
+# A mask of more conditions than this is dropped.
 _MOST_CONDITIONS = 64
-# More choices than this become one condition.
+# More choices than this are merged into one condition.
 _MOST_CHOICES = 8
 
 
@@ -24,8 +24,8 @@ class Condition:
     """A boolean array, or its opposite.
 
     Attributes:
-        holds: whether the array has to hold, or must not.
-        weight: how many conditions it is made of.
+        holds: True for the array itself, False for its opposite.
+        weight: how many conditions it combines.
 
     Args:
         array: the array, or a function that records it.
@@ -47,7 +47,7 @@ class Condition:
 
     @property
     def key(self) -> tuple[Any, bool]:
-        """What tells it apart from other conditions."""
+        """A key that identifies the condition."""
         return (self._array.atom if isinstance(self._array, Tracer) else self), self.holds
 
     def is_opposite(self, other: Condition) -> bool:
@@ -59,12 +59,12 @@ Mask = tuple[Condition, ...]
 
 
 def weight(*masks: Mask) -> int:
-    """How many conditions masks are made of."""
+    """The total number of conditions in masks."""
     return sum([c.weight for mask in masks for c in mask])
 
 
 def key(mask: Mask) -> Any:
-    """What tells a mask apart from others."""
+    """A key that identifies a mask."""
     return tuple([c.key for c in mask])
 
 
@@ -77,7 +77,7 @@ def all_of(mask: Mask) -> Tracer:
 
 
 def any_of(masks: Sequence[Mask]) -> Mask:
-    """Where at least one of several holds; nowhere is known if one of them is empty."""
+    """The mask where at least one of several masks holds; empty, for everywhere, if one of them is."""
     distinct = list({key(mask): mask for mask in masks}.values())
     if len(distinct) == 1 or not all(distinct):
         return distinct[0] if len(distinct) == 1 else ()
@@ -92,7 +92,7 @@ def any_of(masks: Sequence[Mask]) -> Mask:
 
 
 def carried(mask: Mask, move: Callable[[Tracer], Tracer]) -> Mask:
-    """The mask of what is moved in the same way."""
+    """The mask of a value that is moved by `move`."""
     return (Condition(lambda: move(all_of(mask)), weight=1 + weight(mask)),) if mask else ()
 
 
@@ -100,10 +100,10 @@ class Masked:
     """A tangent or cotangent, and where it is zero.
 
     Attributes:
-        value: what it is where all of `near` holds.
-        near: choices, for which any factor may be infinite where they leave something out.
-        far: where else it is not zero by itself; worth its cost only for factors that may be infinite.
-        is_clean: whether it is zero by itself where `near` does not hold; otherwise `value` may be anything there.
+        value: the elements where all of `near` holds.
+        near: choices; any factor may be infinite in elements that they leave out.
+        far: further conditions; elsewhere the value is zero already.  Used only for factors that may be infinite.
+        is_clean: whether the value is zero where `near` does not hold; otherwise it may be anything there.
         line: the line of the choices.
     """
 
@@ -121,16 +121,16 @@ class Masked:
 
     @property
     def mask(self) -> Mask:
-        """Where it is not zero."""
+        """Where it may be nonzero."""
         return (*self.near, *self.far)
 
     @property
     def key(self) -> Any:
-        """What tells its masks apart from those of others."""
+        """A key that identifies its masks."""
         return key(self.near), key(self.far)
 
     def whole(self) -> Tracer:
-        """The value with its zeros."""
+        """The value with its zeros inserted."""
         if self._whole is None:
             zero = full_like(self.value, 0)
             with attributed_to(self.line):
@@ -140,7 +140,7 @@ class Masked:
         return self._whole
 
     def where(self, condition: Condition, line: Line | None) -> Masked:
-        """The same where the condition holds, and zero elsewhere; that is put off."""
+        """The value where the condition holds, and zero elsewhere; the zeros are inserted later."""
         near = self.near
         if condition.key not in key(near):
             near = (Condition(all_of(near)),) if len(near) == _MOST_CHOICES else near

@@ -1,7 +1,7 @@
 """simplify: a program -> a shorter program with the same meaning.
 
-One pass forwards applies each primitive's `simplify` rule, folds constants and shares common subexpressions;
-one pass backwards drops what nothing needs.
+A forward pass applies each primitive's `simplify` rule, folds constants and shares common subexpressions; a backward
+pass removes dead code.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import Elementwise, singular_slope
 
-# Results of constant expressions up to this many elements are computed once and for all.
+# Constant expressions with results of up to this many elements are evaluated.
 _FOLDED_SIZE = 256
-# A rule may write an equation that is simple to another rule.  In long programs that is left to XLA.
+# A rule may record an equation that another rule can simplify.  In long programs this is left to XLA.
 _SHORT = 500
 _MOST_PASSES = 8
 
@@ -32,7 +32,7 @@ def simplify(program: Program) -> Program:
 
 
 def condense(program: Program) -> Program:
-    """Simplify `program`, which is about to be transformed further: what only derivatives look at stays in it."""
+    """Simplify `program` before further transformations: equations that only matter to derivatives stay in it."""
     return program.derive("condense", lambda: without_dead_code(_rewrite(program, is_final=False)[0]))
 
 
@@ -40,7 +40,7 @@ def _simplify(program: Program) -> Program:
     for _ in range(_MOST_PASSES):
         rewritten, changed = _rewrite(program)
         program = without_dead_code(rewritten)
-        # Equations with sub-programs that lost results have yet to meet those around them.
+        # Equations whose sub-programs have lost results are simplified together with their neighbours.
         if not changed and set(program.eqns) <= set(rewritten.eqns):
             break
     program.derived["simplify"] = program
@@ -48,7 +48,7 @@ def _simplify(program: Program) -> Program:
 
 
 def without_dead_code(program: Program) -> Program:
-    """`program` without the equations that no output needs, and without the parts of equations that nothing needs."""
+    """`program` without equations, and parts of equations, that no output needs."""
     needed = {a for a in program.outputs if isinstance(a, Var)}
     kept: list[Eqn] = []
     for eqn in reversed(program.eqns):
@@ -62,10 +62,10 @@ def without_dead_code(program: Program) -> Program:
 
 
 class _Sharing(Builder):
-    """A builder that writes no equation twice, neither those of the program nor what rules make of them.
+    """A builder that records no equation twice, whether it comes from the program or from a rule.
 
     Attributes:
-        known: the results of what has been asked for.
+        known: results, by operation and operands.
     """
 
     def __init__(self, types: Sequence[ArrayType]) -> None:
@@ -83,7 +83,7 @@ class _Sharing(Builder):
     def once(
         self, primitive: Primitive, operands: Sequence[Any], params: Params, make: Callable[[], list[Tracer]]
     ) -> list[Tracer]:
-        """What `make` gives, or gave for the same operation on the same operands."""
+        """The result of `make`, or the earlier result for the same operation on the same operands."""
         atoms = [self.atom(x) for x in operands]
         if isinstance(primitive, Elementwise) and primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
             atoms.sort(key=id)
@@ -95,7 +95,7 @@ class _Sharing(Builder):
 
 
 def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
-    """The rewritten program, and whether another pass is worth its time."""
+    """The rewritten program, and whether another pass may simplify it further."""
     is_short = len(program.eqns) <= _SHORT
     builder = _Sharing(program.in_types)
     changed: list[Eqn] = []
@@ -122,13 +122,13 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
         rewritten = builder.finish(outs, program.name)
-    # Its tracers know the builder, so both would wait for the garbage collector.
+    # Break the cycle with its tracers, so that both are freed without the garbage collector.
     builder.known.clear()
     return rewritten, bool(changed)
 
 
 def _is_left_whole(primitive: Primitive) -> bool:
-    """Whether an equation that is about to be transformed further stays as it is."""
+    """Whether equations of a primitive stay as they are before further transformations."""
     return primitive is singular_slope or (primitive.multiple_results and not isinstance(primitive, ProgramCall))
 
 
@@ -148,7 +148,7 @@ def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
         with np.errstate(all="ignore"):
             result = eqn.primitive.numpy(*values, **eqn.params)
     except (ArithmeticError, ValueError, IndexError):
-        # What cannot be computed is reported when the program runs, at the user's line.
+        # Errors are raised when the program runs, with the user's line.
         return None
-    # So is what is not finite.
+    # Results that are not finite are not folded either, so that NumPy's warning comes when the program runs.
     return literal(result, type) if not is_inexact(type.dtype) or np.isfinite(result).all() else None

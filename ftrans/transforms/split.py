@@ -1,7 +1,7 @@
 """split: a program -> the part that some inputs determine (known), and the rest (unknown).
 
-Reverse mode needs it: of a jvp program, the known part computes the values, and the unknown part is linear in
-the tangents.  What the unknown part needs of the known one are the *residuals*.
+Reverse mode needs it: the known part of a jvp program computes the values, and the unknown part is linear in the
+tangents.  Values of the known part that the unknown part needs are the *residuals*.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Flags = tuple[bool, ...]
 
 
 class Split(NamedTuple):
-    """Two programs that do together what one did.
+    """Two programs that together are equivalent to one.
 
     Attributes:
         known: takes the known inputs; returns the known outputs, then the residuals.
@@ -54,7 +54,7 @@ class SplitEqn(NamedTuple):
         known: primitive of the known half.
         known_params: its parameters; its results are the known results, then residuals.
         known_operands: which operands of the equation it takes.
-        unknown: primitive of the unknown half, whose results are the unknown results, then what nothing needs.
+        unknown: primitive of the unknown half; its results are the unknown results, then unused ones.
         unknown_params: its parameters.
         unknown_operands: which operands (by index), residuals or known results it takes.
         residual_types: types of the residuals.
@@ -108,7 +108,7 @@ def _split(program: Program, unknown: Flags, wanted: Flags) -> Split:
     unknown_outputs = [a for a, u in zip(program.outputs, out_unknown, strict=True) if u]
     unknown_eqns = needed_eqns(unknown_eqns, unknown_outputs)
     made = {v for eqn in unknown_eqns for v in eqn.outputs} | unknown_vars
-    # Residuals are ordered: a dict, not a set, so that the same trace gives the same program.
+    # A dict, not a set, keeps residuals in order, so that the same trace gives the same program.
     used: dict[Var, None] = {}
     for eqn in unknown_eqns:
         used.update((a, None) for a in eqn.operands if isinstance(a, Var) and a not in made)

@@ -1,7 +1,7 @@
 """transpose: a program that is linear in some inputs -> the program of the transposed linear map.
 
-It walks the linear equations backwards.  Cotangents of a variable that is used several times are added; a
-cotangent that is zero is absent.
+It walks the linear equations backwards.  Cotangents of a variable that is used several times are added; None stands
+for a zero cotangent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..ops.shapes import StructuralPrimitive
 from .choices import with_choices_last
 
 Flags = tuple[bool, ...]
-# Of more pieces, each is added in its place: joining them one after the other would copy all of them each time.
+# More pieces than this are added in place: joining them one by one would copy all of them each time.
 _MOST_PIECES = 32
 
 
@@ -89,9 +89,9 @@ def _run_known(
 ) -> tuple[list[Eqn], dict[Atom, Atom]]:
     """Record the equations that do not depend on linear inputs; return the others.
 
-    Those that only move elements are left out where one before them moves the same ones; a dictionary says which
-    variables stand for theirs.  So a function that unpacks its parameters in each of many calls adds up the cotangents
-    of each parameter, not those of all in a row.
+    An equation that moves the same elements as an earlier one is left out; a dictionary maps its variables to those of
+    the earlier one.  So for a function that unpacks its parameters in each of many calls, the cotangents of each
+    parameter are added, instead of arrays of all parameters.
     """
     linear_eqns: list[Eqn] = []
     firsts: dict[Any, Eqn] = {}
@@ -124,9 +124,9 @@ def _sum(x: Tracer, y: Tracer) -> Tracer:
 
 
 def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
-    """The sum of two arrays that are zero but for parts next to each other, or None if they are not.
+    """The sum of two arrays that are nonzero only in adjacent parts, by joining the parts; None for other arrays.
 
-    The cotangent of an array that has been cut in parts is made of theirs.
+    So the cotangent of an array that was split into parts is their concatenation.
     """
     made = [definition(x), definition(y)]
     parts = [eqn for eqn in made if eqn is not None and eqn.primitive is pad and not any(eqn.params["interior"])]
@@ -152,7 +152,7 @@ def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
 
 
 def _pieces(builder: Builder, atom: Atom, axis: int) -> tuple[Atom, ...]:
-    """What an array has been put together from along an axis."""
+    """The pieces from which an array was concatenated along an axis."""
     eqn = definition(Tracer(builder, atom))
     is_whole = eqn is not None and eqn.primitive is concatenate and eqn.params["axis"] == axis
     return eqn.operands if eqn is not None and is_whole else (atom,)
