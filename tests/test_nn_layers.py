@@ -285,6 +285,20 @@ def test_layers_of_functions_say_what_they_take() -> None:
         nn.GaussianNLLLoss(True)
 
 
+def test_arguments_of_the_function_are_no_inputs_of_the_layer() -> None:
+    x = np.ones((2, 3))
+    for call in (
+        lambda: nn.LogSoftmax(1)(x, dtype=np.float32),
+        lambda: nn.MSELoss()(x, x, reduction="sum"),
+        lambda: nn.MSELoss()(x, x, None),
+        lambda: nn.MSELoss()(x),
+    ):
+        words = r"^\w+\.forward\(input.*\): (missing|got|too many).*\n  at .*test_nn_layers\.py:\d"
+        with pytest.raises(TypeError, match=words):
+            call()
+    assert nn.MSELoss()(target=x, input=x + 2.0) == 4.0
+
+
 # Initial values
 
 

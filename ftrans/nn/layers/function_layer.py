@@ -79,12 +79,7 @@ def _signature(cls: type[FunctionLayer]) -> Signature:
 
 def _init(cls: type[FunctionLayer], signature: Signature) -> Callable[..., None]:
     def __init__(self: FunctionLayer, *args: Any, **kwargs: Any) -> None:
-        try:
-            bound = signature.bind(self, *args, **kwargs)
-        except TypeError as error:
-            taken = list(signature.parameters.values())[1:]
-            shown = Signature([x.replace(annotation=Parameter.empty) for x in taken])
-            raise TypeError(f"{cls.__name__}{shown}: {error}{at_line(user_line())}") from None
+        bound = _bound(cls.__name__, signature, (self, *args), kwargs)
         bound.apply_defaults()
         for name in cls._arguments:
             setattr(self, name, self._kept(name, bound.arguments[name]))
@@ -93,15 +88,27 @@ def _init(cls: type[FunctionLayer], signature: Signature) -> Callable[..., None]
 
 
 def _forward(cls: type[FunctionLayer], signature: Signature) -> Callable[..., Any]:
-    function, names = cls._function, cls._passed
+    function, names, count = cls._function, cls._passed, len(signature.parameters) - 1
 
     def forward(self: FunctionLayer, *inputs: Any, **named: Any) -> Any:
         """What the function returns."""
+        if named or len(inputs) != count:
+            inputs = _bound(f"{cls.__name__}.forward", signature, (self, *inputs), named).args[1:]
         if not names:
-            return function(*inputs, **named)
-        return function(*inputs, **named, **{name: getattr(self, name) for name in names})
+            return function(*inputs)
+        return function(*inputs, **{name: getattr(self, name) for name in names})
 
     return _method_of(cls, forward, signature)
+
+
+def _bound(name: str, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a call of a method by their names; an error shows what the method takes."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        taken = list(signature.parameters.values())[1:]
+        shown = Signature([x.replace(annotation=Parameter.empty) for x in taken])
+        raise TypeError(f"{name}{shown}: {error}{at_line(user_line())}") from None
 
 
 def _method_of(cls: type, function: Any, signature: Signature) -> Any:
