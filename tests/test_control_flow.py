@@ -590,7 +590,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ft.scan(lambda c, x: (c, x), 0.0), ValueError, "needs length"),
     (lambda: ft.scan(lambda c, x: (c, x), 0.0, X32, length=4), ValueError, r"4 by length, 3 by xs \(f32\[3\]\)"),
     (lambda: ft.map(lambda x: x, (V, X)), ValueError, r"3 by xs\[0\] \(f64\[3\]\), 4 by xs\[1\] \(f64\[4,3\]\)"),
-    (lambda: ft.scan(lambda c, x: (c, x), 0.0, {"a": 1.0}), ValueError, r"xs\['a'\] of scan is one number"),
+    (lambda: ft.scan(lambda c, x: (c, x), 0.0, {"a": 1.0}), ValueError, r"xs\['a'\] of scan is a scalar"),
     (lambda: ft.scan(lambda c, x: (c, x), 0.0, X32, unroll=0), ValueError, "unroll"),
     (lambda: ft.grad(lambda x: ft.cond(x > 0, lambda: {"a": x, "b": V}, lambda: {"a": x, "b": V[:2]})["a"])(1.0),
      TypeError, r"result\['b'\]: f64\[2\] from false_fn, f64\[3\] from true_fn"),

@@ -64,7 +64,7 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         )
 
     def combine(before: Leaves, after: Leaves) -> Leaves:
-        # What it is given are views of the sequence, and of results.
+        # Its arguments are views of the sequence and of results.
         copied: Callable[[Any], Any] = np.copy
         pair = [[copied(x) if isinstance(x, Eager) else x for x in leaves] for leaves in (before, after)]
         out = lending.called(fn, *(tree.unflatten(structure, leaves) for leaves in pair))
@@ -118,7 +118,7 @@ def _require_types(fn: Any, elems: Any, given: Leaves, results: Leaves) -> None:
 
 
 def _prefixes(combine: Combine, xs: Leaves, axes: Sequence[int]) -> Leaves:
-    """Combine neighbours, take the prefixes of those, which are every second result, and fill in the others."""
+    """Combine neighbours; the prefixes of the combinations are every second result; then compute the others."""
     size = xs[0].shape[axes[0]]
     if size < 2:
         return xs

@@ -1,4 +1,4 @@
-"""Functions given to branches and loops, as programs: their operands taken apart, traced, and their results checked."""
+"""Bodies of branches and loops: flatten their operands, trace them to programs, and check their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 class Leaves(NamedTuple):
-    """A container taken apart: its leaves, their types, its structure, and itself and its name for messages."""
+    """A flattened container: its leaves, their types, its structure; the container and its name are for messages."""
 
     leaves: list[Any]
     types: list[ArrayType]
@@ -46,7 +46,7 @@ class Leaves(NamedTuple):
         return cls(leaves, [type_of(x) for x in leaves], structure, container, name)
 
     def path(self, index: int) -> str:
-        """How to get to a leaf."""
+        """The path of a leaf, for messages."""
         return f"{self.name}{tree.paths(self.container)[index]}"
 
 
@@ -85,7 +85,7 @@ def integer_of(x: Any, name: str, what: str) -> Any:
 
 
 def known_value(x: Any) -> Any:
-    """The Python number that a scalar is, or None where it is traced."""
+    """The Python number for a scalar, or None if it is traced."""
     return None if is_traced(x) else np.asarray(x).item()
 
 
@@ -93,7 +93,7 @@ def known_value(x: Any) -> Any:
 
 
 def tracers_of(out: Any, what: str, f: Function) -> tuple[list[Tracer], tree.Structure]:
-    """The leaves of what a traced function returned, as tracers."""
+    """The leaves of the result of a traced function, as tracers."""
     leaves, structure = tree.flatten(out)
     for index, x in enumerate(leaves):
         if x.__class__ is not Tracer:
@@ -114,12 +114,12 @@ class Body(NamedTuple):
     """The traced body of a loop.
 
     Attributes:
-        program: takes the carry, elements of sequences, then what it captured; returns the carry, then elements.
-        captured: what it captured.
+        program: takes the carry, elements of sequences, then captured values; returns the carry, then elements.
+        captured: the captured values.
         types: types of the carry.
-        weak: which of the carry are still Python numbers.
-        more: structure of what it returns besides the carry.
-        builder: the builder that wrote the program.
+        weak: which members of the carry are still Python numbers.
+        more: structure of the results after the carry.
+        builder: the builder that recorded the program.
     """
 
     program: Program
@@ -141,7 +141,7 @@ def trace_body(
     x_types: Sequence[ArrayType] = (),
     x_weak: Sequence[bool] = (),
 ) -> Body:
-    """Trace `step(carry, xs)`, again until the Python numbers in the first carry have the types that it returns."""
+    """Trace `step(carry, xs)`; repeat until Python numbers in the first carry have the types that it returns."""
     types, weak = first.types, [is_weak(x) for x in first.leaves]
     for _ in range(2 * sum(weak) + 2):
         body, returned = _trace_step(what, f, step, first, [*types, *x_types], [*weak, *x_weak])
@@ -194,18 +194,18 @@ def _trace_step(
 
 
 def _start(x: Any, t: ArrayType) -> Any:
-    """What a carry starts as, as an array of the type that it has in the loop; None where it is not known."""
+    """The initial value of a carry, as an array of its type in the loop; None if it is not known."""
     value = example_of(x)
     return None if value is None else np.broadcast_to(np.asarray(value, t.dtype), t.shape)[()]
 
 
 def _joined(x: Any, t: ArrayType, y: Tracer) -> ArrayType:
-    """The type of a carry that starts as the number `x`, is now `t`, and comes back as `y`."""
+    """The type of a carry with the initial number `x` and the current type `t`, for which the body returns `y`."""
     return ArrayType(y.shape if t.shape == () else t.shape, result_dtype(x, y)) if is_weak(x) else t
 
 
 def _fits(x: Any, t: ArrayType, y: Tracer) -> bool:
-    """Whether `y` can come back for a carry of type `t` that starts as `x`: numbers take the dtype that they meet."""
+    """Whether the body may return `y` for a carry of type `t` and initial value `x`; numbers are weakly typed."""
     if is_weak(x):
         return y.shape == t.shape and result_dtype(x, y) == t.dtype
     return y.type is t or (y.weak and y.shape == t.shape and result_dtype(t, y) == t.dtype)

@@ -114,13 +114,13 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 
 
 def _called(branch: Function, operands: Sequence[Any]) -> Any:
-    """The result of a branch that is called directly, which shares no memory with its arguments."""
+    """The result of a directly called branch, without memory shared with its arguments."""
     result = lending.called(branch, *operands)
     return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
 
 
 class _Branch(NamedTuple):
-    """A traced branch: its program, what it captured, and what the function returned."""
+    """A traced branch: its program, its captured values, and the structure of its result."""
 
     program: Program
     captured: list[Any]
@@ -179,7 +179,7 @@ def _choose(
         if any(y.dtype != d for y, d in zip(trace.returned, dtypes, strict=True)):
             traces[number] = _trace_branch(what, branches[number], given, dtypes)
     for trace in traces:
-        # The functions traced after it may have overwritten what it captured.
+        # Functions traced later may have overwritten values that it captured.
         trace.builder.captures.check()
     programs = tuple(_with_all_captures(traces, number, len(given.leaves)) for number in range(len(traces)))
 
@@ -192,7 +192,7 @@ def _choose(
 
 
 def _with_all_captures(traces: Sequence[_Branch], number: int, count: int) -> Program:
-    """The program of a branch with inputs for what the other branches captured, too."""
+    """The program of a branch with inputs for the captured values of all branches."""
     inputs: list[int | ArrayType] = list(range(count))
     for other, trace in enumerate(traces):
         mine = other == number

@@ -1,4 +1,4 @@
-"""A user's function as a program: containers taken apart, arguments checked, results put together again."""
+"""Calls of user functions as programs: flatten containers, check arguments, trace, and rebuild results."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Traced(NamedTuple):
     """A function that has been traced.
 
     Attributes:
-        program: the program; its inputs are the traced arguments, then what the function captured.
-        captured: the captured values, to be passed behind the arguments.
+        program: the program; its inputs are the traced arguments, then the captured values.
+        captured: the captured values, to be passed after the arguments.
         structure: structure of the result.
-        builder: the builder that wrote the program, for its guards.
+        builder: the builder that recorded the program, for its guards.
     """
 
     program: Program
@@ -55,8 +55,8 @@ def run(
     Args:
         program: the program.
         args: its arguments.
-        wanted: how many results are for the user, to be checked if anomaly detection is on; all by default.
-        residuals: what made its first arguments, if they are residuals.
+        wanted: how many results the user gets, which anomaly detection checks; all by default.
+        residuals: the origin of its first arguments, if they are residuals.
     """
     place = place_of(args)
     if place is TRACE or not anomaly.is_anomaly_enabled():
@@ -68,7 +68,7 @@ def run(
 
 
 def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], operands: Sequence[Any]) -> list[Any]:
-    """Record equations in the running trace, or run them at once where there is none."""
+    """Record equations in the running trace, or run them at once if there is none."""
     if current_builder() is not None:
         return record([asarray(x) for x in operands])
     arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
@@ -88,7 +88,7 @@ def has_active(container: Any) -> bool:
 
 
 def call_on_eager(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function that says something to traces only, with eager values: it is traced, and the program applied."""
+    """Call a function that only has an effect in traces with eager values: trace it, and apply the program to them."""
     leaves, structure = tree.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, Eager)]
     values = [leaves[i] for i in places]
@@ -114,16 +114,16 @@ def trace_flat(
     has_aux: bool = False,
     with_guards: bool = False,
 ) -> tuple[Traced, Any]:
-    """Trace `rebuild(tracers)`, which calls `f`; return what was traced and the auxiliary result."""
+    """Trace `rebuild(tracers)`, which calls `f`; return the traced function and the auxiliary result."""
     outer = current_builder()
-    # Inside a trace that is made only once, nobody will come this way again.
+    # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
     builder = CodeBuilder(types, witnesses, shared_here, has_one_shape=with_guards and not shared)
     run = _traced if outer is not None else _traced_alone
     try:
         return run(builder, f, rebuild, weak, has_aux, with_guards)
     finally:
-        # An interrupt may have come in the way of the builder itself.
+        # An interrupt may have hit the builder itself.
         builder.is_open = False
 
 
@@ -194,7 +194,7 @@ def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
 
 
 def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The traced leaves of an auxiliary result, and how to put it together; other leaves pass through."""
+    """The traced leaves of an auxiliary result, and a function that rebuilds it; other leaves pass through."""
     leaves, structure = tree.flatten(aux)
     is_traced = [has_tracer(x) for x in leaves]
     traced = [asarray(x) for x, t in zip(leaves, is_traced, strict=True) if t]
@@ -212,7 +212,7 @@ def name_of(f: Callable[..., Any]) -> str:
     """A name to print for a function."""
     name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
     owner = getattr(f, "__self__", None)
-    # Of a class method, such as `apply` of a Function, the class says most.
+    # For a class method, such as `apply` of a Function, the name of the class is more useful.
     name = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
     return "lambda" if name == "<lambda>" else printable(str(name))
 
@@ -224,11 +224,11 @@ def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: st
 
 
 def check_function(f: Any, what: str, name: str = "f") -> None:
-    """Raise unless what was given for a function can be called.
+    """Raise unless an argument is callable.
 
     Args:
-        f: what was given.
-        what: the name of the transformation or loop that it was given to.
+        f: the argument.
+        what: the name of the transformation or loop.
         name: the name of the parameter.
     """
     if callable(f):
@@ -394,12 +394,12 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
 
 
 def _path_of_target(container: Any, index: int) -> str:
-    """How to get to a leaf that is differentiated."""
+    """The path of a differentiated leaf, for messages."""
     return [path for path, wanted in zip(tree.paths(container), is_target(container), strict=True) if wanted][index]
 
 
 def type_name(x: Any) -> str:
-    """How an object that is not an array is called in a message."""
+    """The description of an object that is not an array, for messages."""
     if hasattr(x, "dtype") or hasattr(x, "to_numpy"):
         found = lookalike(x.__class__)
         if found is not None:
@@ -412,7 +412,7 @@ def type_name(x: Any) -> str:
 def require_scalar(
     program: Program, f: Callable[..., Any], what: str, alternative: str, may_be_complex: bool = False
 ) -> None:
-    """Raise unless the first output of a traced function is one floating-point number, and real unless it may not be.
+    """Raise unless the first output of a traced function is a floating-point scalar, real unless complex is allowed.
 
     Raises:
         TypeError: it is not; the message names the alternative.

@@ -49,7 +49,7 @@ def checkpoint(
     function for the whole batch.
 
     Args:
-        f: the function.  Without it, a decorator is returned.  Arguments that are not traced are passed on unchanged.
+        f: the function.  If omitted, a decorator is returned.  Arguments that are not traced are passed on unchanged.
         policy: what is kept.  "nothing": the arguments only.  "everything": all that the backward pass needs, as
             without `checkpoint`.  "dots": the arguments and the results of matrix products.  A sequence of names: the
             arguments, and values that `tap(name, x)` has given one of these names.  Or a function of the name of a
@@ -112,12 +112,12 @@ def checkpoint(
 
 
 def _path(arguments: Any, index: int) -> str:
-    """How to get to a leaf of `(args, kwargs)`."""
+    """The path of a leaf of `(args, kwargs)`, for messages."""
     return f" {tree.paths(arguments)[index][3:]}"
 
 
 def as_policy(policy: GivenPolicy, memory_budget: int | None = None) -> Policy:
-    """What `checkpoint` is given, checked, in the form that programs hold."""
+    """The checked arguments of `checkpoint`, in the form that programs hold."""
     if memory_budget is not None:
         if policy != "nothing":
             raise TypeError(f"checkpoint takes a policy or a memory_budget, not both{at_line(user_line())}")
@@ -167,7 +167,7 @@ class Residual(NamedTuple):
 
 
 class Residuals(list[Residual]):
-    """What reverse mode keeps: a list that prints as a table, with a total."""
+    """The arrays that reverse mode keeps: a list that prints as a table, with a total."""
 
     @property
     def total(self) -> int:
@@ -253,7 +253,7 @@ def _wanted(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums:
 
 
 def _names(f: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """For each leaf of the arguments, the parameter and the path by which the function knows it."""
+    """For each leaf of the arguments, its parameter and the path within it."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
@@ -278,7 +278,7 @@ def _residuals(program: Program, active: tuple[bool, ...], names: Sequence[str])
 
 
 def _origin(program: Program, var: Atom) -> tuple[str, str, Line | None]:
-    """The name, the primitive and the line of a value; of one that a sub-program computes, those in there."""
+    """The name, the primitive and the line of a value; inside the sub-program, if one computes it."""
     eqn: Eqn = next(eqn for eqn in program.eqns if var in eqn.outputs)
     name = eqn.params["name"] if eqn.primitive is tap else ""
     inner = eqn.params.get("program")

@@ -1,4 +1,4 @@
-"""Jitted: a function with the programs that were compiled for it."""
+"""Jitted: a function and its compiled programs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NUMBERS = (float, int, bool, complex)
 
 
 class Call:
-    """One call of a jitted function, taken apart.
+    """One call of a jitted function, with flattened arguments.
 
     Attributes:
-        key: what the programs for it depend on.
+        key: the signature, on which compiled programs depend.
         leaves: the arrays among the arguments.
-        how: how to call the function with others in their place.
+        how: calls the function with other arrays in their place.
         args: the positional arguments.
         kwargs: the keyword arguments.
-        inputs: what its program is to be given; None if that has to be found out anew.
+        inputs: the inputs of its program; None if they have to be determined again.
     """
 
     __slots__ = ("args", "how", "inputs", "key", "kwargs", "leaves")
@@ -46,17 +46,17 @@ class Call:
 
 
 class Jitted:
-    """A function and its programs: those of one signature are its `Paths`.
+    """A function and its compiled programs; those of one signature are its `Paths`.
 
-    This is what `ft.jit` makes.  Where arguments hold more than arrays, a subclass says what a call consists of
-    (`take_apart`, `new_paths`), what its inputs are and what becomes of its results (`attempt`, `put_together`), and
-    how the function is traced (`compile`).
+    `ft.jit` returns the call of one.  For arguments other than arrays, a subclass defines how a call is flattened
+    (`take_apart`, `new_paths`), its inputs and results (`attempt`, `put_together`), and how the function is traced
+    (`compile`).
 
     Args:
         f: the function.
-        static_argnums: positions of arguments that are no arrays.
+        static_argnums: positions of arguments that are part of the signature.
         static_argnames: the same by name.
-        donated: positions of arguments whose memory the results may take.
+        donated: positions of arguments whose memory the results may reuse.
     """
 
     def __init__(
@@ -117,13 +117,13 @@ class Jitted:
         return self._cache.setdefault(call.key, self.new_paths(call)) if paths is None else paths
 
     def run(self, call: Call, paths: Paths, inputs: list[Any], new: Path | None) -> tuple[list[Any], Path] | None:
-        """The results of a call for these inputs, and the path that made them; None if it is yet to be traced.
+        """The results of a call for these inputs, and the path that computed them; None if no path fits yet.
 
         Args:
             call: the call.
             paths: the paths of its signature.
-            inputs: what the program is given.
-            new: a path that was traced with these very inputs, so that its guards hold, whatever rounding says of them.
+            inputs: the inputs of the program.
+            new: a path that was traced with these inputs, so that its guards hold regardless of rounding.
         """
         if paths.swaps_bytes:
             inputs = list(map(native, inputs))
@@ -132,7 +132,7 @@ class Jitted:
         return run_known(paths, self.f, inputs) if new is None else (run_path(new, inputs), new)
 
     def _apply(self, call: Call, paths: Paths, inputs: list[Any]) -> tuple[list[Any], Path]:
-        """The same, where some of the inputs are eager values."""
+        """The same, if some of the inputs are eager values."""
         arrays = [*map(concrete, inputs)]
         path = paths.first(arrays)
         if path is None or path.guards:
@@ -144,13 +144,13 @@ class Jitted:
         return outs[: len(outs) - len(path.guards)], path
 
     def trace(self, call: Any, paths: Paths) -> Path | None:
-        """A new path for the inputs of a call, or a known one that assumes the same; None if it has none any more."""
+        """A new path for the inputs of a call, or a known one with equal guards; None if the inputs are gone."""
         return None if call.inputs is None else paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
 
     # What calls consist of
 
     def call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result while another trace runs: of one equation that holds the program."""
+        """The result inside another trace: records one equation that holds the program."""
         _, leaves, how = self.signatures.prepare(args, kwargs)
         types = [type_of(x) for x in leaves]
         weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
@@ -159,15 +159,15 @@ class Jitted:
         return tree.unflatten(traced.structure, outs)
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call."""
+        """Flatten the arguments of a call."""
         return Call(*self.signatures.prepare(args, kwargs), args, kwargs)
 
     def new_paths(self, call: Any) -> Paths:
-        """No paths as yet, for calls like this one."""
+        """Empty paths for calls with this signature."""
         return Paths(call.leaves)
 
     def attempt(self, call: Any, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
-        """Run a call.  Where no path is known for its inputs, None, after which it is traced with them."""
+        """Run a call; None if no known path fits its inputs, so that the function has to be traced."""
         return self.run(call, paths, call.leaves, new)
 
     def put_together(self, call: Any, path: Path, outs: list[Any]) -> Any:
@@ -184,7 +184,7 @@ class Jitted:
         return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated)
 
     def explained(self, error: BaseException, call: Any) -> BaseException:
-        """What to raise where an error came up: the error itself, unless more is known of it."""
+        """The exception to raise for an error: the error itself, unless there is a better message."""
         return error
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
@@ -201,7 +201,7 @@ def _run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
 
 
 def _names(arguments: tuple[Any, ...]) -> list[str]:
-    """What the arrays among the arguments are called."""
+    """Names of the arrays among the arguments, for messages."""
     paths = [path for part in arguments for path in tree.paths(part)]
     named = [path[1:].replace("]", "", 1).replace("'", "", 2 * path.startswith("['")) for path in paths]
     return [f"argument {name}" for name in named]

@@ -1,9 +1,9 @@
 """Lending: arguments that reach a function as they are, without being traced.
 
-A function that assigns to its argument assigns to a copy, so the arrays of the caller stay as they are.  A traced
-argument is a copy by its nature, and a traced value that is handed on becomes one.  Of the others, small arrays are
-copied, and large ones are lent for reading only, because copying them on every call would cost as much as computing
-with them: an assignment is an error.
+A function that assigns to its argument assigns to a copy, so the caller's arrays do not change.  A traced argument is a
+copy anyway, and a traced value that is passed on becomes one.  Of the others, small arrays are copied, and large ones
+are passed read-only, because copying them on every call would cost as much as computing with them: an assignment is an
+error.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from ..numpy.views import is_scalar
 
-# Arrays up to this size are copied; what is captured is treated likewise.
+# Arrays up to this size are copied, as captured arrays are.
 _COPY_BYTES = 1 << 16
 _PLAIN = frozenset((float, int, bool, complex, str, type(None), np.float64))
 
 
 def lent(x: Any) -> Any:
-    """An argument with the arrays in it, also those in containers, replaced by what the function may have.
+    """An argument with its arrays, including those in containers, replaced by copies or read-only views.
 
     Raises:
-        TypeError: an array is of a class whose arithmetic is not that of arrays.
+        TypeError: an array is of a class with arithmetic of its own, such as `numpy.matrix`.
     """
     cls = x.__class__
     if cls in _PLAIN:
@@ -57,7 +57,7 @@ def lent(x: Any) -> Any:
 
 
 def _changed(container: Any, parts: dict[Any, tuple[Any, Any]], put: Any) -> Any:
-    """A copy of a container with new parts; the container itself where all of them are the old ones."""
+    """A copy of a container with new parts; the container itself if no part has changed."""
     if all(old is new for old, new in parts.values()):
         return container
     found = copy.copy(container)
@@ -89,7 +89,7 @@ def _lent_array(x: Any) -> Any:
 
 
 def called(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a function to which its arguments are lent."""
+    """The result of a function whose arguments are lent."""
     args = tuple(map(lent, args))
     kwargs = {name: lent(x) for name, x in kwargs.items()}
     try:
@@ -100,7 +100,7 @@ def called(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def called_directly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a function that is called as it is, not traced, and changes no argument of its caller."""
+    """The result of a function that is called without tracing and cannot change its caller's arguments."""
     result = called(f, *args, **kwargs)
     leaves, structure = tree.flatten(result)
     found = [returned(y) for y in leaves]
@@ -108,7 +108,7 @@ def called_directly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def explain(error: ValueError) -> None:
-    """Add to NumPy's error for an assignment to a large array that was lent what can be done."""
+    """Add advice to NumPy's error for an assignment to a lent array."""
     if Said.READ_ONLY in str(error):
         error.add_note(
             "  Arguments above 64 KiB that are not differentiated are passed read-only, so that the caller's array "
@@ -117,5 +117,5 @@ def explain(error: ValueError) -> None:
 
 
 def returned(x: Any) -> Any:
-    """What a function returns beside traced values: never a part of an argument that was lent for reading only."""
+    """The untraced results of a function, without views of read-only arguments."""
     return x.copy() if isinstance(x, np.ndarray) and (x.base is not None or not x.flags.writeable) else x

@@ -55,7 +55,7 @@ def scan(
         return carry, np.stack(ys)
 
     Reverse mode keeps the residuals of every step, so its memory grows with the length n.  With `checkpoint`, it keeps
-    less, and recomputes the rest on the way back:
+    less, and recomputes the rest in the backward pass:
 
     - True: the carry of every step (and `xs`).  `f` runs once more.
     - a policy, as for `ft.checkpoint`: what the policy says.
@@ -156,7 +156,7 @@ def while_loop(
 
     Under `vmap` it runs until the condition is false for the whole batch; elements that are done keep their values.
 
-    Reverse mode needs the carry of every step, in reverse order.  How many are kept is up to the caller:
+    Reverse mode needs the carry of every step, in reverse order.  The caller chooses how many are kept:
 
     - With `max_steps`, the carries of all steps are kept, or their residuals where these take at most 32 MB in all; in
       compiled code, in buffers of length `max_steps`.  Memory, and the time to fill the buffers, grow with
@@ -313,7 +313,7 @@ def _length(xs: Leaves, length: int | None) -> int:
     for index, t in enumerate(xs.types):
         if not t.ndim:
             raise ValueError(
-                f"{xs.path(index)} of scan is one number ({t}), which has no leading axis; make it an array"
+                f"{xs.path(index)} of scan is a scalar ({t}), which has no leading axis; make it an array"
                 + at_line(user_line())
             )
         lengths.setdefault(t.shape[0], f"{xs.path(index)} ({t})")
@@ -329,7 +329,7 @@ def _length(xs: Leaves, length: int | None) -> int:
 
 
 def _checkpointing(given: Checkpoint, length: int) -> Policy | int | None:
-    """What a scan of so many steps keeps: by a policy for each step, a carry of every so many, or all that it needs."""
+    """What reverse mode of a scan keeps: a policy for each step, a number of steps per carry, or None for all."""
     if given is None or given is False:
         return None
     if given is True:

@@ -1,4 +1,4 @@
-"""The arguments of a call of a function with derivative rules, taken apart and put together."""
+"""The arguments of functions with derivative rules: flatten and rebuild them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 
 class Parameters:
-    """What arguments a function with rules takes.
+    """The parameters of a function with rules.
 
     Attributes:
         f: the function.
@@ -39,7 +39,7 @@ class Parameters:
     def __init__(self, f: Function, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.f = f
         self._signature: inspect.Signature | None = None
-        # A ufunc refuses calls that give all of its options, be it their defaults.
+        # A ufunc refuses calls with all of its options, even with their defaults.
         if not isinstance(f, np.ufunc):
             with contextlib.suppress(TypeError, ValueError):
                 self._signature = inspect.signature(f)
@@ -71,7 +71,7 @@ class Parameters:
         return number % count
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-        """Positional arguments, with those that were given by name and by default, and keyword-only ones."""
+        """Positional arguments, including those given by name or by default, and keyword-only ones."""
         if self._signature is None or (self._is_plain and not kwargs and len(args) == len(self._names)):
             return args, kwargs
         try:
@@ -82,21 +82,21 @@ class Parameters:
         return bound.args, bound.kwargs
 
     def name(self, position: int) -> str:
-        """What a positional argument is called in messages."""
+        """The name of a positional argument in messages."""
         count = len(self._names)
         return self._names[position] if position < count else f"args[{position - count}]"
 
 
 class Call(NamedTuple):
-    """A call of a function with rules, taken apart.
+    """A call of a function with rules, with flattened arguments.
 
     Attributes:
         held: the arguments without derivative, by position.
         keywords: the keyword-only arguments.
-        names: what the other arguments are called in messages, by position.
+        names: names of the other arguments in messages, by position.
         structures: their structures.
         leaves: the leaves of all of them.
-        places: which of the leaves are arrays; the others stay what they are.
+        places: which of the leaves are arrays; the others are passed unchanged.
         values: those arrays.
         types: their types.
         differentiable: which of them have a derivative.
@@ -114,7 +114,7 @@ class Call(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """Take a call apart."""
+        """Flatten the arguments of a call."""
         args, keywords = parameters.bound(args, kwargs)
         positions = [i for i in range(len(args)) if i not in parameters.held]
         leaves: list[Any] = []
@@ -166,7 +166,7 @@ class Call(NamedTuple):
         return tuple(both[i] for i in sorted(both))
 
     def tangents(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """Tangents of the arguments: None for what has no derivative."""
+        """Tangents of the arguments: None for those without a derivative."""
         remaining = iter(arrays)
         leaves: list[Any] = [None] * len(self.leaves)
         for place, has_derivative in zip(self.places, self.differentiable, strict=True):
@@ -181,7 +181,7 @@ class Call(NamedTuple):
         )
 
     def path(self, leaf: int) -> str:
-        """What a leaf is called in messages."""
+        """The path of a leaf in messages."""
         arguments = dict(zip(self.names.values(), self._together(range(len(self.leaves))), strict=True))
         return [f"the argument {name}{path}" for name, x in arguments.items() for path in tree.paths(x)][leaf]
 
@@ -202,7 +202,7 @@ class Call(NamedTuple):
 
 
 def _is_array(x: Any) -> bool:
-    """Whether an argument is traced.  Integers of Python stay what they are: they may be exponents, sizes or flags."""
+    """Whether an argument is traced.  Python integers are not: they may be exponents, sizes or flags."""
     if isinstance(x, int):
         return False
     if has_tracer(x):
@@ -215,7 +215,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _read_only(x: Any) -> Any:
-    """`x`, or a view of an array through which it cannot be assigned to."""
+    """`x`, or a read-only view of an array."""
     if isinstance(x, np.ndarray) and x.flags.writeable:
         x = x.view()
         x.flags.writeable = False

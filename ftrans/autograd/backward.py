@@ -31,7 +31,7 @@ class _Sum:
     """The sum of the cotangents that have arrived somewhere.
 
     Attributes:
-        total: an array, or a tensor where the way back is recorded.
+        total: an array, or a tensor if the backward pass is recorded.
         is_fresh: whether nobody else holds the array.
     """
 
@@ -50,7 +50,7 @@ class _Sum:
 
 
 class _Sweep:
-    """One way back through a graph.
+    """One backward pass through a graph.
 
     Attributes:
         leaves: the leaves that were reached, by `id`, each with the sum of what arrived.
@@ -86,7 +86,7 @@ class _Sweep:
                 with attributed_to(node.line):
                     outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
             except np.linalg.LinAlgError as error:
-                error.add_note(f"  in the way back through {node!r}{at_line(node.line)}")
+                error.add_note(f"  in the backward pass through {node!r}{at_line(node.line)}")
                 raise
             if checks:
                 check_rule(node, cts, outs)

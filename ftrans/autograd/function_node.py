@@ -1,4 +1,4 @@
-"""A Function on tensors: `forward` runs at once, and a node calls `backward` on the way back.
+"""A Function on tensors: `forward` runs at once, and a node calls `backward` in the backward pass.
 
 The graph holds what `forward` left on its context.  For a second derivative `backward` is called with tensors that have
 their places in the graph.  That needs all that it uses to be arguments and results; where `forward` left other values,

@@ -300,7 +300,7 @@ def _typed(block: Tensor, x: Tensor, y: Tensor, create_graph: bool) -> Tensor:
 
 
 def _by_rows(recorded: Recorded, create_graph: bool) -> list[list[Tensor]]:
-    """One way back for each element of the outputs."""
+    """One backward pass for each element of the outputs."""
     blocks: list[list[Tensor]] = []
     for y in recorded.outputs:
         rows = [pulled([y], [unit], recorded.inputs, create_graph) for unit in _units(y)] if y.requires_grad else []

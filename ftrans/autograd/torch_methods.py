@@ -1,4 +1,4 @@
-"""Methods of tensors that torch and NumPy both have, or torch alone: what is written as in torch is what torch gives.
+"""Tensor methods that torch has: calls written as in torch give the results of torch.
 
 A keyword of torch, such as `dim=`, makes a call one of torch.  Without one, methods that NumPy has are NumPy's: `std`
 and `var` divide by n, `nonzero()` is a tuple of indices, `sort()` sorts in place.  Other calls that would give
@@ -22,7 +22,7 @@ Method = Callable[..., Any]
 
 
 class ValuesAndIndices(NamedTuple):
-    """Elements of a tensor along an axis, and where they are."""
+    """Elements of a tensor along an axis, and their indices."""
 
     values: Any
     indices: Any
@@ -37,7 +37,7 @@ def _is_of_torch(args: Sequence[Any], kwargs: dict[str, Any], *names: str) -> bo
 
 
 def _as_in_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments of torch by the names that NumPy has for them."""
+    """Arguments of torch under their NumPy names."""
     if len(args) == 2 and isinstance(args[1], bool):
         first, flag = args
         args, kwargs = (first,), {**kwargs, "keepdim": flag}
@@ -45,13 +45,13 @@ def _as_in_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
         if name in kwargs and other in kwargs:
             raise TypeError(f"{name}= and {other}= are the same; give one of them{at_line(user_line())}")
     if isinstance(kwargs.get("dim"), list | tuple):
-        # No axes are all axes in torch.
+        # In torch, an empty tuple means all axes.
         kwargs = {**kwargs, "dim": tuple(kwargs["dim"]) or None}
     return args, {_RENAMED.get(name, name): x for name, x in kwargs.items()}
 
 
 def _require_axes(args: Sequence[Any]) -> None:
-    """Raise where no axes are given by position: torch takes them for all axes, and NumPy for none."""
+    """Raise if an empty tuple of axes is given by position: it means all axes in torch, and none in NumPy."""
     if args and isinstance(args[0], tuple | list) and not args[0]:
         raise TypeError(
             "() stands for all axes in torch, and for none in NumPy; leave it out for the one, and write axis=() for "
@@ -103,7 +103,7 @@ def _deviation(numpy: Method) -> Method:
 
 
 def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
-    """`max` or `min`: of all elements, of two tensors, or as in torch with the places along an axis."""
+    """`max` or `min`: of all elements, of two tensors, or as in torch with indices along an axis."""
 
     def extreme(self: Any, *args: Any, **kwargs: Any) -> Any:
         other = kwargs.get("other", args[0] if args and isinstance(args[0], Tensor) else None)
@@ -129,7 +129,7 @@ def _extreme(numpy: Method, find: Method, of_two: np.ufunc) -> Method:
 
 
 def _require_clear_extreme(name: str, args: tuple[Any, ...]) -> None:
-    """Raise where `x.max(i)` would mean one thing to NumPy and another one to torch."""
+    """Raise for `x.max(i)`, which has different results in NumPy and in torch."""
     _require_axes(args)
     if not args:
         return
@@ -149,12 +149,12 @@ def _places(x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """The order of elements along an axis; NaN is larger than all numbers."""
     if not descending:
         return np.argsort(x, axis, stable=stable)
-    # Turned round twice, equal elements stay in their order.
+    # Reversing twice keeps the order of equal elements.
     return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, stable=True), axis)
 
 
 def _with_direction(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments of a sort, with a flag in the second place by its name in torch."""
+    """Arguments of a sort; a flag in second position gets its torch name."""
     if len(args) == 2 and isinstance(args[1], bool):
         return args[:1], {**kwargs, "descending": args[1]}
     return args, kwargs
@@ -193,7 +193,7 @@ def _squeeze(numpy: Method) -> Method:
         if "dim" not in kwargs:
             _require_ones(self.shape, kwargs.get("axis", args[0] if args else None))
             return numpy(self, *args, **kwargs)
-        # An axis of another size than one stays, in torch.
+        # In torch, an axis of another size than one stays.
         dims = kwargs["dim"] if isinstance(kwargs["dim"], list | tuple) else [kwargs["dim"]]
         return numpy(self, tuple(i for i in dims if self.shape[i] == 1))
 
@@ -201,7 +201,7 @@ def _squeeze(numpy: Method) -> Method:
 
 
 def _require_ones(shape: tuple[int, ...], axis: Any) -> None:
-    """Raise where `x.squeeze(i)` would take away an axis of another size than one, which torch leaves there."""
+    """Raise for `x.squeeze(i)` of an axis whose size is not one, which torch leaves unchanged."""
     axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
     found = [i for i in axes if -len(shape) <= i < len(shape) and shape[i] != 1]
     if found:
@@ -256,7 +256,7 @@ def _start_and_end(start_dim: int = 0, end_dim: int = -1) -> tuple[int, int]:
 
 def _nonzero(numpy: Method) -> Method:
     def nonzero(self: Tensor, *, as_tuple: bool = True) -> Any:
-        """Indices of what is not zero, an array for each axis; one array of rows of indices with `as_tuple=False`."""
+        """Indices of nonzero elements: an array per axis, or with `as_tuple=False` an array with a row per element."""
         return numpy(self) if as_tuple else np.argwhere(self)
 
     return nonzero
@@ -297,7 +297,7 @@ def _quotient(numpy: Method) -> Method:
     return divide
 
 
-# What Python says of unknown arguments names the method that was called.
+# Python's error for unknown arguments must name the method that was called.
 for _options, _name in ((_sort_options, "sort"), (_places, "argsort"), (_start_and_end, "flatten")):
     _options.__qualname__ = _name
 
@@ -322,7 +322,7 @@ _WRAPPED: dict[str, Callable[[Method], Method]] = {
 
 
 def as_in_torch(name: str, numpy: Method) -> Method:
-    """A method of arrays that also takes what torch calls it with."""
+    """A NumPy method that also accepts torch's arguments."""
     wrap = _WRAPPED.get(name)
     if wrap is None:
         return numpy

@@ -45,7 +45,7 @@ class Observer:
     def operation(
         self, name: str, program: Any, operands: Sequence[Any], run: Callable[[], Any], line: Line | None = None
     ) -> Any:
-        """Run an operation that does not run as a program: a call of NumPy, at once, or the way back through one.
+        """Run an operation that does not run as a program: a NumPy call, at once, or the backward of one.
 
         Args:
             name: what it is called.

@@ -1,6 +1,6 @@
 """Solvers of nonlinear equations and minimisers: damped Newton steps, and accelerated fixed-point iteration.
 
-They are written against a `Backend`, for many lanes at once.
+They are written against a `Backend`, for many independent problems (lanes) at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy
 
 from ..control.rules.backends import Backend, State
 
-# Damping starts here when a Newton step has failed, and beyond the end the iteration is stuck.
+# Damping starts here when a Newton step has failed; beyond the end, the iteration has stalled.
 _FIRST_DAMPING, _LAST_DAMPING, _GROWTH = 1e-3, 1e10, 10.0
 # Newton steps to a simple root shrink faster than this, those to a multiple root at best by a half.
 _CONTRACTION = 0.3
@@ -22,7 +22,7 @@ _PROBE, _FARTHER, _LEFT = 0.45, 100.0, 0.1
 _ROUNDINGS_TRIED = (10, 30, 100)
 # Numbers of which the difference is zero leave a residual of some roundings.
 _ROUNDINGS = 10
-# Where Newton steps are looked at, from the point that was found (0) to the start (1), and how many of them.
+# Points at which Newton steps are tested, from the solution (0) to the start (1), and the number of steps.
 _BETWEEN, _STEPS_BETWEEN = (0.0, 0.5, 0.75, 0.875, 0.97), 4
 # Steps to a root of a multiplicity below ten become shorter at least by this, those to one at infinity go straight on.
 _SHORTER, _STRAIGHT = 0.9, 0.9
@@ -59,15 +59,15 @@ Direction = Callable[[Any, Any, Any], Any]
 def damped_newton(
     backend: Backend, evaluate: Evaluate, direction: Direction, x0: Any, tol: float, maxiter: int
 ) -> Found:
-    """Newton steps, each of which must lower a merit; one that does not is damped until it does (Levenberg 1944).
+    """Newton's method; a step that does not lower the merit is damped until it does (Levenberg 1944).
 
     Args:
         backend: where to run.
         evaluate: `x -> (residual, merit)`.
         direction: `(x, residual, damping) -> step`; without damping it is the Newton step.
         x0: where to start, (*lanes, n).
-        tol: the size of the last step, relative to that of x.
-        maxiter: the most steps.
+        tol: tolerance for the size of the last step, relative to x.
+        maxiter: maximum number of steps.
     """
     np = backend.np
     epsilon = float(numpy.finfo(x0.dtype).eps)
@@ -93,7 +93,7 @@ def damped_newton(
         short = np.all(np.abs(dx) <= tol * np.abs(x), -1)
         reached = np.where(better, full & short, reached)
         at_rounding = full & ~better & (size <= scale)
-        # A step that stays where it is although the residual is not zero is no step.
+        # A step of zero length with a nonzero residual does not count as a step.
         reached = reached | (active & at_rounding & short & (size > 0))
         solved = better & (backend.norm(new_value) == 0)
         less = np.where(new_merit <= merit / 2, 0, damping / _GROWTH)
@@ -120,7 +120,7 @@ def damped_newton(
 
 
 def dense_direction(backend: Backend, jacobian: Callable[[Any], Any]) -> Direction:
-    """Newton steps by elimination; damped ones are those of Levenberg and Marquardt for least squares."""
+    """Newton steps by Gaussian elimination; damped ones are Levenberg-Marquardt steps."""
     np = backend.np
 
     def direction(x: Any, value: Any, damping: Any) -> Any:
@@ -135,7 +135,7 @@ def dense_direction(backend: Backend, jacobian: Callable[[Any], Any]) -> Directi
 
 
 def dense_descent(backend: Backend, hessian: Callable[[Any], Any]) -> Direction:
-    """Newton steps of a minimisation; damping adds to the diagonal of the Hessian, which ends at steepest descent."""
+    """Newton steps of a minimisation; damping adds to the diagonal of the Hessian, towards steepest descent."""
 
     def direction(x: Any, value: Any, damping: Any) -> Any:
         return -backend.solve(_shifted(backend, hessian(x), damping), value)
@@ -181,7 +181,7 @@ def iteration(
             points, values = backend.put(points, place, new - x), backend.put(values, place, new_value - value)
         norm = backend.norm(new_value)
         count = count + active
-        # What is left to the Newton steps that follow are rounding errors, and no part of a small unknown.
+        # The Newton steps that follow then correct only rounding errors, and no part of a small unknown.
         rounding = epsilon * np.maximum(_ROUNDINGS * backend.norm(new)[..., None], np.abs(x0))
         far = np.any(np.abs(new_value) > np.maximum(tol * np.abs(new), rounding), -1)
         return new, new_value, points, values, count, active & far & np.isfinite(norm) & (count < maxiter)
@@ -224,20 +224,20 @@ def is_simple(
     probed = residual(point)
     left = distance - backend.solve(jacobian(point), probed - value)
     size = backend.norm(distance)
-    # What is seen from afar says nothing of x.
+    # Points that are too far away say nothing about x.
     near = np.all(np.abs(distance) <= scale, -1)
     return near & (backend.norm(left) <= _LEFT * size), np.isfinite(backend.norm(probed)) | ~np.isfinite(size)
 
 
 def _sizes(backend: Backend, x: Any, x0: Any) -> Any:
-    """How large each unknown is, here or at the start; those that are zero at both are as large as the largest."""
+    """The size of each unknown, here or at the start; unknowns that are zero at both get the size of the largest."""
     np = backend.np
     scale = np.maximum(np.abs(x), np.abs(x0))
     return np.where(scale == 0, np.max(scale, -1, keepdims=True), scale)
 
 
 def _rounded(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> list[Any]:
-    """What some roundings of the unknowns make of a residual."""
+    """Residuals at unknowns that are perturbed by rounding errors."""
     np = backend.np
     change = float(numpy.finfo(x.dtype).eps) * _sizes(backend, x, x0)
     change = change * np.broadcast_to(backend.generic(x.shape[-1], x.dtype), x.shape)
@@ -268,7 +268,7 @@ def is_rounding(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: An
 
 
 def _changes(backend: Backend, residual: Callable[[Any], Any], x0: Any, x: Any, value: Any) -> tuple[Any, Any]:
-    """The norm of what some roundings of the unknowns make of a residual, and of what a change by a hundredth does."""
+    """Norms of the change of a residual by rounding errors of the unknowns, and by a change of one percent."""
     np = backend.np
     few, more, most = (backend.norm(changed) for changed in _rounded(backend, residual, x0, x, value))
     change = 1e-2 * _sizes(backend, x, x0) * backend.generic(x.shape[-1], x.dtype)
@@ -293,7 +293,7 @@ def is_smooth(
 def is_near(
     backend: Backend, residual: Callable[[Any], Any], direction: Direction, x0: Any, x: Any, asked: Any
 ) -> tuple[Any, Any, Any]:
-    """What further Newton steps say of a point x, found from `x0`, whose residual is small.
+    """Decide by further Newton steps whether a point x, found from `x0`, with a small residual is near a root.
 
     A small residual may also mean that the function tends to zero at infinity (`exp(-x)`), or comes close to zero
     somewhere, and that the residual was huge at the start.  There Newton steps stay long; to a root they become
@@ -301,11 +301,11 @@ def is_near(
 
     Args:
         backend: where to run.
-        residual: the function whose roots are looked for.
+        residual: the function whose root is wanted.
         direction: Newton steps.
         x0: the start.
         x: the point.
-        asked: for which lanes to find out.
+        asked: the lanes to decide.
 
     Returns:
         For each lane whether steps from x are short and become shorter; whether the step from x is no longer than x,
@@ -325,7 +325,7 @@ def is_near(
         fraction = fractions[number // _STEPS_BETWEEN]
         first = number % _STEPS_BETWEEN == 0
         point = np.where(first, x + fraction * (x0 - x), point)
-        # Without a trace of damping, directions in which nothing changes would be full of rounding errors.
+        # Without a little damping, directions in which nothing changes would be dominated by rounding errors.
         damping = np.where(fraction == 0, 0, _ROUNDINGS * epsilon) * np.ones_like(backend.norm(x))
         dx = direction(point, residual(point), damping.astype(x.dtype))
         size, before = backend.norm(dx), backend.norm(last)

@@ -1,4 +1,4 @@
-"""The derivatives of a program along one direction, and against one cotangent, checked in every way."""
+"""Checks of a program's derivatives along one direction and against one cotangent."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .subject import Settings, Subject
 Components = np.ndarray[Any, np.dtype[np.intp]]
 
 _UNIT = float(np.finfo(np.float64).eps)
-# How far a derivative in double precision may be from extrapolated differences, relative to it.
+# Relative tolerance between a derivative in double precision and extrapolated differences.
 _RTOL = 1e-6
 # How much more than their own estimate differences, and rounding, may be off.
 _MARGIN = 10
-# Differences that are known less well than this, relative to the derivative, say too little of it.
+# Differences with a larger relative uncertainty than this are inconclusive.
 _KNOWN = 1e-3
 # How closely the two modes agree, relative to the absolute values in their inner products, and values with themselves.
 _AGREEMENT = 1e-10
@@ -30,13 +30,13 @@ _AGREEMENT = 1e-10
 _UNITS = 64
 # A function that changes by more than this part where its arguments change by rounding is not continuous there.
 _CONTINUOUS = 1e-7
-# Of so many components it is looked for what makes them irregular.
+# The number of components for which the cause of an irregularity is searched.
 _MOST_IRREGULAR = 8
 # Parts of the first step: what oscillates in time with one range of steps does not with another.
 _OTHER_STEPS = (0.73, 0.41)
-# The steps at which remainders are told.
+# The steps at which remainders are reported.
 _SHOWN_STEPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
-# What computing values beside the point may raise.
+# Exceptions that a function may raise near the point.
 _FAILURES = (ArithmeticError, ValueError, IndexError, ConvergenceError)
 
 
@@ -66,7 +66,7 @@ class Point:
         self._derivatives = {mode: coordinates(outs[self._count :]) for mode, outs in self._outs.items()}
 
     def failures(self) -> list[Failure]:
-        """What is wrong, as the first check that fails says it, in each mode."""
+        """The failures of the first check that fails, in each mode."""
         checks = (
             self._by_repetition,
             self._by_differences,
@@ -92,7 +92,7 @@ class Point:
         return Failure(check, (*self._chain, mode), text, float(actual), float(expected), detail)
 
     def _tolerance(self, size: Any, default: float) -> Any:
-        """The error that is accepted in what has a size."""
+        """The accepted error of values of the given size."""
         rtol = default if self._settings.rtol is None else self._settings.rtol
         return (self._settings.atol or 0.0) + rtol * size
 
@@ -120,7 +120,7 @@ class Point:
         return coordinates(run(self._subject.program, args))
 
     def _by_differences(self) -> list[Failure]:
-        """Failures of derivatives that are not what differences of values converge to."""
+        """Failures of derivatives that differ from the limit of differences of values."""
         failures: list[Failure] = []
         if "forward" in self._derivatives:
             failures += self._compare(
@@ -184,7 +184,7 @@ class Point:
     def _still_wrong(
         self, wrong: Components, actual: Vector, f: Callable[[float], Vector], of_values: float, of_derivative: float
     ) -> Components:
-        """Those of some components that differences over other steps find wrong too."""
+        """The components that are also wrong by differences over other steps."""
         for factor in _OTHER_STEPS:
             again = differentiate(lambda h, factor=factor: f(factor * h) / factor)  # type: ignore[misc]
             error = _MARGIN * again.error + of_values / (factor * again.step) + of_derivative
@@ -237,7 +237,7 @@ class Point:
         if reason is None:
             return None
         if mode == "reverse":
-            # Of the results in the product, one is to blame.
+            # One of the results in the product is the cause.
             reasons = ((i, irregularity(self._at, i)) for i in range(min(self._at(0.0).size, 1000)))
             component, reason = next(((i, r) for i, r in reasons if r is not None), (component, reason))
         name = place(component, self._subject.out_types, self._subject.names)
@@ -253,7 +253,7 @@ class Point:
         of_values: float,
         of_derivative: float,
     ) -> list[Failure]:
-        """A failure or doubts where differences agree with a derivative, but only because they say so little."""
+        """A failure or doubts if differences agree with a derivative only because they are inconclusive."""
         start = f(0.0)
         unit = max(
             float(np.max(np.abs(start), initial=0)), *(float(np.max(np.abs(x), initial=0)) for x in self._subject.args)

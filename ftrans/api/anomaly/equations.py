@@ -75,7 +75,7 @@ def worst_element(x: Any) -> Index | None:
 
 
 def is_array(x: Any) -> bool:
-    """Whether a value is an array or a number, and not what a loop keeps for the way back."""
+    """Whether a value is an array or a number, as opposed to the saved states of a loop."""
     return isinstance(x, np.ndarray | np.generic)
 
 

@@ -170,7 +170,7 @@ class _Run(NamedTuple):
 
 
 class _Inside(NamedTuple):
-    """The place of an array inside what a loop keeps for the way back, in front of an index into it."""
+    """The place of an array among the states that a loop saves for a sweep, in front of an index into it."""
 
     array: Any
 
@@ -351,7 +351,7 @@ class _Search:
         if primitive is sweep and made.program is self._eqn.params["undo"]:
             return f"step {made.number} back through the while loop{where}"
         if primitive is sweep:
-            return f"a step of the while loop{where}, computed again on the way back"
+            return f"a step of the while loop{where}, recomputed in the backward pass"
         return f"{primitive.name}{where}"
 
 
@@ -369,5 +369,5 @@ def _other_way(params: dict[str, Any], number: int) -> int:
 
 
 def _holds(kept: Any, array: Any) -> bool:
-    """Whether what a loop keeps for the way back holds an array."""
+    """Whether the states that a loop saves for a sweep hold an array."""
     return kept is array or (isinstance(kept, tuple | list) and any(_holds(k, array) for k in kept))
