@@ -22,7 +22,7 @@ from .tracing import NoProgram, noted_in_mode, program_of
 
 
 def check_gradients(outputs: Sequence[Tensor], cotangents: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """Raise AnomalyError if the values that a backward pass starts from, or the gradients that it ends with, are not finite.
+    """Raise AnomalyError if the values that a backward pass starts from, or its resulting gradients, are not finite.
 
     Args:
         outputs: the tensors that it starts from.
