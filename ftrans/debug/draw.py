@@ -154,7 +154,7 @@ def draw(
 
 
 def _program(what: Any) -> tuple[Program, Sequence[int] | None]:
-    """The program to be drawn, and which of its inputs the way back leads to, if the object says so."""
+    """The program to be drawn, and which of its inputs get gradients, if the object says so."""
     if isinstance(what, Program):
         return what, None
     hook = getattr(type(what), "__ftrans_program__", None)

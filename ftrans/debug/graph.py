@@ -87,7 +87,7 @@ class Graph:
         nodes: inputs, then equations, then results, each in the order of the program.
         edges: from each variable's node to all that use it, once each.
         subgraphs: graphs of the sub-programs, if asked for, each with the number of the node that runs it.
-        way: whether an equation on the way forward or on the way back runs it.
+        way: whether it runs in the forward or in the backward pass.
     """
 
     program: Program
@@ -99,12 +99,12 @@ class Graph:
 
     @property
     def has_backward(self) -> bool:
-        """Whether there is a way back in it."""
+        """Whether it has a backward pass."""
         return any(node.part == "backward" for node in self.nodes)
 
 
 class Reverse(NamedTuple):
-    """A program and its way back, in one program.
+    """A program and its backward pass, as one program.
 
     Attributes:
         program: takes the inputs, then gradients with respect to results; returns the results, then gradients with
@@ -119,7 +119,7 @@ class Reverse(NamedTuple):
 
 
 def forward_and_backward(program: Program, active: tuple[bool, ...]) -> Reverse:
-    """The program with its way back to the active inputs, which is linear in the gradients that it takes.
+    """The program with its backward pass to the active inputs, which is linear in the gradients that it takes.
 
     Raises:
         ValueError: no result depends on an active input.
@@ -164,7 +164,7 @@ def graph_of(program: Program, names: Sequence[str] = (), expand: bool = False) 
 def graph_with_backward(
     program: Program, active: tuple[bool, ...], names: Sequence[str] = (), expand: bool = False
 ) -> Graph:
-    """The graph of a program and its way back to the active inputs."""
+    """The graph of a program and its backward pass to the active inputs."""
     return _Drawn(program, names, forward_and_backward(program, active)).graph(expand)
 
 
