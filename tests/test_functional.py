@@ -334,6 +334,11 @@ def test_vectors_are_one_by_default_for_numbers() -> None:
         F.jvp(np.sin, leaf(X), X)  # type: ignore[arg-type]
 
 
+def test_no_vector_where_one_is_needed() -> None:
+    with pytest.raises(RuntimeError, match=r"v of jvp must have the shapes of the inputs: \(4,\), not nothing\n  at "):
+        F.jvp(np.sin, leaf(X), ())
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_forward_mode_where_only_reverse_mode_is_at_hand(create_graph: bool) -> None:
     def hooked(x: Any) -> Any:

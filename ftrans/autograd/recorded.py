@@ -101,14 +101,14 @@ def vectors_like(v: Any, like: Sequence[Tensor], name: str, what: str) -> list[T
     if v is None:
         if len(like) != 1 or like[0].size != 1:
             raise RuntimeError(
-                f"{what} needs v, of the shape of the {name}: it has a default, 1, for a scalar only"
+                f"{what} needs v, of the shape of the {name}: only for a scalar it is 1 by default"
                 + at_line(user_line())
             )
         return [Tensor.of(np.ones(like[0].shape, like[0].dtype))]
     found = _checked(v, "v", what)
     if [x.shape for x in found] != [x.shape for x in like]:
         raise RuntimeError(
-            f"v of {what} must have the shapes of the {name}: {_shapes(like)}, not {_shapes(found)}"
+            f"v of {what} must have the shapes of the {name}: {_shapes(like)}, not {_shapes(found) or 'nothing'}"
             + at_line(user_line())
         )
     return [x if x.dtype == y.dtype else x.astype(y.dtype) for x, y in zip(found, like, strict=True)]  # type: ignore[attr-defined]
