@@ -107,7 +107,9 @@ class BlackBox(UserCode):
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, code: Code, **params: Any) -> Any:
         if any(is_inexact(code.types[i].dtype) for i in params["outs"]):
-            raise no_derivative(code.name, f"is Python code that could not be traced: {code.reason}")
+            raise no_derivative(
+                code.name, f"is Python code that could not be traced, so there is no second derivative: {code.reason}"
+            )
         results = self(*primals, code=code, **params)
         return results, [None] * len(results)
 
@@ -138,10 +140,7 @@ black_box = BlackBox()
 
 def no_derivative(name: str, why: str) -> MissingRule:
     """The error for differentiating code that has no derivative."""
-    return MissingRule(
-        f"the derivative of {name} was asked for, but it {why}{at_line(user_line())}\n"
-        "  So there is a first derivative, but no second one."
-    )
+    return MissingRule(f"the derivative of {name} was asked for, but it {why}{at_line(user_line())}")
 
 
 class Final(Moving):
@@ -162,7 +161,7 @@ class Final(Moving):
         return x
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, of: str) -> Any:
-        raise no_derivative(of, "is marked by once_differentiable")
+        raise no_derivative(of, "is marked by once_differentiable, so there is no second derivative")
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, of: str) -> list[Tangent]:
         return [cotangents]
