@@ -4,6 +4,7 @@ Results do not depend on the machine then.  Most compiled programs of the tests 
 LLVM could do for their speed takes longer than it saves.
 """
 
+import gc
 import importlib.metadata
 import os
 import sys
@@ -36,6 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_FLAGS", FAST if tables.whole or is_new else FASTER)
     if fault := config.getoption("fault"):
         planted_faults.plant(fault)
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays until the end, so the garbage collector need not walk through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
