@@ -18,6 +18,7 @@ from ..core.program import Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import Elementwise, singular_slope
+from ..ops.literals import splat
 
 # Constant expressions with results of up to this many elements are evaluated.
 _FOLDED_SIZE = 256
@@ -104,7 +105,7 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
         return builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
 
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        if not is_final and _is_left_whole(eqn.primitive):
+        if not is_final and _is_left_whole(eqn.primitive, operands):
             return Builder.repeat(builder, eqn, operands)
         count = len(builder.tape.eqns())
         with attributed_to(eqn.line):
@@ -127,9 +128,12 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     return rewritten, bool(changed)
 
 
-def _is_left_whole(primitive: Primitive) -> bool:
-    """Whether equations of a primitive stay as they are before further transformations."""
-    return primitive is singular_slope or (primitive.multiple_results and not isinstance(primitive, ProgramCall))
+def _is_left_whole(primitive: Primitive, operands: Sequence[Tracer]) -> bool:
+    """Whether an equation of a primitive stays as it is before further transformations."""
+    if primitive is singular_slope:
+        # No zero can be put into a number such as 1, the cotangent that a gradient begins with.
+        return not splat(operands[0])
+    return primitive.multiple_results and not isinstance(primitive, ProgramCall)
 
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
