@@ -19,8 +19,8 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "base", "core", "xla", "ops", "transforms", "run", "spectral", "control", "numpy", "scipy", "api", "solvers",
-    "testing", "debug", "autograd", "nn", "",
+    "base", "core", "xla", "ops", "transforms", "run", "spectral", "control", "structure", "numpy", "scipy", "api",
+    "solvers", "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}

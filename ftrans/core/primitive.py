@@ -15,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
+from ..base.index_map import IndexMap, Piece
 from ..base.source import at_line, user_line
 from .cost import Cost
 from .on_numpy import OnNumpy
 from .program import Eqn, Params, Program
 from .trace import Tracer, current_builder, leak_error
-from .types import ArrayType
+from .types import ArrayType, is_inexact
 
 Tangent = Tracer | None
 
@@ -119,6 +122,23 @@ class Primitive(OnNumpy):
         """The operands, of `count`, in which the results are jointly linear; empty if that is not known."""
         return ()
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        """Which elements of the result depend on which of each operand, and how, if that is the same for all values.
+
+        Args:
+            types: types of the operands.
+            results: types of the results.
+            known: for each operand, its array if it is known, or None.
+            params: parameters of the equation.
+
+        Returns:
+            For each operand, a sequence of `base.index_map.Piece`, empty for no dependence (for several results, such
+            a list for each); None if nothing is known, so that all may depend on all.
+        """
+        return None
+
     def passes_on(self, operands: Sequence[Tracer], params: Params) -> Sequence[Tracer] | None:
         """The operands that equal its results, if it only states a derivative or shows values; None if it computes."""
         return None
@@ -169,6 +189,36 @@ class Moving(SingleResult):
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
         return Cost.moves(results[0].size)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return moved_pieces(self, types, known, params)
+
+
+def moved_pieces(primitive: Primitive, types: Sequence[ArrayType], known: Sequence[Any], params: Params) -> Any:
+    """The pieces of an equation that moves elements, found by moving labels; None if it needs a value not known."""
+    if any(value is None and not is_inexact(t.dtype) for value, t in zip(known, types, strict=True)):
+        return None
+    labels, start = [], 1
+    for value, t in zip(known, types, strict=True):
+        if is_inexact(t.dtype):
+            labels.append(np.arange(start, start + t.size).reshape(t.shape))
+            start += t.size
+        else:
+            labels.append(value)
+    source = np.asarray(primitive.numpy(*labels, **params)).reshape(-1)
+    pieces: list[list[Piece]] = []
+    start = 1
+    for t in types:
+        pieces.append([])
+        if is_inexact(t.dtype):
+            rows = np.flatnonzero((source >= start) & (source < start + t.size))
+            if rows.size:
+                cols = source[rows] - start
+                pieces[-1].append(Piece(IndexMap.of(rows, source.size), IndexMap.of(cols, t.size), 1.0))
+            start += t.size
+    return pieces
 
 
 class ProgramHolder(MultipleResults):
