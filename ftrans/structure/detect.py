@@ -1,0 +1,161 @@
+"""Patterns: which elements of a Jacobian or Hessian may differ from zero, found without computing any.
+
+The graph of the program says which elements of a result depend on which of an operand.  Sparse products of boolean
+matrices along it give the dependence on the inputs.  A pattern holds for all values of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.index_map import IndexMap
+from ..core.program import Program
+from ..core.types import is_inexact
+from ..ops.contractions import dot_general
+from ..ops.elementwise import Elementwise
+from .entries import NotStructured
+from .graph import Curved, Edge, Graph, Node, has_complex
+from .partials import second_partials
+
+# A pattern with more entries than this is refused.
+_MOST_ENTRIES = 500_000_000
+
+
+def jacobian_pattern(program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any]) -> Any:
+    """Which elements of the first `wanted` outputs may depend on which of the active inputs.
+
+    Args:
+        program: the program.
+        active: for each input, whether to differentiate with respect to it.
+        wanted: the number of outputs that are differentiated.
+        known: arrays of other inputs, by position, where they are known.
+
+    Returns:
+        A `scipy.sparse.csr_array` of booleans, of sorted columns without duplicates.
+
+    Raises:
+        NotStructured: the pattern is too large.
+    """
+    import scipy.sparse as sp
+
+    patterns = Patterns(Graph(program, active, known, None))
+    rows = [patterns.of(k) for k in patterns.graph.outputs[:wanted]]
+    return _canonical(sp.vstack(rows, format="csr") if rows else sp.csr_array((0, patterns.width), dtype=bool))
+
+
+def hessian_pattern(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Any:
+    """Which second derivatives of the first output, a scalar, may differ from zero.
+
+    Args and returns as `jacobian_pattern`; the matrix is symmetric.
+    """
+    import scipy.sparse as sp
+
+    patterns = Patterns(Graph(program, active, known, None))
+    graph = patterns.graph
+    used = _used(graph, graph.outputs[:1])
+    total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
+    for curved in graph.curved:
+        if any(k in used for k in curved.results):
+            for left, right in patterns.pairs(curved):
+                part = left.T @ right
+                _check_size(part.nnz)
+                total = total + part
+    return _canonical(total + total.T)
+
+
+def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
+    """The nodes that an output depends on."""
+    found = dict.fromkeys(outputs)
+    waiting = [*found]
+    while waiting:
+        for j in graph.ins.get(waiting.pop(), ()):
+            if j not in found:
+                found[j] = None
+                waiting.append(j)
+    return found
+
+
+class Patterns:
+    """For the nodes of a graph, which elements depend on which elements of the inputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        import scipy.sparse as sp
+
+        self.graph = graph
+        self.width = sum(x.type.size for x in graph.inputs)
+        self._found: dict[Node, Any] = {}
+        start = 0
+        for x in graph.inputs:
+            size = x.type.size
+            places = (np.arange(size), np.arange(start, start + size))
+            self._found[x] = sp.csr_array((np.ones(size, bool), places), shape=(size, self.width))
+            start += size
+        for k in graph.ins:
+            if k not in self._found:
+                self._found[k] = self._from_operands(k)
+
+    def of(self, k: Node) -> Any:
+        """The pattern of a node; it is empty if the node depends on no input."""
+        import scipy.sparse as sp
+
+        found = self._found.get(k)
+        return sp.csr_array((k.type.size, self.width), dtype=bool) if found is None else found
+
+    def _from_operands(self, k: Node) -> Any:
+        import scipy.sparse as sp
+
+        total = sp.csr_array((k.type.size, self.width), dtype=bool)
+        for j, edges in self.graph.ins[k].items():
+            for edge in edges:
+                part = through(edge, k.type.size, self.of(j))
+                _check_size(part.nnz)
+                total = part if not total.nnz else total + part
+        return total
+
+    def pairs(self, curved: Curved) -> list[tuple[Any, Any]]:
+        """Pairs of patterns with one row for each product of two tangents in the second derivative of an equation."""
+        eqn, operands, results = curved
+        active = [x.is_active for x in operands]
+        if isinstance(eqn.primitive, Elementwise) and not has_complex(eqn):
+            wrt = second_partials(eqn, active).wrt
+            return [(self.of(operands[i]), self.of(operands[j])) for i, j in wrt]
+        if eqn.primitive is dot_general:
+            pieces = eqn.primitive.local(
+                [x.type for x in operands], [x.type for x in results], [x.known for x in operands], eqn.params
+            )
+            if pieces is not None:
+                left, right = (of_operand[0].cols for of_operand in pieces)
+                return [(_rows(self.of(operands[0]), left), _rows(self.of(operands[1]), right))]
+        return [(self.of(k), self.of(k)) for k in results if is_inexact(k.type.dtype)]
+
+
+def _rows(pattern: Any, lanes: IndexMap) -> Any:
+    """The rows of a pattern that the lanes stand for."""
+    return pattern if lanes.is_identity else pattern[lanes.table().reshape(-1)]
+
+
+def through(edge: Edge, size: int, pattern: Any) -> Any:
+    """The pattern of a result of `size` elements, from that of an operand and an edge between them."""
+    import scipy.sparse as sp
+
+    taken = _rows(pattern, edge.cols)
+    if edge.rows.is_identity:
+        return taken
+    rows = edge.rows.table().reshape(-1)
+    places = (rows, np.arange(rows.size))
+    return sp.csr_array((np.ones(rows.size, bool), places), shape=(size, rows.size)) @ taken
+
+
+def _check_size(entries: int) -> None:
+    if entries > _MOST_ENTRIES:
+        raise NotStructured(f"the pattern has more than {_MOST_ENTRIES:,} entries")
+
+
+def _canonical(pattern: Any) -> Any:
+    pattern = pattern.tocsr()
+    pattern.sum_duplicates()
+    pattern.sort_indices()
+    return pattern

@@ -1,0 +1,214 @@
+"""Jacobians by elimination: nodes of the graph are removed one after the other, until edges lead from inputs to outputs.
+
+Removing a node joins each edge to it with each edge from it.  The order decides how much is computed: from the inputs
+it is forward mode, from the outputs reverse mode.  The greedy order takes the node whose products cost least (Markowitz
+1957; Griewank and Reese 1991, "On the calculation of Jacobian matrices by the Markowitz rule").
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..base.index_map import IndexMap, matches
+from ..core.program import Program
+from ..core.trace import Builder, building
+from ..run.costs import program_cost
+from ..transforms.simplify import simplify
+from .arithmetic import Masked, product, taken
+from .assemble import assembled
+from .entries import Entries, NotStructured
+from .graph import Edge, Graph, Node
+
+# An elimination that computes more products than this is left to other engines.
+_MOST_PRODUCTS = 300_000_000
+ORDERS = ("greedy", "reverse", "forward")
+
+
+def jacobian_entries(
+    program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any], order: str = "auto"
+) -> Entries:
+    """The entries of the Jacobian of the first `wanted` outputs with respect to the active inputs.
+
+    Args:
+        program: the program.
+        active: for each input, whether to differentiate with respect to it.
+        wanted: the number of outputs that are differentiated.
+        known: arrays of other inputs, by position, where they are known.
+        order: "greedy", "reverse" or "forward"; "auto" takes the cheapest program.
+
+    Raises:
+        NotStructured: a part of the program has no edges, or there are too many.
+    """
+    if order != "auto":
+        return _jacobian(program, active, wanted, known, order)
+    found = [_jacobian(program, active, wanted, known, name) for name in ORDERS[:2]]
+    return min(found, key=lambda entries: program_cost(entries.program).time)
+
+
+def _jacobian(program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any], order: str) -> Entries:
+    builder = Builder(program.in_types)
+    with building(builder):
+        graph = Graph(program, active, known, builder)
+        outputs = graph.outputs[:wanted]
+        Elimination(graph, outputs).run(order)
+        rows, cols, vector = assembled(builder, graph, outputs)
+        values = [_output(graph, builder, x) for x in graph.outputs]
+        made = simplify(builder.finish([*values, vector], f"sparse_jacobian({program.name})"))
+    shape = (sum(x.type.size for x in outputs), sum(x.type.size for x in graph.inputs))
+    how = ("engine: elimination", f"order: {order}", f"equations: {len(made.eqns)}", f"entries: {rows.size}")
+    return Entries(made, rows, cols, shape, how)
+
+
+def _output(graph: Graph, builder: Builder, x: Node) -> Any:
+    return x.value if x.value is not None else 0
+
+
+class Elimination:
+    """The nodes and edges that are left.
+
+    Args:
+        graph: the graph, whose edges are changed.
+        outputs: the nodes that are kept, besides the inputs.
+    """
+
+    def __init__(self, graph: Graph, outputs: Iterable[Node]) -> None:
+        self.graph = graph
+        self.ins = graph.ins
+        self.kept = dict.fromkeys([*graph.inputs, *outputs])
+        self._reachable(outputs)
+        self.outs: dict[Node, dict[Node, None]] = {}
+        for k, operands in self.ins.items():
+            for j in operands:
+                self.outs.setdefault(j, {})[k] = None
+        self.products = 0
+
+    def _reachable(self, outputs: Iterable[Node]) -> None:
+        """Drop the edges of nodes that no output depends on."""
+        found = dict.fromkeys(outputs)
+        waiting = [*found]
+        while waiting:
+            for j in self.ins.get(waiting.pop(), ()):
+                if j not in found:
+                    found[j] = None
+                    waiting.append(j)
+        for k in [k for k in self.ins if k not in found]:
+            del self.ins[k]
+
+    def nodes(self) -> list[Node]:
+        """The nodes to eliminate, in the order of the program."""
+        return [k for k in self.ins if k not in self.kept]
+
+    def run(self, order: str) -> None:
+        """Eliminate all nodes between the inputs and the outputs."""
+        # An output that another output depends on stays; a copy of it takes its part.
+        for k in [k for k in self.kept if k in self.ins and self.outs.get(k)]:
+            self._copy(k)
+        nodes = self.nodes()
+        if order != "greedy":
+            for j in nodes if order == "forward" else reversed(nodes):
+                self.remove(j)
+            return
+        self.greedily(nodes)
+
+    def _copy(self, k: Node) -> None:
+        inner = self.graph.node(k.type, None, True, k.line)
+        lanes = IndexMap.identity(k.type.shape)
+        for m in self.outs.pop(k):
+            self.ins[m][inner] = self.ins[m].pop(k)
+            self.outs.setdefault(inner, {})[m] = None
+        self.ins[inner] = self.ins.pop(k)
+        for j in self.ins[inner]:
+            del self.outs[j][k]
+            self.outs[j][inner] = None
+        self.ins[k] = {inner: [Edge(lanes, lanes, Masked(1.0))]}
+        self.outs[inner][k] = None
+
+    def greedily(self, nodes: Sequence[Node]) -> None:
+        """Eliminate the cheapest node, again and again."""
+        cost = {j: self.cost(j) for j in nodes}
+        heap = [(c, j.order, j) for j, c in cost.items()]
+        heapq.heapify(heap)
+        while cost:
+            c, _, j = heapq.heappop(heap)
+            if cost.get(j) != c:
+                continue
+            near = dict.fromkeys([*self.ins[j], *self.outs.get(j, ())])
+            self.remove(j)
+            del cost[j]
+            for m in near:
+                if m in cost:
+                    cost[m] = self.cost(m)
+                    heapq.heappush(heap, (cost[m], m.order, m))
+
+    def cost(self, j: Node) -> float:
+        """What the products cost that removing a node makes."""
+        found = 0.0
+        for k in self.outs.get(j, ()):
+            for outer in self.ins[k][j]:
+                for i, edges in self.ins.get(j, {}).items():
+                    is_there = i in self.ins[k]
+                    for inner in edges:
+                        size = _product_size(outer, inner)
+                        found += size * (price(outer.value, inner.value) + (0.4 if is_there else 0.0))
+        return found
+
+    def remove(self, j: Node) -> None:
+        """Remove a node, and join the edges that lead to it and from it."""
+        operands = self.ins.pop(j, {})
+        for i in operands:
+            del self.outs[i][j]
+        for k in self.outs.pop(j, ()):
+            for outer in self.ins[k].pop(j):
+                for i, edges in operands.items():
+                    for inner in edges:
+                        self.join(k, j, i, outer, inner)
+
+    def join(self, k: Node, j: Node, i: Node, outer: Edge, inner: Edge) -> None:
+        """Add what an edge from `k` to `j` and one from `j` to `i` make together."""
+        for rows, cols, value in joined(outer, inner, j.type.size):
+            if not value.is_number:
+                self.products += rows.size
+                if self.products > _MOST_PRODUCTS:
+                    raise NotStructured(f"elimination takes more than {_MOST_PRODUCTS:,} products")
+            self.graph.edge(k, i, rows, cols, value)
+        if self.ins.get(k, {}).get(i):
+            self.outs.setdefault(i, {})[k] = None
+
+
+def joined(outer: Edge, inner: Edge, size: int) -> list[Edge]:
+    """The edges that two edges make together, which meet at a node of `size` elements."""
+    if inner.rows.is_identity:
+        lanes = outer.cols
+        value = product(outer.value, taken(inner.value, lanes))
+        return [Edge(outer.rows, inner.cols.after(lanes), value)]
+    if outer.cols.is_identity:
+        lanes = inner.rows
+        value = product(taken(outer.value, lanes), inner.value)
+        return [Edge(outer.rows.after(lanes), inner.cols, value)]
+    found = matches(outer.cols, inner.rows)
+    if found is None:
+        return []
+    of_outer, of_inner = found
+    value = product(taken(outer.value, of_outer), taken(inner.value, of_inner))
+    return [Edge(outer.rows.after(of_outer), inner.cols.after(of_inner), value)]
+
+
+def _product_size(outer: Edge, inner: Edge) -> int:
+    """About how many lanes the product of two edges has."""
+    if inner.rows.is_identity:
+        return outer.cols.size
+    if outer.cols.is_identity:
+        return inner.rows.size
+    return min(outer.cols.size, inner.rows.size)
+
+
+def price(x: Masked, y: Masked) -> float:
+    """What the product of two values costs for each lane, relative to a multiplication."""
+    if x.is_number and y.is_number:
+        return 0.02
+    if x.is_number or y.is_number:
+        number = x.value if x.is_number else y.value
+        return 0.05 if number == 1 else 0.6
+    return 1.0
