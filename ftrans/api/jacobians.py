@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.types import is_complex
-from ..transforms import differentiate as d
+from ..structure import dense
 from .call import as_argnums, as_tuple, check_function, name_of, named, run
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at
 
@@ -113,7 +113,7 @@ def value_and_jacobian(
             require_complex(chosen, traced, f, "jacobian")
         elif complex_in if forward else complex_out:
             _refuse_complex(f, forward, both=complex_in and complex_out)
-        derived = d.jacobian(
+        derived = dense.jacobian(
             program, active_inputs(chosen, traced), count, "forward" if forward else "reverse", chunk_size
         )
         outs = run(derived, [*chosen.leaves, *traced.captured])

@@ -15,7 +15,7 @@ from ..api.call import name_of, run
 from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.types import is_complex, is_inexact
-from ..transforms import differentiate
+from ..structure import dense
 from ..transforms.jvp import jvp as jvp_program
 from .backward import grad
 from .graph import Node
@@ -281,7 +281,7 @@ def _at_once(recorded: Recorded, create_graph: bool, forward: bool) -> list[list
         return None
     width, count = len(recorded.inputs), len(recorded.outputs)
     active = (True,) * width + (False,) * (len(values) - width)
-    derived = differentiate.jacobian(program, active, count, "forward" if forward else "reverse", None)
+    derived = dense.jacobian(program, active, count, "forward" if forward else "reverse", None)
     only = Program(derived.name, derived.inputs, derived.eqns, derived.outputs[count:])
     found = _run(derived.derive("blocks", lambda: only), values, create_graph)
     return [

@@ -11,8 +11,9 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast
 from ..ops.shapes import transpose as transpose_axes
+from ..structure.chunks import unit_vectors
 from ..transforms.batch import batch as batch_program
-from ..transforms.differentiate import basis, pushforward
+from ..transforms.differentiate import pushforward
 from ..transforms.simplify import simplify as simplify_program
 
 
@@ -45,7 +46,7 @@ def matrix(linear: Program, consts: Sequence[Tracer]) -> Tracer:
     """The matrices, (*lanes, m, n), of a program from (*lanes, n) to (*lanes, m) that is linear in its last input."""
     type = linear.in_types[-1]
     *lanes, size = type.shape
-    vectors = basis(ArrayType((size,), type.dtype))
+    (vectors,) = unit_vectors([ArrayType((size,), type.dtype)], size)
     units = broadcast(vectors, shape=(size, *type.shape), dims=(0, type.ndim))
     columns = batch_program(linear, size, (*[False] * len(consts), True), (True,)).program
     (found,) = inline(columns, [*consts, units])

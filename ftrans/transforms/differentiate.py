@@ -1,31 +1,25 @@
 """Derivative programs: jvp, split and transpose put together.
 
 `linearize` divides a jvp program into its values and a linear program; `pushforward` makes the latter ready to run, and
-`pullback` transposes it.  `gradient` and `jacobian` join both parts into one program of the original inputs.  None of
-them simplifies: that is done once, when the whole program is about to run.  Only `pruned` does, for two parts that run
+`pullback` transposes it.  `gradient` joins both parts into one program of the original inputs.  None of them
+simplifies: that is done once, when the whole program is about to run.  Only `pruned` does, for two parts that run
 separately.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ..base.source import at_line
 from ..core.interpret import inline
 from ..core.primitive import MissingRule, ProgramCall
 from ..core.program import Atom, Const, Eqn, Program, Var, needed_eqns, programs_in
-from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType, is_complex
-from ..ops.broadcast import with_batch_axis
-from ..ops.elementwise import add, convert, eq
-from ..ops.literals import full, iota
-from ..ops.parts import concatenate
+from ..core.trace import Builder, building
+from ..core.types import is_complex
+from ..ops.elementwise import convert
+from ..ops.literals import full
 from ..ops.shapes import reshape
-from ..ops.shapes import transpose as transpose_axes
-from .batch import batch
 from .choices import with_choices_last
 from .jvp import jvp
 from .simplify import simplify
@@ -35,7 +29,6 @@ from .transpose import transpose
 # Derivatives up to this order are taken in reverse mode, even if there is only one direction.
 _MOST_BACKWARDS = 2
 Flags = tuple[bool, ...]
-Mode = Literal["forward", "reverse"]
 
 
 class Linear(NamedTuple):
@@ -249,103 +242,3 @@ def _gradient_forward(program: Program, active: Flags, with_value: bool) -> Prog
         value, tangent = outs[0], outs[count]
         gradient = reshape(convert(tangent, dtype=type.dtype), shape=type.shape)
         return builder.finish([*([value] if with_value else []), *outs[1:count], gradient], f"grad({program.name})")
-
-
-def basis(type: ArrayType, start: int = 0, stop: int | None = None) -> Tracer:
-    """The unit vectors `start` to `stop` of the space of a type, along a leading axis: (stop - start, *shape)."""
-    stop = type.size if stop is None else stop
-    rows = iota(shape=(stop - start, type.size), axis=0, dtype=np.dtype(np.int64))
-    columns = iota(shape=(stop - start, type.size), axis=1, dtype=np.dtype(np.int64))
-    if start:
-        rows = add(rows, full(rows.shape, start, rows.dtype))
-    eye = convert(eq(rows, columns), dtype=type.dtype)
-    return reshape(eye, shape=(stop - start, *type.shape))
-
-
-def jacobian(program: Program, active: Flags, wanted: int, mode: Mode, chunk: int | None) -> Program:
-    """The program for all outputs, then for the Jacobian blocks of the first `wanted` of them.
-
-    The block of output `j` and active input `i` has the shape of `j` followed by that of `i`; blocks are ordered by
-    output, then input.
-
-    Args:
-        program: the program.
-        active: which inputs to differentiate with respect to.
-        wanted: how many leading outputs get Jacobian blocks; further ones are only returned.
-        mode: "forward" pushes unit tangents through, "reverse" pulls unit cotangents back.
-        chunk: how many unit vectors to process at once; all by default.
-    """
-    key = ("jacobian", active, wanted, mode, chunk)
-    make = _jacobian_forward if mode == "forward" else _jacobian_reverse
-    return program.derive(key, lambda: make(program, active, wanted, chunk))
-
-
-def _jacobian_forward(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
-    count = len(program.outputs)
-    builder = Builder(program.in_types)
-    with building(builder):
-        inputs = builder.inputs()
-        columns: list[list[Tracer]] = []
-        outs: list[Tracer] = []
-        for index, is_active in enumerate(active):
-            if not is_active:
-                continue
-            parts = pushforward(program, tuple(i == index for i in range(len(active))))
-            results = inline(parts.values, inputs)
-            outs = results[:count]
-            type = program.in_types[index]
-            pushed = _in_chunks(parts.linear, results[count:], type, chunk)
-            tangents = iter(pushed)
-            column: list[Tracer] = []
-            for j, out in enumerate(program.outputs):
-                block = next(tangents) if parts.out_active[j] else None
-                if j < wanted:
-                    column.append(_block_of_columns(block, out.type, type))
-            columns.append(column)
-        blocks = [column[j] for j in range(wanted) for column in columns]
-        return builder.finish([*outs, *blocks], f"jacobian({program.name})")
-
-
-def _block_of_columns(pushed: Tracer | None, out: ArrayType, wrt: ArrayType) -> Tracer:
-    if pushed is None:
-        return full((*out.shape, *wrt.shape), 0, out.dtype)
-    rotated = transpose_axes(pushed, axes=(*range(1, pushed.ndim), 0))
-    return reshape(rotated, shape=(*out.shape, *wrt.shape))
-
-
-def _jacobian_reverse(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
-    count = len(program.outputs)
-    builder = Builder(program.in_types)
-    with building(builder):
-        inputs = builder.inputs()
-        types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-        parts = linearize(program, active)
-        results = inline(parts.values, inputs)
-        linear = (False,) * parts.residual_count + (True,) * len(types)
-        blocks: list[Tracer] = []
-        for j in range(wanted):
-            out = program.out_types[j]
-            rows: Sequence[Tracer | None] = [None] * len(types)
-            if parts.out_active[j]:
-                position = parts.out_active[:j].count(True)
-                only = tuple(i == position for i in range(parts.out_active.count(True)))
-                turned = transpose(parts.linear, linear, only)
-                pulled = iter(_in_chunks(turned.program, results[count:], out, chunk))
-                rows = [next(pulled) if a else None for a in turned.in_active]
-            for row, wrt in zip(rows, types, strict=True):
-                shape = (*out.shape, *wrt.shape)
-                blocks.append(full(shape, 0, wrt.dtype) if row is None else reshape(row, shape=shape))
-        return builder.finish([*results[:count], *blocks], f"jacobian({program.name})")
-
-
-def _in_chunks(linear: Program, residuals: Sequence[Tracer], type: ArrayType, chunk: int | None) -> list[Tracer]:
-    """Apply a linear program of residuals and one vector to every unit vector of that vector's space."""
-    size = type.size
-    step = size if chunk is None else min(chunk, size)
-    pieces: list[list[Tracer]] = []
-    for start in range(0, size, max(step, 1)) or [0]:
-        stop = min(start + step, size)
-        batched = batch(linear, stop - start, (False,) * len(residuals) + (True,))
-        outs = inline(batched.program, [*residuals, basis(type, start, stop)])
-        pieces.append([with_batch_axis(stop - start, y, b) for y, b in zip(outs, batched.out_batched, strict=True)])
-    return [row[0] if len(row) == 1 else concatenate(*row, axis=0) for row in zip(*pieces, strict=True)]

@@ -1,0 +1,155 @@
+"""Dense Jacobians and Hessians: loops over chunks, one pass over all arguments, no axis for a single direction."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+from ftrans.api.call import trace_flat
+from ftrans.core.interpret import inline
+from ftrans.core.program import Program
+from ftrans.core.trace import Builder, building
+from ftrans.core.types import ArrayType, type_of
+from ftrans.run.evaluate import evaluate
+from ftrans.structure.chunks import apply_in_chunks, apply_to_basis
+from ftrans.transforms.differentiate import pushforward
+from ftrans.transforms.simplify import simplify
+
+X = np.linspace(0.5, 1.5, 7)
+W = 0.1 * np.random.default_rng(0).standard_normal((4, 7))
+JITS: list[Callable[[Any], Any]] = [lambda f: f, ft.jit]
+
+
+def program_of(f: Callable[..., Any], *args: Any) -> Program:
+    """The simplified program of a function."""
+    return simplify(trace_flat(f, [type_of(x) for x in args], lambda xs: f(*xs), args)[0].program)
+
+
+def spring(x: Any) -> Any:
+    return np.tanh(W @ x) * x[0]
+
+
+def spring_slope(x: Any) -> Any:
+    inner = np.tanh(W @ x)
+    slope = ((1 - inner**2) * x[0])[:, None] * W
+    slope[:, 0] += inner
+    return slope
+
+
+# Chunks
+
+
+def applied(seeds: Any, chunk: int | None) -> Any:
+    """The derivative of `spring` at X along seeds, or along the basis for None."""
+    traced = program_of(spring, X)
+    parts = pushforward(traced, (True, False))
+    builder = Builder([*traced.in_types, *([] if seeds is None else [type_of(seeds)])])
+    with building(builder):
+        inputs = builder.inputs()
+        residuals = inline(parts.values, inputs[:2])[1:]
+        if seeds is None:
+            outs = apply_to_basis(parts.linear, residuals, chunk)
+        else:
+            outs = apply_in_chunks(parts.linear, residuals, inputs[2:], chunk)
+        program = builder.finish(outs, "applied")
+    program.check()
+    (found,) = evaluate(program, [X, W, *([] if seeds is None else [seeds])])
+    return found
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2, 3, 5, 8, 9, 100])
+def test_a_linear_program_is_applied_in_chunks(chunk: int | None) -> None:
+    seeds = np.random.default_rng(1).standard_normal((9, 7))
+    np.testing.assert_allclose(applied(seeds, chunk), seeds @ spring_slope(X).T, rtol=1e-13)
+    np.testing.assert_allclose(applied(None, chunk), spring_slope(X).T, rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_the_length_of_a_program_does_not_depend_on_the_number_of_chunks(mode: Any) -> None:
+    def length(size: int) -> int:
+        x = np.linspace(0.0, 1.0, size)
+        return len(program_of(ft.jacobian(lambda x: np.sin(x) * x[::-1], mode=mode, chunk_size=4), x).eqns)
+
+    assert length(1200) == length(2400)
+
+
+@pytest.mark.parametrize("jit", JITS)
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 6])
+def test_chunks_under_transformations(jit: Any, mode: Any, chunk_size: int) -> None:
+    def slopes(x: Any) -> Any:
+        return ft.jacobian(spring, mode=mode, chunk_size=chunk_size)(x)
+
+    np.testing.assert_allclose(jit(slopes)(X), spring_slope(X), rtol=1e-13)
+    points = np.stack([X, 2 * X])
+    np.testing.assert_allclose(jit(ft.vmap(slopes))(points), np.stack([*map(spring_slope, points)]), rtol=1e-13)
+    total = ft.grad(lambda x: np.sum(slopes(x) ** 2))
+    whole = ft.grad(lambda x: np.sum(ft.jacobian(spring)(x) ** 2))
+    np.testing.assert_allclose(jit(total)(X), whole(X), rtol=1e-12)
+
+
+def test_chunks_bound_the_memory_without_jit() -> None:
+    weights = np.linspace(0.0, 1.0, 500)[:, None]
+    x = np.linspace(0.0, 1.0, 64)
+
+    def peak(chunk_size: int | None) -> int:
+        slope = ft.jacfwd(lambda x: np.sum(np.sin(weights * x), axis=1), chunk_size=chunk_size)
+        slope(x)
+        tracemalloc.start()
+        slope(x)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(4) < peak(None) / 4
+
+
+# Forward mode
+
+
+def test_a_single_direction_has_no_axis() -> None:
+    program = program_of(ft.jacfwd(lambda t: np.stack([np.sin(t), t * t])), 0.5)
+    assert all(v.type.ndim <= 1 for eqn in program.eqns for v in eqn.outputs if eqn.primitive.name != "reshape")
+    assert not [eqn for eqn in program.eqns if eqn.primitive.name == "iota"]
+    for x in (np.array(0.5), np.array([0.5]), np.array([[0.5]])):
+        slope = ft.jacfwd(lambda t: np.stack([np.sin(t), t * t]))(x)
+        assert slope.shape == (2, *x.shape, *x.shape)
+        np.testing.assert_allclose(slope.ravel(), [np.cos(0.5), 1.0])
+        assert ft.hessian(lambda t: np.sum(t**3))(x).shape == x.shape * 2
+
+
+def test_forward_mode_passes_once_over_all_arguments() -> None:
+    args = [np.linspace(0.1, 1.0, 30) + i for i in range(6)]
+
+    def f(*xs: Any) -> Any:
+        y = xs[0]
+        for x in xs[1:]:
+            y = np.sin(y * x) + np.exp(-y)
+        return y
+
+    every = tuple(range(len(args)))
+    one = sum(len(program_of(ft.jacfwd(f, i), *args).eqns) for i in every)
+    assert len(program_of(ft.jacfwd(f, every), *args).eqns) < 0.7 * one
+    for mine, other in zip(ft.jacfwd(f, every)(*args), ft.jacrev(f, every)(*args), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_an_infinite_slope_of_one_argument_stays_out_of_the_others(jit: Any) -> None:
+    with np.errstate(divide="ignore"):
+        of_x, of_y = jit(ft.jacfwd(lambda x, y: x * 3.0 + np.sqrt(y), (0, 1)))(X, 0.0)
+    np.testing.assert_array_equal(of_x, 3.0 * np.eye(7))
+    np.testing.assert_array_equal(of_y, np.full(7, np.inf))
+
+
+def test_arguments_of_several_types() -> None:
+    args = (X.astype(np.float32), 2.0, W[0])
+    blocks = ft.jacfwd(lambda x, s, w: x * s + w, (0, 1, 2))(*args)
+    for block, expected in zip(blocks, (2 * np.eye(7), X, np.eye(7)), strict=True):
+        np.testing.assert_allclose(block, expected, rtol=1e-6)
+    assert ArrayType((7,), np.dtype(np.float64)) == type_of(blocks[1])
