@@ -12,8 +12,8 @@ from ..core.trace import Builder, Tracer
 from ..ops.broadcast import with_batch_axis
 from ..ops.literals import full_like
 from ..ops.shapes import reshape
-from ..transforms.differentiate import basis
 from .arithmetic import Masked
+from .chunks import unit_vectors
 from .emission import take
 from .entries import NotStructured
 
@@ -41,7 +41,7 @@ def block_values(
     if type.size * out.size > _MOST_ELEMENTS:
         raise NotStructured(f"the block of {eqn.primitive.name} has {type.size} x {out.size} elements")
     operands = [
-        basis(type) if i == operand else full_like(a.type, 0) if x is None else x
+        unit_vectors([type], type.size)[0] if i == operand else full_like(a.type, 0) if x is None else x
         for i, (a, x) in enumerate(zip(eqn.operands, known, strict=True))
     ]
     flags = [i == operand for i in range(len(operands))]
