@@ -1,4 +1,4 @@
-"""Jacobians by elimination: nodes of the graph are removed one after the other, until edges lead from inputs to outputs.
+"""Jacobians by elimination: nodes of the graph are removed one by one, until edges lead from inputs to outputs.
 
 Removing a node joins each edge to it with each edge from it.  The order decides how much is computed: from the inputs
 it is forward mode, from the outputs reverse mode.  The greedy order takes the node whose products cost least (Markowitz

@@ -1,8 +1,11 @@
 """Equations that take elements of an array by an index map, and add to them."""
 
 from __future__ import annotations
+
 from typing import Any
+
 import numpy as np
+
 from ..base.index_map import IndexMap
 from ..core.program import Const
 from ..core.trace import Tracer

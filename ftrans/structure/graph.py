@@ -121,7 +121,7 @@ class Graph:
         self._count = 0
         values: Sequence[Any] = [None] * len(active) if builder is None else builder.inputs()
         nodes = [
-            self.node(v.type, known[i] if i in known else x, a)
+            self.node(v.type, known.get(i, x), a)
             for i, (v, x, a) in enumerate(zip(program.inputs, values, active, strict=True))
         ]
         self.inputs = [node for node, a in zip(nodes, active, strict=True) if a]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.index_map import IndexMap, Piece
 from ..core.program import Eqn
