@@ -19,8 +19,8 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "base", "core", "xla", "ops", "transforms", "run", "spectral", "control", "structure", "numpy", "scipy", "api",
-    "solvers", "testing", "debug", "autograd", "nn", "",
+    "base", "core", "xla", "ops", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
+    "solvers", "scipy", "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
@@ -189,7 +189,7 @@ def test_public_names() -> None:
 PUBLIC_MODULES = [
     "ftrans", "ftrans.autograd", "ftrans.autograd.functional", "ftrans.debug", "ftrans.nn", "ftrans.nn.functional",
     "ftrans.nn.init", "ftrans.nn.random", "ftrans.numpy", "ftrans.numpy.fft", "ftrans.numpy.linalg", "ftrans.scipy",
-    "ftrans.scipy.linalg", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
+    "ftrans.scipy.linalg", "ftrans.scipy.optimize", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
 ]  # fmt: skip
 
 

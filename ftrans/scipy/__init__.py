@@ -1,9 +1,11 @@
-"""SciPy's face: the functions of `scipy.special`, `scipy.linalg` and `scipy.stats`, on arrays and traced values alike.
+"""SciPy's face: functions of `scipy.special`, `linalg` and `stats` on traced values, and solvers with derivatives.
 
 The ufuncs of `scipy.special` reach traced values by themselves, so `scipy.special.gammaln(x)` needs no other import.
 NumPy's protocols do not carry SciPy's other functions, which are therefore mirrored here under their names:
 
     from ftrans.scipy import linalg, special, stats
+
+The solvers of `scipy.optimize` are here under their names, too, and are given the derivatives that they can use.
 """
 
 import importlib as _importlib
@@ -12,13 +14,15 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import stats
+    from . import optimize, stats
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = ["linalg", "optimize", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:
-    # SciPy's own takes a second to import.
+    # SciPy's own take a second to import.
+    if name == "optimize":
+        return _importlib.import_module(".optimize", __name__)
     if name == "stats":
         return _importlib.import_module(".stats", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,233 @@
+"""Derivatives for SciPy's solvers, which count their evaluations and are compiled when that pays.
+
+NumPy evaluates a derivative at first.  It is compiled when its evaluations have cost about as much as compiling it
+does: so a solve takes at most about twice as long as with the better choice, though nobody knows beforehand how many
+evaluations it needs.  The costs are estimated from the program, not measured, so that equal calls have equal results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..api.jacobians import hessian, hvp, jacobian
+from ..api.jit import jit, trace
+from ..api.progress import bar_of
+from ..core.program import Program, programs_in
+from ..numpy.promotion import asarray
+from ..run.costs import program_cost
+
+Function = Callable[..., Any]
+
+# Seconds, on a core of today: NumPy's evaluator and XLA for an equation and for an addition of two numbers.
+_TRACE_CALL, _TRACE_EQUATION, _NUMPY_EQUATION, _NUMPY_ADDITION = 25e-6, 4e-6, 2e-6, 1.4e-9
+_COMPILE, _COMPILE_EQUATION, _COMPILED_CALL, _COMPILED_ADDITION = 0.06, 8e-3, 25e-6, 0.7e-9
+# Steps that a loop without a known number of steps is taken to have.
+_STEPS = 10
+
+
+@dataclass
+class Used:
+    """What a solver was given for one derivative.
+
+    Attributes:
+        engine: how it is computed; empty if it was left to SciPy.
+        shape: its shape.
+        entries: the number of entries that may be nonzero, of a sparse matrix; None for a dense one.
+        is_compiled: whether it was compiled in the end.
+        evaluations: how often the solver asked for it.
+        reason: why it was left to SciPy; empty if it was not.
+    """
+
+    engine: str = ""
+    shape: tuple[int, ...] = ()
+    entries: int | None = None
+    is_compiled: bool = False
+    evaluations: int = 0
+    reason: str = ""
+
+    def __repr__(self) -> str:
+        if self.reason:
+            return f"left to SciPy: {self.reason}"
+        pattern = "" if self.entries is None else f", {self.entries} of {math.prod(self.shape)} entries"
+        times = "evaluation" if self.evaluations == 1 else "evaluations"
+        how = "compiled" if self.is_compiled else "NumPy"
+        return f"{self.engine}{pattern}, {how}, {self.evaluations} {times}"
+
+
+Account = dict[str, Used]
+
+
+class Supplied:
+    """A derivative as a solver calls it.
+
+    Args:
+        plain: the derivative, evaluated by NumPy.
+        make_compiled: makes the same function compiled.
+        used: where evaluations are counted.
+        at: arguments at which it is evaluated, to see that it can be; the solver's first question is most often the
+            same.
+        compile: whether to compile it; None leaves that to the estimate.
+    """
+
+    def __init__(
+        self,
+        plain: Function,
+        make_compiled: Callable[[], Function],
+        used: Used,
+        at: tuple[Any, ...],
+        compile: bool | None,
+    ) -> None:
+        self._call = plain
+        self._make_compiled = make_compiled
+        self.used = used
+        self._patience: float = 0 if compile else math.inf
+        if compile:
+            self._compile()
+        value = self._call(*at)
+        self._first: tuple[tuple[Any, ...], Any] | None = (tuple(map(np.copy, at)), value)
+        # The value and the gradient are one derivative; its shape is the gradient's.
+        used.shape = np.shape(value[-1] if isinstance(value, tuple) else value)
+        if compile is None:
+            self._patience = patience(trace(plain)(*at))
+
+    def __call__(self, *args: Any) -> Any:
+        self.used.evaluations += 1
+        if self._first is not None:
+            at, value = self._first
+            self._first = None
+            if all(map(np.array_equal, at, args)):
+                return value
+        if not self.used.is_compiled and self.used.evaluations > self._patience:
+            self._compile()
+        return self._call(*args)
+
+    def _compile(self) -> None:
+        self._call = self._make_compiled()
+        self.used.is_compiled = True
+
+
+class Gradient:
+    """The gradient of a function; once it is compiled, one call gives the value, too, for solvers that ask for both.
+
+    Args:
+        f: the function.
+        supplied: its value and gradient.
+    """
+
+    def __init__(self, f: Function, supplied: Supplied) -> None:
+        self._f = f
+        self._supplied = supplied
+        self._last: tuple[Any, Any] | None = None
+
+    def value(self, x: Any) -> Any:
+        """The value at a point."""
+        return self._both(x)[0] if self._supplied.used.is_compiled else self._f(x)
+
+    def gradient(self, x: Any) -> Any:
+        """The gradient at a point."""
+        return self._both(x)[1]
+
+    def _both(self, x: Any) -> Any:
+        if self._last is None or not np.array_equal(self._last[0], x):
+            self._last = np.copy(x), self._supplied(x)
+        return self._last[1]
+
+
+def patience(program: Program) -> float:
+    """After how many evaluations of a program by NumPy it would have paid to compile it."""
+    equations, executed, additions = len(program.eqns), _executed(program), program_cost(program).time
+    by_numpy = _TRACE_CALL + _TRACE_EQUATION * equations + _NUMPY_EQUATION * executed + _NUMPY_ADDITION * additions
+    compiled = _COMPILED_CALL + _COMPILED_ADDITION * additions
+    return (_COMPILE + _COMPILE_EQUATION * equations) / max(by_numpy - compiled, 1e-6)
+
+
+def _executed(program: Program) -> float:
+    """The number of equations that NumPy runs, those of loops once for each step."""
+    return sum(
+        1 + eqn.params.get("length", _STEPS) * sum(map(_executed, programs_in(eqn.params))) for eqn in program.eqns
+    )
+
+
+# What functions return, as SciPy reads it
+
+
+def scalar(f: Function) -> Function:
+    """A function whose result, one number in whatever shape, is an array without axes."""
+    return lambda *args: np.reshape(asarray(f(*args)), ())
+
+
+def vector(f: Function) -> Function:
+    """A function whose result, an array, a number, or a list of them, is a vector."""
+    return lambda *args: np.reshape(asarray(f(*args)), (-1,))
+
+
+# Derivatives by the first argument
+
+
+def attempt(account: Account, name: str, make: Callable[[Used], Any]) -> Any:
+    """What `make` makes for a solver, or None with an entry in the account that says why it cannot be made."""
+    used = account[name] = Used()
+    try:
+        return make(used)
+    except Exception as error:  # whatever the user's function raises when it is traced
+        account[name] = Used(reason=f"{type(error).__name__}: {error}")
+        return None
+
+
+def jacobian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Function:
+    """The Jacobian of a vector-valued function, as a sparse array if it is sparse and `sparse` allows that."""
+    derivative = jacobian(f)
+    used.engine = "dense Jacobian"
+    return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+
+
+def hessian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Function:
+    """The Hessian of a scalar function, as a sparse array if it is sparse and `sparse` allows that."""
+    derivative = hessian(f)
+    used.engine = "dense Hessian"
+    return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+
+
+def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Function:
+    """The product of the Hessian of a scalar function with a vector: a function of its arguments, then the vector."""
+
+    def derivative(x: Any, *rest: Any) -> Any:
+        *others, direction = rest
+        return hvp(lambda x: f(x, *others), (x,), (direction,))
+
+    used.engine = "products with the Hessian"
+    return Supplied(derivative, lambda: jit(derivative), used, (*at, np.zeros_like(at[0])), compile)
+
+
+@contextmanager
+def progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Function]:
+    """A function that moves a progress bar with each call, inside a context that shows it.
+
+    Args:
+        progress: whether to show a bar, or its description.
+        what: the name of the solver.
+        f: the function.
+    """
+    bar = bar_of(what if progress is True else progress, what, None)
+    if bar is None:
+        yield f
+        return
+    count = 0
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        bar.report(count)
+        return f(*args, **kwargs)
+
+    bar()
+    try:
+        yield counted
+    finally:
+        bar.close()

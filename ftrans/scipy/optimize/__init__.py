@@ -1,0 +1,37 @@
+"""Solvers of `scipy.optimize` under their names, with the derivatives that they can use filled in.
+
+    >>> import numpy as np
+    >>> from ftrans.scipy import optimize
+    >>> result = optimize.minimize(lambda x: np.sum((x - 1) ** 4 + (x - 1) ** 2), np.zeros(3), method="Newton-CG")
+    >>> print(np.round(result.x, 6), result.ftrans["jac"].engine)
+    [1. 1. 1.] gradient by reverse mode
+
+The algorithms are SciPy's, and so are the results.  Names that are not here are those of `scipy.optimize`.
+"""
+
+import typing as _typing
+
+import scipy.optimize as _scipy_optimize
+from scipy.optimize import BFGS as BFGS
+from scipy.optimize import SR1 as SR1
+from scipy.optimize import Bounds as Bounds
+from scipy.optimize import HessianUpdateStrategy as HessianUpdateStrategy
+from scipy.optimize import LinearConstraint as LinearConstraint
+from scipy.optimize import OptimizeResult as OptimizeResult
+from scipy.optimize import OptimizeWarning as OptimizeWarning
+
+from ...base.exports import exported as _exported
+from .constraints import NonlinearConstraint as NonlinearConstraint
+from .minimize import minimize as minimize
+
+
+def __getattr__(name: str) -> _typing.Any:
+    return getattr(_scipy_optimize, name)
+
+
+if not _typing.TYPE_CHECKING:
+    # Type checkers read what is imported above.
+    __all__ = _exported(globals())
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,0 +1,194 @@
+"""SciPy's solvers with derivatives filled in: SciPy's results, and an account of what was used."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+from scipy.optimize import rosen, rosen_der, rosen_hess
+
+from ftrans.scipy import optimize
+
+START = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
+NEAR = np.full(5, 1.1)
+GRADIENTS = ["CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP"]
+HESSIANS = ["Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "dogleg", "trust-constr"]
+
+
+def valley(x: Any) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def circle(x: Any) -> Any:
+    return x[0] ** 2 + x[1] ** 2
+
+
+def plane(x: Any) -> Any:
+    return x[0] + 2 * x[1]
+
+
+LOWEST = -np.array([1.0, 2.0]) / math.sqrt(5)
+
+
+@pytest.mark.parametrize("name", ["minimize", "NonlinearConstraint"])
+def test_signatures_are_those_of_scipy(name: str) -> None:
+    ours = inspect.signature(getattr(optimize, name)).parameters
+    theirs = inspect.signature(getattr(scipy.optimize, name)).parameters
+    added = [parameter for key, parameter in ours.items() if key not in theirs]
+    assert [key for key in ours if key in theirs] == list(theirs)
+    for key, parameter in theirs.items():
+        assert (ours[key].default, ours[key].kind) == (parameter.default, parameter.kind)
+    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in added)
+
+
+def test_other_names_are_those_of_scipy() -> None:
+    assert optimize.linprog is scipy.optimize.linprog
+    with pytest.raises(AttributeError):
+        _ = optimize.no_such_solver
+
+
+@pytest.mark.parametrize("method", [*GRADIENTS, *HESSIANS])
+def test_results_are_those_of_scipy_with_derivatives_by_hand(method: str) -> None:
+    start = NEAR if method == "dogleg" else START
+    by_hand = {"jac": rosen_der, **({"hess": rosen_hess} if method in HESSIANS else {})}
+    theirs = scipy.optimize.minimize(rosen, start, method=method, **by_hand)
+    ours = optimize.minimize(valley, start, method=method)
+    # The number of CG's steps depends on the last bits.
+    assert np.allclose(ours.x, theirs.x, rtol=0, atol=1e-4)
+    assert ours.nfev == pytest.approx(theirs.nfev, rel=0.2)
+    assert 0 < ours.ftrans["jac"].evaluations <= ours.nfev
+    assert ("hess" in ours.ftrans) == (method in HESSIANS)
+
+
+@pytest.mark.parametrize("method", ["BFGS", "trust-exact", "Newton-CG"])
+def test_compiled(method: str) -> None:
+    plain = optimize.minimize(valley, START, method=method, compile=False)
+    compiled = optimize.minimize(valley, START, method=method, compile=True)
+    assert np.allclose(plain.x, compiled.x, rtol=0, atol=1e-6)
+    assert all(used.is_compiled for used in compiled.ftrans.values())
+    assert not any(used.is_compiled for used in plain.ftrans.values())
+
+
+def test_what_the_user_gives_wins() -> None:
+    calls = []
+
+    def gradient(x: Any) -> Any:
+        calls.append(x)
+        return rosen_der(x)
+
+    result = optimize.minimize(valley, START, jac=gradient)
+    assert result.njev == len(calls)
+    assert result.ftrans == {}
+    result = optimize.minimize(valley, START, jac="2-point")
+    assert result.nfev > 5 * result.njev
+    result = optimize.minimize(valley, START, method="trust-constr", hess=optimize.BFGS())
+    assert set(result.ftrans) == {"jac"}
+    result = optimize.minimize(lambda x: (rosen(x), rosen_der(x)), START, method="Newton-CG", jac=True)
+    assert "jac" not in result.ftrans
+
+
+def test_value_and_gradient_by_the_user_and_the_hessian_by_ftrans() -> None:
+    def both(x: Any) -> Any:
+        return np.sum((x - 1) ** 4 + x**2), 4 * (x - 1) ** 3 + 2 * x
+
+    result = optimize.minimize(both, np.zeros(3), method="trust-exact", jac=True)
+    assert set(result.ftrans) == {"hess"}
+    assert result.success
+
+
+def test_arguments_and_callbacks() -> None:
+    seen: list[Any] = []
+    result = optimize.minimize(lambda x, a, b: np.sum(a * (x - b) ** 2), np.zeros(2), (2.0, np.array([1.0, 3.0])),
+                               callback=lambda xk: seen.append(xk))  # fmt: skip
+    assert np.allclose(result.x, [1, 3])
+    assert len(seen) == result.nit
+    result = optimize.minimize(lambda x, a: np.sum((x - a) ** 2), 0.0, 5.0, method="Newton-CG")
+    assert np.allclose(result.x, [5])
+
+
+def test_large_dense_hessians_become_products() -> None:
+    result = optimize.minimize(lambda x: np.sum(np.cosh(x)) + np.sum(x) ** 2, np.ones(80), method="trust-ncg")
+    assert np.allclose(result.x, 0, atol=1e-5)
+    assert set(result.ftrans) == {"jac", "hessp"}
+
+
+@pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"type": "eq", "fun": lambda x: circle(x) - 1},
+        {"type": "eq", "fun": lambda x, r: [circle(x) - r], "args": (1.0,)},
+        optimize.NonlinearConstraint(circle, 1.0, 1.0),
+        scipy.optimize.NonlinearConstraint(circle, 1.0, 1.0),
+    ],
+    ids=["dictionary", "arguments", "ours", "SciPy's"],
+)
+def test_constraints(method: str, constraint: Any) -> None:
+    result = optimize.minimize(plane, [-1.0, 0.5], method=method, constraints=constraint)
+    assert np.allclose(result.x, LOWEST, atol=1e-4)
+    assert result.ftrans["jac of constraint"].evaluations > 0
+    assert ("hess of constraint" in result.ftrans) == (method == "trust-constr")
+
+
+def test_derivatives_of_constraints_that_are_given_are_used() -> None:
+    calls = []
+
+    def jac(x: Any) -> Any:
+        calls.append(x)
+        return 2 * x
+
+    explicit = optimize.NonlinearConstraint(circle, 1.0, 1.0, jac=jac, hess=optimize.BFGS())
+    result = optimize.minimize(plane, [-1.0, 0.5], method="trust-constr", constraints=explicit)
+    assert calls
+    assert not any("constraint" in name for name in result.ftrans)
+    differences = optimize.NonlinearConstraint(circle, 1.0, 1.0, jac="2-point")
+    result = optimize.minimize(plane, [-1.0, 0.5], method="SLSQP", constraints=[differences])
+    assert set(result.ftrans) == {"jac"}
+
+
+def test_linear_constraints_and_bounds() -> None:
+    constraints = [optimize.LinearConstraint([[1.0, 1.0]], 1.0, 1.0), optimize.NonlinearConstraint(circle, 0.0, 4.0)]
+    result = optimize.minimize(
+        lambda x: np.sum((x - 2) ** 2), [0.5, 0.5], method="trust-constr", constraints=constraints,
+        bounds=optimize.Bounds([0.0, 0.7], [2.0, 2.0]),
+    )  # fmt: skip
+    assert np.allclose(result.x, [0.3, 0.7], atol=1e-3)
+
+
+def test_functions_that_cannot_be_traced_are_left_to_scipy() -> None:
+    def cosine(x: Any) -> float:
+        return math.cos(x[0])
+
+    theirs, ours = scipy.optimize.minimize(cosine, [1.0]), optimize.minimize(cosine, [1.0])
+    assert np.array_equal(ours.x, theirs.x)
+    assert "float() of a traced value" in str(ours.ftrans["jac"])
+    assert ours.ftrans["jac"].engine == ""
+
+
+def test_paths_that_depend_on_values_are_followed() -> None:
+    def bent(x: Any) -> Any:
+        return (x[0] - 1) ** 2 if x[0] > 0.5 else (x[0] - 1) ** 2 + 10 * (0.5 - x[0]) ** 2
+
+    for compile in (False, True):
+        result = optimize.minimize(bent, [-2.0], compile=compile)
+        assert np.allclose(result.x, [1], atol=1e-6)
+
+
+def test_errors_are_those_of_scipy() -> None:
+    with pytest.raises(ValueError, match="'x0' must only have one dimension"):
+        optimize.minimize(valley, np.ones((2, 2)))
+    with pytest.raises(ValueError, match="Unknown solver"):
+        optimize.minimize(valley, START, method="no such method")
+    with pytest.raises(ZeroDivisionError):
+        optimize.minimize(lambda x: 1 / 0, START)
+
+
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    result = optimize.minimize(valley, START, progress="down")
+    shown = capsys.readouterr().err
+    assert "down" in shown
+    assert f"{result.nfev}it" in shown
