@@ -34,7 +34,12 @@ def plane(x: Any) -> Any:
 LOWEST = -np.array([1.0, 2.0]) / math.sqrt(5)
 
 
-@pytest.mark.parametrize("name", ["minimize", "NonlinearConstraint"])
+FUNCTIONS = [
+    "minimize", "least_squares", "root", "fsolve", "curve_fit", "differential_evolution", "NonlinearConstraint",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_signatures_are_those_of_scipy(name: str) -> None:
     ours = inspect.signature(getattr(optimize, name)).parameters
     theirs = inspect.signature(getattr(scipy.optimize, name)).parameters
@@ -192,3 +197,121 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().err
     assert "down" in shown
     assert f"{result.nfev}it" in shown
+
+
+# Least squares and roots
+
+TIMES = np.linspace(0, 4, 50)
+DATA = 2.5 * np.exp(-1.3 * TIMES) + 0.5 + 0.05 * np.cos(40 * TIMES)
+
+
+def decay(t: Any, a: Any, b: Any, c: Any) -> Any:
+    return a * np.exp(-b * t) + c
+
+
+def residuals(p: Any, data: Any = DATA) -> Any:
+    return decay(TIMES, *p) - data
+
+
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "lm"}, {"method": "dogbox", "bounds": ([0, 0, 0], [3, 2, 1])}, {"loss": "huber"},
+     {"tr_solver": "lsmr"}, {"args": (DATA,)}, {"kwargs": {"data": DATA}}],
+    ids=lambda options: next(iter(options), "default"),
+)  # fmt: skip
+def test_least_squares(options: dict[str, Any], compile: bool) -> None:
+    theirs = scipy.optimize.least_squares(residuals, np.ones(3), **options)
+    ours = optimize.least_squares(residuals, np.ones(3), compile=compile, **options)
+    assert np.allclose(ours.x, theirs.x, rtol=1e-6)
+    assert ours.nfev <= theirs.nfev + 1
+    assert ours.ftrans["jac"].is_compiled == compile
+    assert ours.ftrans["jac"].evaluations >= 1
+
+
+@pytest.mark.parametrize("options", [{"jac": "2-point"}, {"jac": "3-point"}, {"diff_step": 1e-7}], ids=str)
+def test_differences_that_are_asked_for(options: dict[str, Any]) -> None:
+    theirs = scipy.optimize.least_squares(residuals, np.ones(3), **options)
+    ours = optimize.least_squares(residuals, np.ones(3), **options)
+    assert np.array_equal(ours.x, theirs.x)
+    assert ours.ftrans == {}
+
+
+@pytest.mark.parametrize("method", ["hybr", "lm", "krylov"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_root(method: str, transposed: bool) -> None:
+    def f(x: Any, a: float) -> list[Any]:
+        return [x[0] * np.cos(x[1]) - a, x[1] * x[0] - x[1] - 5]
+
+    options = {"col_deriv": transposed} if method != "krylov" else {}
+    theirs = scipy.optimize.root(f, [1.0, 1.0], (4.0,), method=method)
+    ours = optimize.root(f, [1, 1], (4.0,), method=method, options=options)
+    assert np.allclose(ours.x, theirs.x)
+    assert ("jac" in ours.ftrans) == (method != "krylov")
+    assert method == "krylov" or ours.nfev < theirs.nfev
+    if method == "hybr":
+        x, info, flag, _ = optimize.fsolve(f, [1, 1], 4.0, full_output=True, col_deriv=transposed)
+        assert flag == 1
+        assert np.allclose(x, theirs.x)
+        assert info["ftrans"]["jac"].evaluations > 0
+
+
+def test_fsolve_with_what_the_user_gives() -> None:
+    def f(x: Any) -> Any:
+        return x**2 - 2
+
+    assert np.allclose(optimize.fsolve(f, 1.0), np.sqrt(2))
+    _, info, *_ = optimize.fsolve(f, [1.0], fprime=lambda x: np.diag(2 * x), full_output=True)
+    assert info["ftrans"] == {}
+    _, info, *_ = optimize.fsolve(f, [1.0], epsfcn=1e-10, full_output=True)
+    assert info["ftrans"] == {}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "trf"}, {"bounds": (0, [3, 2, 1])}, {"sigma": 0.1}, {"sigma": [0.1]},
+     {"sigma": np.full(50, 0.1), "absolute_sigma": True}, {"sigma": 0.01 * np.eye(50)}, {"p0": [1, 1, 1]}],
+    ids=lambda options: "-".join(options) or "default",
+)  # fmt: skip
+def test_curve_fit(options: dict[str, Any]) -> None:
+    theirs = scipy.optimize.curve_fit(decay, TIMES, DATA, **options)
+    ours = optimize.curve_fit(decay, list(TIMES), DATA, full_output=True, **options)
+    assert np.allclose(ours[0], theirs[0], rtol=1e-6)
+    assert np.allclose(ours[1], theirs[1], rtol=1e-5)
+    assert ours[2]["ftrans"]["jac"].evaluations > 0
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_curve_fit_leaves_out_missing_data(compile: bool) -> None:
+    data = DATA.copy()
+    data[3] = np.nan
+    theirs = scipy.optimize.curve_fit(decay, TIMES, data, nan_policy="omit")
+    ours = optimize.curve_fit(decay, TIMES, data, nan_policy="omit", compile=compile, progress=True)
+    assert np.allclose(ours[0], theirs[0], rtol=1e-6)
+
+
+def test_curve_fit_of_what_cannot_be_differentiated() -> None:
+    def rounded(t: Any, a: float) -> Any:
+        return np.array([math.sin(a) * float(s) for s in t])
+
+    *_, info, _, _ = optimize.curve_fit(rounded, TIMES, 0.3 * TIMES, full_output=True)
+    assert "float() of a traced value" in info["ftrans"]["jac"].reason
+    *_, info, _, _ = optimize.curve_fit(lambda t, a: a, TIMES, DATA, full_output=True)
+    assert "1 results for 50 data" in info["ftrans"]["jac"].reason
+
+
+@pytest.mark.filterwarnings("ignore:delta_grad == 0.0")
+def test_differential_evolution() -> None:
+    bounds = [(0, 2)] * 3
+    theirs = scipy.optimize.differential_evolution(rosen, bounds, rng=1, maxiter=20)
+    for vectorized in (False, True):
+        ours = optimize.differential_evolution(
+            lambda x: np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2, axis=0),
+            bounds, rng=1, maxiter=20, vectorized=vectorized, updating="deferred" if vectorized else "immediate",
+        )  # fmt: skip
+        assert np.allclose(ours.x, 1, atol=1e-4)
+        assert np.allclose(theirs.x, 1, atol=1e-3)
+    constrained = optimize.differential_evolution(
+        plane, [(-2, 2), (-2, 2)], rng=1, maxiter=5, constraints=optimize.NonlinearConstraint(circle, 0.9, 1.0)
+    )
+    assert np.allclose(constrained.x, LOWEST, atol=1e-3)

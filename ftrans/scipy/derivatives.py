@@ -7,6 +7,7 @@ evaluations it needs.  The costs are estimated from the program, not measured, s
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -180,21 +181,32 @@ def attempt(account: Account, name: str, make: Callable[[Used], Any]) -> Any:
         return None
 
 
-def jacobian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Function:
-    """The Jacobian of a vector-valued function, as a sparse array if it is sparse and `sparse` allows that."""
+def jacobian_of(
+    f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None, dense_below: int = 0
+) -> Supplied:
+    """The Jacobian of a vector-valued function by its first argument.
+
+    Args:
+        f: the function.
+        at: arguments at which it can be evaluated.
+        used: where it is entered what was used.
+        sparse: whether it may be a sparse array.
+        compile: whether it is compiled; None leaves that to the estimate.
+        dense_below: the number of elements below which it is dense all the same.
+    """
     derivative = jacobian(f)
     used.engine = "dense Jacobian"
     return Supplied(derivative, lambda: jit(derivative), used, at, compile)
 
 
-def hessian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Function:
+def hessian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Supplied:
     """The Hessian of a scalar function, as a sparse array if it is sparse and `sparse` allows that."""
     derivative = hessian(f)
     used.engine = "dense Hessian"
     return Supplied(derivative, lambda: jit(derivative), used, at, compile)
 
 
-def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Function:
+def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied:
     """The product of the Hessian of a scalar function with a vector: a function of its arguments, then the vector."""
 
     def derivative(x: Any, *rest: Any) -> Any:
@@ -220,6 +232,8 @@ def progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Func
         return
     count = 0
 
+    # SciPy reads the parameters of some functions.
+    @functools.wraps(f)
     def counted(*args: Any, **kwargs: Any) -> Any:
         nonlocal count
         count += 1

@@ -22,7 +22,12 @@ from scipy.optimize import OptimizeWarning as OptimizeWarning
 
 from ...base.exports import exported as _exported
 from .constraints import NonlinearConstraint as NonlinearConstraint
+from .curve_fit import curve_fit as curve_fit
+from .differential_evolution import differential_evolution as differential_evolution
+from .least_squares import least_squares as least_squares
 from .minimize import minimize as minimize
+from .roots import fsolve as fsolve
+from .roots import root as root
 
 
 def __getattr__(name: str) -> _typing.Any:

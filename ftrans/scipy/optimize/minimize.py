@@ -131,17 +131,18 @@ def minimize(
     x = _start(x0)
     account: Account = {}
     options = dict(options or {})
+    called = fun
     if takes is not None and x is not None:
         value = (lambda x: fun(x, *given)[0]) if jac is True else (lambda x: fun(x, *given))
         if hess is None and hessp is None and (takes.matrix or takes.products):
             hess, hessp = _second(scalar(value), x, takes, account, compile)
         if jac is None or jac is False:
-            fun, jac = _first(fun, given, x, takes, account, compile)
+            called, jac = _first(fun, given, x, takes, account, compile)
         if takes.constraints:
             constraints, has_sparse = with_derivatives(constraints, x, takes.sparse, account, compile)
             if has_sparse:
                 options.setdefault("sparse_jacobian", True)
-    with progress_line(progress, "minimize", fun) as shown:
+    with progress_line(progress, "minimize", called) as shown:
         result = scipy.optimize.minimize(
             shown, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options
         )
