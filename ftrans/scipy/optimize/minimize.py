@@ -123,7 +123,7 @@ def minimize(
         >>> import numpy as np
         >>> from ftrans.scipy.optimize import minimize
         >>> result = minimize(lambda x: (x[0] - 1) ** 2 + (x[0] * x[1] - 2) ** 2, [3.0, 3.0], method="trust-exact")
-        >>> print(np.round(result.x, 6), result.ftrans["hess"])  # doctest: +ELLIPSIS
+        >>> print(np.round(result.x, 3), result.ftrans["hess"])  # doctest: +ELLIPSIS
         [1. 2.] dense Hessian, NumPy, ... evaluations
     """
     given = args if isinstance(args, tuple) else (args,)
