@@ -1,0 +1,358 @@
+"""Compressed evaluation: the entries of a sparse matrix of derivatives from a few products with sums of unit vectors.
+
+A colouring says which columns one product `J @ v` can serve, or which rows one product `v @ J`; all of them are one
+batch.  Each entry is then found at a place of the products that is known beforehand, or, for an acyclic colouring, by
+substitution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.index_map import IndexMap
+from ..core.interpret import inline
+from ..core.program import Program, needed_eqns
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType, is_complex
+from ..ops.broadcast import broadcast
+from ..ops.elementwise import convert, eq, mul
+from ..ops.literals import full, iota
+from ..ops.parts import concatenate
+from ..ops.shapes import reshape
+from ..transforms.differentiate import gradient, linearize, pushforward
+from ..transforms.simplify import simplify
+from ..transforms.transpose import transpose
+from .chunks import apply_in_chunks
+from .colour import acyclic_colours, bidirectional_colours, column_colours, star_colours
+from .emission import constant, summed_at, take
+from .entries import Entries, NotStructured
+from .orders import Order
+from .recovery import Forest, forest_of, in_rows
+
+JacobianMethod = Literal["forward", "reverse", "bidirectional"]
+HessianMethod = Literal["star", "acyclic"]
+Flags = tuple[bool, ...]
+
+# Orders of the greedy colouring that are compared.
+_ORDERS: tuple[Order, ...] = ("natural", "smallest_last")
+_COLOUR = np.dtype(np.int32)
+
+
+def jacobian_by_colours(
+    program: Program,
+    active: Sequence[bool],
+    wanted: int,
+    pattern: Any,
+    method: JacobianMethod = "forward",
+    chunk_size: int | None = None,
+) -> Entries:
+    """The entries of the Jacobian of the first `wanted` outputs with respect to the active inputs.
+
+    Args:
+        program: the program.
+        active: for each input, whether to differentiate with respect to it.
+        wanted: the number of outputs that are differentiated.
+        pattern: a sparse array with an entry wherever the Jacobian may differ from zero.
+        method: "forward" colours columns, "reverse" rows, "bidirectional" both.
+        chunk_size: how many products to compute at once; all by default.
+
+    Raises:
+        NotStructured: products in this direction hold only half of the derivative of a complex function.
+    """
+    is_wanted = tuple(i < wanted for i in range(len(program.outputs)))
+    _check_complex(program, tuple(active), is_wanted, method)
+    rows, cols = _positions(pattern)
+    width, height = pattern.shape[1], pattern.shape[0]
+    of_rows, of_columns, name = _colours_of(pattern, method)
+    is_forward = in_rows(rows, cols, of_columns)
+    is_reverse = ~is_forward & in_rows(cols, rows, of_rows)
+    _check_recovery(is_forward | is_reverse)
+    forward_count, reverse_count = _count(of_columns), _count(of_rows)
+    places = np.where(
+        is_forward, of_columns[cols] * height + rows, forward_count * height + of_rows[rows] * width + cols
+    )
+    in_order = np.argsort(places, kind="stable")
+    builder = Builder(program.in_types)
+    with building(builder):
+        products = _Products(program, tuple(active), is_wanted, builder.inputs())
+        found = products.forward(of_columns, chunk_size) + products.reverse(of_rows, chunk_size)
+        vector = _taken(found, places[in_order], products.dtype)
+        made = simplify(builder.finish([*products.values, vector], f"sparse_jacobian({program.name})"))
+    kind = {"forward": "columns", "reverse": "rows"}.get(method, "rows and columns")
+    how = _how(f"{method} products", f"{forward_count + reverse_count} of {kind}, {name}", made, rows, found)
+    return Entries(made, rows[in_order], cols[in_order], (height, width), how)
+
+
+def hessian_by_colours(
+    program: Program,
+    active: Sequence[bool],
+    pattern: Any,
+    method: HessianMethod = "star",
+    chunk_size: int | None = None,
+    lower: bool = False,
+) -> Entries:
+    """The entries of the Hessian of the first output, a scalar, with respect to the active inputs.
+
+    Args:
+        program: the program.
+        active: for each input, whether to differentiate with respect to it.
+        pattern: a sparse array with an entry, on one or both sides of the diagonal, wherever the Hessian may differ
+            from zero.
+        method: "star" reads each entry from one product; "acyclic" needs fewer products, and finds entries by
+            substitution, so that an entry may be wrong by the rounding errors of larger ones in its tree.
+        chunk_size: how many products to compute at once; all by default.
+        lower: whether to return the entries on and below the diagonal only.
+
+    Raises:
+        NotStructured: the function is real and its arguments are complex.
+    """
+    active = tuple(active)
+    pattern = _symmetric(pattern)
+    inner = gradient(program, active, with_value=True)
+    is_wanted = tuple(i >= len(program.outputs) for i in range(len(inner.outputs)))
+    kinds = {is_complex(t.dtype) for t, a in zip(program.in_types, active, strict=True) if a}
+    if kinds | {is_complex(program.out_types[0].dtype)} == {False, True}:
+        raise NotStructured("products hold half of the second derivatives of a real function by complex arguments")
+    colouring = star_colours if method == "star" else acyclic_colours
+    colours, name = _fewest(lambda order: colouring(pattern, order), _count)
+    rows, cols = _positions(pattern)
+    builder = Builder(program.in_types)
+    with building(builder):
+        products = _Products(inner, active, is_wanted, builder.inputs())
+        found = products.forward(colours, chunk_size)
+        recover = _by_star if method == "star" else _by_substitution
+        rows, cols, vector = recover(found, rows, cols, colours, products.dtype)
+        if not lower:
+            is_below = rows > cols
+            vector = take(vector, _lanes(np.append(np.arange(rows.size), np.flatnonzero(is_below)), rows.size))
+            rows, cols = np.append(rows, cols[is_below]), np.append(cols, rows[is_below])
+        values = products.values[: len(program.outputs)]
+        made = simplify(builder.finish([*values, vector], f"sparse_hessian({program.name})"))
+    how = _how(f"Hessian products, {method} colouring", f"{_count(colours)} of columns, {name}", made, rows, found)
+    return Entries(made, rows, cols, pattern.shape, how)
+
+
+class _Products:
+    """Products with the Jacobian of some outputs of a program, at its inputs, while another program is recorded.
+
+    Attributes:
+        values: all outputs of the program.
+        dtype: the dtype of the Jacobian.
+    """
+
+    def __init__(self, program: Program, active: Flags, is_wanted: Flags, inputs: list[Tracer]) -> None:
+        self._program, self._active = program, active
+        self._parts = linearize(program, active)
+        results = inline(self._parts.values, inputs)
+        self.values, self._residuals = results[: len(program.outputs)], results[len(program.outputs) :]
+        self._ins = [t for t, a in zip(program.in_types, active, strict=True) if a]
+        self._outs = [t for t, w in zip(program.out_types, is_wanted, strict=True) if w]
+        # Of the outputs of the linear program, those that are wanted; of the wanted ones, those it has.
+        self._chosen = tuple(w for w, a in zip(is_wanted, self._parts.out_active, strict=True) if a)
+        self._is_made = [a for w, a in zip(is_wanted, self._parts.out_active, strict=True) if w]
+        dtypes = [t.dtype for t in self._outs] or [t.dtype for t in self._ins]
+        self.dtype = np.result_type(*dtypes, *(t.dtype for t in self._ins if is_complex(t.dtype)))
+
+    def forward(self, colours: Any, chunk_size: int | None) -> list[Tracer]:
+        """For each colour of the columns, the product with the sum of their unit vectors: none, or one flat array."""
+        linear = pushforward(self._program, self._active).linear
+        outputs = [a for a, c in zip(linear.outputs, self._chosen, strict=True) if c]
+        needed = Program(linear.name, linear.inputs, needed_eqns(linear.eqns, outputs), outputs)
+        return self._applied(needed, self._ins, self._outs, self._is_made, colours, chunk_size)
+
+    def reverse(self, colours: Any, chunk_size: int | None) -> list[Tracer]:
+        """For each colour of the rows, the product of the sum of their unit vectors: none, or one flat array."""
+        if not any(self._chosen):
+            return self._applied(None, [], self._ins, [False] * len(self._ins), colours, chunk_size)
+        linear = (False,) * len(self._residuals) + (True,) * len(self._ins)
+        turned = transpose(self._parts.linear, linear, self._chosen)
+        made_of = np.concatenate([np.full(t.size, m) for t, m in zip(self._outs, self._is_made, strict=True)])
+        seeded = [t for t, m in zip(self._outs, self._is_made, strict=True) if m]
+        if _count(colours) == 0:
+            return []
+        return self._applied(
+            turned.program, seeded, self._ins, turned.in_active, colours[made_of], chunk_size, _count(colours)
+        )
+
+    def _applied(
+        self,
+        linear: Program | None,
+        seeded: Sequence[ArrayType],
+        results: Sequence[ArrayType],
+        is_made: Sequence[bool],
+        colours: Any,
+        chunk_size: int | None,
+        count: int | None = None,
+    ) -> list[Tracer]:
+        count = _count(colours) if count is None else count
+        if count == 0:
+            return []
+        made: list[Tracer] = []
+        if linear is not None and linear.outputs:
+            seeds = _seeds(colours, count, seeded)
+            if count == 1:
+                only = [reshape(x, shape=x.shape[1:]) for x in seeds]
+                made = [reshape(y, shape=(1, *y.shape)) for y in inline(linear, [*self._residuals, *only])]
+            else:
+                made = apply_in_chunks(linear, self._residuals, seeds, chunk_size)
+        remaining = iter(made)
+        blocks = [
+            convert(reshape(next(remaining), shape=(count, t.size)), dtype=self.dtype)
+            if m
+            else full((count, t.size), 0, self.dtype)
+            for t, m in zip(results, is_made, strict=True)
+        ]
+        joined = blocks[0] if len(blocks) == 1 else concatenate(*blocks, axis=1)
+        return [reshape(joined, shape=(joined.size,))]
+
+
+def _seeds(colours: Any, count: int, types: Sequence[ArrayType]) -> list[Tracer]:
+    """For each type, the sums of unit vectors, one for each colour: (count, *shape)."""
+    seeds = []
+    start = 0
+    for t in types:
+        mine = colours[start : start + t.size].astype(_COLOUR).reshape(t.shape)
+        start += t.size
+        shape = (count, *t.shape)
+        if count == 1 and not mine.any():
+            seeds.append(full(shape, 1, t.dtype))
+            continue
+        repeated = broadcast(constant(mine), shape=shape, dims=tuple(range(1, len(shape))))
+        seeds.append(convert(eq(repeated, iota(shape=shape, axis=0, dtype=_COLOUR)), dtype=t.dtype))
+    return seeds
+
+
+def _taken(found: list[Tracer], places: Any, dtype: Any) -> Tracer:
+    """The elements at these places of the products, one after the other."""
+    if not places.size:
+        return full((0,), 0, dtype)
+    flat = found[0] if len(found) == 1 else concatenate(*found, axis=0)
+    taken: Tracer = take(flat, _lanes(places, flat.size))
+    return taken
+
+
+def _lanes(places: Any, size: int) -> IndexMap:
+    return IndexMap.of(places, size)
+
+
+def _by_star(found: list[Tracer], rows: Any, cols: Any, colours: Any, dtype: Any) -> tuple[Any, Any, Tracer]:
+    """The entries on and below the diagonal, each from the row of the leaf of its star."""
+    size = len(colours)
+    is_alone = in_rows(rows, cols, colours)
+    # The pattern is symmetric: the entry on the other side of the diagonal is the same one in the order of columns.
+    is_mirror_alone = is_alone[np.lexsort((rows, cols))]
+    _check_recovery(is_alone | is_mirror_alone)
+    is_lower = rows >= cols
+    rows, cols, is_alone = rows[is_lower], cols[is_lower], is_alone[is_lower]
+    places = np.where(is_alone, colours[cols] * size + rows, colours[rows] * size + cols)
+    in_order = np.argsort(places, kind="stable")
+    return rows[in_order], cols[in_order], _taken(found, places[in_order], dtype)
+
+
+def _by_substitution(found: list[Tracer], rows: Any, cols: Any, colours: Any, dtype: Any) -> tuple[Any, Any, Tracer]:
+    """The entries on and below the diagonal, by substitution in the trees of their colours."""
+    size = len(colours)
+    is_below, is_diagonal = rows > cols, rows == cols
+    ends, diagonal = (rows[is_below], cols[is_below]), rows[is_diagonal]
+    forest = forest_of(*ends, colours)
+    _check_recovery(forest is not None)
+    assert forest is not None
+    parts = []
+    if diagonal.size:
+        parts.append(_taken(found, colours[diagonal] * size + diagonal, dtype))
+    if ends[0].size:
+        parts.append(_substituted(found, forest, size, dtype))
+    vector = full((0,), 0, dtype) if not parts else parts[0] if len(parts) == 1 else concatenate(*parts, axis=0)
+    return np.append(diagonal, ends[0]), np.append(diagonal, ends[1]), vector
+
+
+def _substituted(found: list[Tracer], forest: Forest, size: int, dtype: Any) -> Tracer:
+    """The entries of all edges: sums over what is below, by jumps of 1, 2, 4, ... levels."""
+    count = len(forest.vertices)
+    sums = _taken(found, forest.colours * size + forest.vertices, dtype)
+    if forest.depth > 1:
+        signs = constant(forest.signs.astype(dtype))
+        sums = mul(sums, signs)
+        places = np.arange(count)
+        # Nothing needs the sums at roots.
+        is_root = forest.parents == places
+        above = np.where(is_root | is_root[forest.parents], -1, forest.parents)
+        while (above >= 0).any():
+            jumping = np.flatnonzero(above >= 0)
+            sums = summed_at(sums, take(sums, _lanes(jumping, count)), _lanes(above[jumping], count))
+            above[jumping] = above[above[jumping]]
+        sums = mul(sums, signs)
+    taken: Tracer = take(sums, _lanes(forest.place_of, count))
+    return taken
+
+
+def _colours_of(pattern: Any, method: JacobianMethod) -> tuple[Any, Any, str]:
+    """Colours of rows and of columns, and the name of the order that gave them."""
+    none_of_rows, none_of_columns = (np.full(n, -1, np.int64) for n in pattern.shape)
+    if method == "forward":
+        found, name = _fewest(lambda order: column_colours(pattern, order), _count)
+        return none_of_rows, found, name
+    if method == "reverse":
+        turned = pattern.T.tocsr()
+        found, name = _fewest(lambda order: column_colours(turned, order), _count)
+        return found, none_of_columns, name
+    both, name = _fewest(lambda order: bidirectional_colours(pattern, order), lambda found: found.total)
+    return both.rows, both.columns, name
+
+
+def _fewest(colour: Callable[[Order], Any], count: Callable[[Any], int]) -> tuple[Any, str]:
+    """The colouring with fewest colours among those of some orders, and the name of its order."""
+    found = [(colour(order), order) for order in _ORDERS]
+    return min(found, key=lambda pair: count(pair[0]))
+
+
+def _count(colours: Any) -> int:
+    return int(colours.max(initial=-1)) + 1
+
+
+def _positions(pattern: Any) -> tuple[Any, Any]:
+    """The rows and columns of the entries, in row-major order."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return rows, pattern.indices.astype(np.int64)
+
+
+def _symmetric(pattern: Any) -> Any:
+    """A pattern together with its mirror image."""
+    one = pattern.astype(np.int8)
+    both = (one + one.T).tocsr()
+    both.sort_indices()
+    return both
+
+
+def _check_complex(program: Program, active: Flags, is_wanted: Flags, method: JacobianMethod) -> None:
+    """Refuse products that hold half of the derivative, unless all numbers are complex: the caller says holomorphic.
+
+    Raises:
+        NotStructured: they do.
+    """
+    ins = [is_complex(t.dtype) for t, a in zip(program.in_types, active, strict=True) if a]
+    outs = [is_complex(t.dtype) for t, w in zip(program.out_types, is_wanted, strict=True) if w]
+    if all(ins) and all(outs):
+        return
+    if any(ins) and method != "reverse":
+        raise NotStructured(f"{method} products with complex arguments hold half of the derivative of a real function")
+    if any(outs) and method != "forward":
+        raise NotStructured(f"{method} products with complex results hold half of the derivative by a real argument")
+
+
+def _check_recovery(is_found: Any) -> None:
+    if not np.all(is_found):
+        raise AssertionError("a colouring does not determine all entries: a defect of ftrans.structure.colour")
+
+
+def _how(engine: str, colours: str, made: Program, rows: Any, found: Sequence[Tracer]) -> tuple[str, ...]:
+    return (
+        f"engine: colouring, {engine}",
+        f"colours: {colours}",
+        f"equations: {len(made.eqns)}",
+        f"entries: {rows.size}",
+        f"bytes of the products: {sum(x.size * x.dtype.itemsize for x in found)}",
+    )

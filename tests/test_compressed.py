@@ -1,0 +1,230 @@
+"""Compressed evaluation: Jacobians and Hessians from products, against the dense ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ftrans as ft
+from ftrans.api.call import trace_flat
+from ftrans.core.types import type_of
+from ftrans.run.places import place_of
+from ftrans.structure.compressed import hessian_by_colours, jacobian_by_colours
+from ftrans.structure.detect import hessian_pattern, jacobian_pattern
+from ftrans.structure.entries import Entries, NotStructured
+
+N = 12
+
+
+def program_of(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The program of a function of arrays, and the arrays that it closes over."""
+    traced, _ = trace_flat(f, [type_of(x) for x in args], lambda tracers: f(*tracers), args)
+    return traced.program, traced.captured
+
+
+def jacobian_of(
+    f: Callable[..., Any], args: tuple[Any, ...], method: Any, chunk: int | None = None, wanted: int = 1
+) -> tuple[Entries, Any]:
+    """The entries of a Jacobian by all arguments, and the whole as a dense matrix."""
+    program, captured = program_of(f, args)
+    active = (True,) * len(args) + (False,) * len(captured)
+    known = {len(args) + i: x for i, x in enumerate(captured) if np.asarray(x).dtype.kind in "iub"}
+    pattern = jacobian_pattern(program, active, wanted, known)
+    found = jacobian_by_colours(program, active, wanted, pattern, method, chunk)
+    return found, whole(found, [*args, *captured])
+
+
+def hessian_of(
+    f: Callable[..., Any], args: tuple[Any, ...], method: Any, chunk: int | None = None, lower: bool = False
+) -> tuple[Entries, Any]:
+    """The entries of a Hessian by all arguments, and the whole as a dense matrix."""
+    program, captured = program_of(f, args)
+    active = (True,) * len(args) + (False,) * len(captured)
+    pattern = hessian_pattern(program, active, {})
+    found = hessian_by_colours(program, active, pattern, method, chunk, lower)
+    return found, whole(found, [*args, *captured])
+
+
+def whole(entries: Entries, args: list[Any]) -> Any:
+    """The matrix of which a program computes the entries, each of which is there once."""
+    keys = entries.rows * entries.shape[1] + entries.cols
+    assert entries.rows.dtype == entries.cols.dtype == np.int64
+    assert len(np.unique(keys)) == len(keys)
+    *_, values = place_of(args).run(entries.program, args)
+    return sp.coo_array((values, (entries.rows, entries.cols)), entries.shape).toarray()
+
+
+def stencil(x: Any) -> Any:
+    """Second differences and a product of neighbours."""
+    return np.concatenate([x[:1] ** 2, x[2:] - 2.0 * x[1:-1] * x[:-2] + np.sin(x[1:-1]), x[-1:] * x[0]])
+
+
+def full_row(x: Any) -> Any:
+    """A full row and a full column."""
+    return np.concatenate([np.sum(x * x)[None], x[1:] ** 2 * x[0]])
+
+
+def chain(x: Any) -> Any:
+    """A function whose Hessian has three diagonals."""
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + np.exp(x[:-1]))
+
+
+def hub(x: Any) -> Any:
+    """A function whose Hessian is an arrow."""
+    return np.sum(x[1:] ** 3 * x[0] ** 2)
+
+
+@pytest.mark.parametrize("method", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("f", [stencil, full_row, np.sin, lambda x: x[::2] * 3.0, lambda x: x * 0.0 + 1.0])
+def test_jacobians(f: Any, method: Any) -> None:
+    x = np.random.default_rng(0).standard_normal(N)
+    for chunk in (None, 2):
+        _, found = jacobian_of(f, (x,), method, chunk)
+        np.testing.assert_allclose(found, ft.jacobian(f)(x), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["star", "acyclic"])
+@pytest.mark.parametrize("f", [chain, hub, lambda x: np.sum(x**3), lambda x: np.sum(x) * x[3], lambda x: x[0] * 2.0])
+def test_hessians(f: Any, method: Any) -> None:
+    x = np.random.default_rng(0).standard_normal(N)
+    dense = ft.hessian(f)(x)
+    for chunk in (None, 2):
+        found, matrix = hessian_of(f, (x,), method, chunk)
+        np.testing.assert_allclose(matrix, dense, rtol=1e-12, atol=1e-12)
+        assert (matrix == matrix.T).all()
+        found, matrix = hessian_of(f, (x,), method, chunk, lower=True)
+        assert (found.rows >= found.cols).all()
+        np.testing.assert_allclose(matrix, np.tril(dense), rtol=1e-12, atol=1e-12)
+
+
+def test_random_hessians_by_substitution() -> None:
+    rng = np.random.default_rng(1)
+    for size, terms in [(6, 4), (15, 20), (40, 60), (40, 300)]:
+        i, j = rng.integers(0, size, (2, terms))
+        weights = rng.standard_normal(terms)
+
+        def f(x: Any, i: Any = i, j: Any = j, weights: Any = weights) -> Any:
+            return np.sum(weights * np.sin(x[i]) * x[j])
+
+        x = rng.standard_normal(size)
+        program, captured = program_of(f, (x,))
+        active = (True, *(False for _ in captured))
+        rows, cols = np.append(i, np.arange(size)), np.append(j, np.arange(size))
+        pattern = sp.coo_array((np.ones(len(rows), bool), (rows, cols)), (size, size)).tocsr()
+        for method in ("star", "acyclic"):
+            entries = hessian_by_colours(program, active, pattern, method)  # type: ignore[arg-type]
+            matrix = whole(entries, [x, *captured])
+            np.testing.assert_allclose(matrix, ft.hessian(f)(x), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["forward", "reverse", "bidirectional"])
+def test_several_arguments_and_results(method: Any) -> None:
+    x, y, z = np.arange(1.0, 4.0), np.float64(2.0), np.arange(6.0).reshape(2, 3)
+
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return x * y, np.sum(z * x, axis=1), np.float64(3.0), z[0] ** 2
+
+    entries, found = jacobian_of(f, (x, y, z), method, wanted=3)
+    blocks = ft.jacobian(f, (0, 1, 2))(x, y, z)
+    expected = np.block([[np.reshape(b, (size, -1)) for b in blocks[k]] for k, size in enumerate((3, 2, 1))])
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert entries.shape == (6, 10)
+    outs = entries.program(x, y, z)
+    for value, expected_value in zip(outs, f(x, y, z), strict=False):
+        np.testing.assert_array_equal(value, expected_value)
+
+
+def test_hessians_by_several_arguments() -> None:
+    x, y = np.arange(1.0, 4.0), np.array([[0.5, 2.0]])
+
+    def f(x: Any, y: Any) -> Any:
+        return np.sum(x**3) * y[0, 0] + y[0, 1] ** 2, x
+
+    blocks = ft.hessian(lambda x, y: f(x, y)[0], (0, 1))(x, y)
+    expected = np.block([[np.reshape(b, (n, -1)) for b in row] for row, n in zip(blocks, (3, 2), strict=True)])
+    for method in ("star", "acyclic"):
+        entries, found = hessian_of(f, (x, y), method)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        value, aux, _ = entries.program(x, y)
+        np.testing.assert_allclose(value, f(x, y)[0])
+        np.testing.assert_array_equal(aux, x)
+
+
+def test_float32_stays() -> None:
+    x = np.linspace(0.5, 1.0, N, dtype=np.float32)
+    for method in ("forward", "reverse", "bidirectional"):
+        entries, found = jacobian_of(stencil, (x,), method)
+        assert entries.program.out_types[-1].dtype == np.float32
+        np.testing.assert_allclose(found, ft.jacobian(stencil)(x), rtol=1e-5)
+    for kind in ("star", "acyclic"):
+        entries, found = hessian_of(chain, (x,), kind)
+        assert entries.program.out_types[-1].dtype == np.float32
+        np.testing.assert_allclose(found, ft.hessian(chain)(x), rtol=1e-3, atol=1e-3)
+
+
+def test_complex_numbers() -> None:
+    x = np.linspace(0.5, 1.0, N)
+
+    def waves(x: Any) -> Any:
+        return np.exp(1j * x) * x[::-1]
+
+    _, found = jacobian_of(waves, (x,), "forward")
+    np.testing.assert_allclose(found, ft.jacobian(waves)(x), rtol=1e-14)
+    with pytest.raises(NotStructured, match="half of the derivative"):
+        jacobian_of(waves, (x,), "reverse")
+
+    def lengths(z: Any) -> Any:
+        return np.abs(z) ** 2
+
+    z = x + 0.5j
+    _, found = jacobian_of(lengths, (z,), "reverse")
+    np.testing.assert_allclose(found, ft.jacobian(lengths, mode="reverse")(z), rtol=1e-14)
+    with pytest.raises(NotStructured, match="half of the derivative"):
+        jacobian_of(lengths, (z,), "forward")
+    for method in ("forward", "reverse", "bidirectional"):
+        _, found = jacobian_of(stencil, (z,), method)
+        np.testing.assert_allclose(found, ft.jacobian(stencil, holomorphic=True)(z), rtol=1e-13, atol=1e-13)
+    with pytest.raises(NotStructured, match="half of the second derivatives"):
+        hessian_of(lambda z: np.sum(np.abs(z) ** 2), (z,), "star")
+
+
+def test_values_that_are_not_chosen_have_no_influence() -> None:
+    x = np.array([0.5, 2.0, -1.0, 3.0])
+
+    def f(x: Any) -> Any:
+        return np.where(x > 1, np.sqrt(np.where(x > 1, x - 1, 0.0)), 0.0) * x[::-1]
+
+    for method in ("forward", "reverse"):
+        _, found = jacobian_of(f, (x,), method)
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(found, ft.jacobian(f)(x), rtol=1e-14)
+
+
+def test_compiled_and_differentiated_again() -> None:
+    x = np.random.default_rng(2).standard_normal(N)
+    for entries, dense in [
+        (jacobian_of(stencil, (x,), "forward")[0], ft.jacobian(stencil)),
+        (jacobian_of(full_row, (x,), "bidirectional", 2)[0], ft.jacobian(full_row)),
+        (hessian_of(chain, (x,), "star")[0], ft.hessian(chain)),
+        (hessian_of(chain, (x,), "acyclic")[0], ft.hessian(chain)),
+    ]:
+        places = (entries.rows, entries.cols)
+
+        def values(x: Any, entries: Entries = entries) -> Any:
+            return place_of([x]).run(entries.program, [x])[-1]
+
+        np.testing.assert_allclose(ft.jit(values)(x), dense(x)[places], rtol=1e-12, atol=1e-12)
+        again = ft.jit(ft.jacobian(values))(x)
+        np.testing.assert_allclose(again, ft.jacobian(dense)(x)[places], rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(ft.jacrev(values)(x), again, rtol=1e-11, atol=1e-11)
+
+
+def test_what_is_told_about_an_engine() -> None:
+    x = np.ones(N)
+    entries, _ = jacobian_of(stencil, (x,), "forward")
+    assert entries.how[0] == "engine: colouring, forward products"
+    assert entries.how[1].startswith("colours: 3 of columns") or entries.how[1].startswith("colours: 4 of columns")
