@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
     from .api.jit import jit, trace
     from .api.loops import fori_loop, map, scan, while_loop
+    from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.taps import tap
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
@@ -62,6 +63,8 @@ __all__ = [
     "scale_gradient",
     "scan",
     "scipy",
+    "sparse_hessian",
+    "sparse_jacobian",
     "stop_gradient",
     "straight_through",
     "switch",
@@ -70,6 +73,8 @@ __all__ = [
     "trace",
     "value_and_grad",
     "value_and_jacobian",
+    "value_and_sparse_hessian",
+    "value_and_sparse_jacobian",
     "vjp",
     "vmap",
     "while_loop",
@@ -87,6 +92,7 @@ _FILES = {
     "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian"),
     "api.jit": ("jit", "trace"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
+    "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.taps": ("tap",),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),

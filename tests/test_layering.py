@@ -33,6 +33,7 @@ PUBLIC = {
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
     "explain_zero",
+    "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}
 PACKAGES = {f"ftrans.{name}" for name in ("autograd", "debug", "numpy", "scipy", "testing")}

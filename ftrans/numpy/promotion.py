@@ -116,7 +116,9 @@ def is_operand(x: Any) -> bool:
     """Whether arithmetic takes `x`, or says why not: other objects may know themselves what to do with a tracer."""
     if isinstance(x, (Tracer, np.ndarray, list, tuple, Cell, *_NUMBERS)):
         return True
-    return hasattr(x, "__array__") or hasattr(x, "toarray")
+    # NumPy's protocol: operators leave what has None here to the other operand.
+    is_left = getattr(x, "__array_ufunc__", True) is None
+    return not is_left and (hasattr(x, "__array__") or hasattr(x, "toarray"))
 
 
 def is_weak(x: Any) -> bool:

@@ -1,0 +1,214 @@
+"""Sparse matrices of derivatives: sparse_jacobian, sparse_hessian, and both with the value of the function."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal
+
+from ..base.source import at_line, user_line
+from .call import named
+from .derivatives import Argnums, Function
+from .prepared import Prepared
+from .sparse_call import Options, SparseDerivative
+
+Format = Literal["csr", "csc", "coo", "values", "dense", "bcoo"]
+Triangle = Literal["full", "lower"]
+JacobianMethod = Literal["auto", "elimination", "forward", "reverse", "bidirectional", "dense"]
+HessianMethod = Literal["auto", "elimination", "star", "acyclic", "dense"]
+
+
+def sparse_jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    *,
+    format: Format = "csr",
+    method: JacobianMethod = "auto",
+    pattern: Any = None,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The Jacobian of a function as a sparse matrix, of which only the entries are computed that may be non-zero.
+
+    Which these are is found from the program of `f`, and holds for all values of the arguments.  Rows count the
+    elements of the result and columns those of the argument, in row-major order.
+
+    Args:
+        f: the function.
+        argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
+        format: "csr", "csc" and "coo" give a sparse array of SciPy, "bcoo" one of JAX, "dense" a matrix with zeros,
+            and "values" the vector of the entries, in the order of `rows` and `cols` of `prepare(...)`.
+        method: "elimination" composes the derivatives of single elements along the program.  "forward", "reverse" and
+            "bidirectional" compute products with few vectors, one for each colour of a colouring of the columns, of the
+            rows, or of both; "dense" computes products with all unit vectors.  "auto" takes what costs least.
+        pattern: where the entries are, if you know: a `Sparsity`, a sparse matrix of SciPy or a matrix of booleans.  It
+            is compared with a product of the Jacobian and a random vector before it is trusted.
+        chunk_size: number of products that are computed at once, which bounds the memory; all by default.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
+
+    Returns:
+        A function of the same arguments that returns the matrix.  For containers of results or arguments it returns
+        containers of matrices, nested as those of `jacobian`.  If an argument is traced, inside `jit` or another
+        derivative, or a JAX array or a tensor, SciPy's formats give a `SparseValues`, whose entries are what they are;
+        it becomes the SciPy array as soon as a compiled function returns it with entries of NumPy.  Three methods take
+        the same arguments: `prepare(*args)` returns a `Prepared` for arguments of these types, which repeated calls
+        should use, and `operator(*args)` a linear operator of SciPy, for products without the matrix.
+
+    Raises:
+        TypeError: the argument or the result is not floating-point, or both are complex.
+        ValueError: the format or the method is unknown, or the pattern is wrong; the message names an entry.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> J = ft.sparse_jacobian(lambda x: x[1:] * x[:-1])(np.array([1.0, 2.0, 3.0]))
+        >>> J.toarray()
+        array([[2., 1., 0.],
+               [0., 3., 2.]])
+    """
+    options = Options(False, format, method, pattern, chunk_size, has_aux, with_value=False)
+    return _function(SparseDerivative(f, argnums, options, "sparse_jacobian"))
+
+
+def value_and_sparse_jacobian(
+    f: Function,
+    argnums: Argnums = 0,
+    *,
+    format: Format = "csr",
+    method: JacobianMethod = "auto",
+    pattern: Any = None,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The value of a function and its sparse Jacobian, in one evaluation.
+
+    Args:
+        f: as for `sparse_jacobian`.
+        argnums: as for `sparse_jacobian`.
+        format: as for `sparse_jacobian`.
+        method: as for `sparse_jacobian`.
+        pattern: as for `sparse_jacobian`.
+        chunk_size: as for `sparse_jacobian`.
+        has_aux: as for `sparse_jacobian`.
+
+    Returns:
+        A function of the same arguments that returns `(value, matrix)`, or `((value, aux), matrix)`.
+
+    Raises:
+        TypeError: as `sparse_jacobian`.
+        ValueError: as `sparse_jacobian`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> value, J = ft.value_and_sparse_jacobian(np.square)(np.array([1.0, 3.0]))
+        >>> value, J.diagonal()
+        (array([1., 9.]), array([2., 6.]))
+    """
+    options = Options(False, format, method, pattern, chunk_size, has_aux, with_value=True)
+    return _function(SparseDerivative(f, argnums, options, "value_and_sparse_jacobian"))
+
+
+def sparse_hessian(
+    f: Function,
+    argnums: Argnums = 0,
+    *,
+    format: Format = "csr",
+    method: HessianMethod = "auto",
+    pattern: Any = None,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+    triangle: Triangle = "full",
+) -> Function:
+    """The matrix of second derivatives of a function whose result is a real scalar, as a sparse matrix.
+
+    Args:
+        f: the function.
+        argnums: as for `sparse_jacobian`.
+        format: as for `sparse_jacobian`.
+        method: "elimination" collects the second derivatives of single elements along the program.  "star" and
+            "acyclic" compute products with few vectors, one for each colour of a colouring of that name: the entries
+            are read from the products, or, with fewer colours, found by substitution.  "dense" computes products with
+            all unit vectors.  "auto" takes what costs least.
+        pattern: as for `sparse_jacobian`; of the whole matrix, which is symmetric.
+        chunk_size: as for `sparse_jacobian`.
+        has_aux: as for `sparse_jacobian`.
+        triangle: "full", or "lower" for the entries on and below the diagonal only.
+
+    Returns:
+        A function of the same arguments, as for `sparse_jacobian`.  For a container of arguments (or several
+        `argnums`) it returns a container of containers of matrices.
+
+    Raises:
+        TypeError: the argument is not floating-point, or the result is not a real scalar.
+        ValueError: as `sparse_jacobian`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> H = ft.sparse_hessian(lambda x: np.sum(x[1:] * x[:-1] ** 2))(np.array([1.0, 2.0, 3.0]))
+        >>> H.toarray()
+        array([[4., 2., 0.],
+               [2., 6., 4.],
+               [0., 4., 0.]])
+    """
+    options = Options(True, format, method, pattern, chunk_size, has_aux, False, _is_lower(triangle))
+    return _function(SparseDerivative(f, argnums, options, "sparse_hessian"))
+
+
+def value_and_sparse_hessian(
+    f: Function,
+    argnums: Argnums = 0,
+    *,
+    format: Format = "csr",
+    method: HessianMethod = "auto",
+    pattern: Any = None,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+    triangle: Triangle = "full",
+) -> Function:
+    """The value of a function and its sparse Hessian, in one evaluation.
+
+    Args:
+        f: as for `sparse_hessian`.
+        argnums: as for `sparse_hessian`.
+        format: as for `sparse_hessian`.
+        method: as for `sparse_hessian`.
+        pattern: as for `sparse_hessian`.
+        chunk_size: as for `sparse_hessian`.
+        has_aux: as for `sparse_hessian`.
+        triangle: as for `sparse_hessian`.
+
+    Returns:
+        A function of the same arguments that returns `(value, matrix)`, or `((value, aux), matrix)`.
+
+    Raises:
+        TypeError: as `sparse_hessian`.
+        ValueError: as `sparse_hessian`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> value, H = ft.value_and_sparse_hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+        >>> value, H.diagonal()
+        (np.float64(9.0), array([ 6., 12.]))
+    """
+    options = Options(True, format, method, pattern, chunk_size, has_aux, True, _is_lower(triangle))
+    return _function(SparseDerivative(f, argnums, options, "value_and_sparse_hessian"))
+
+
+def _function(derivative: SparseDerivative) -> Function:
+    """A sparse derivative as users call it."""
+    f = derivative.f
+
+    @functools.wraps(f)
+    def sparse_derivative_of_f(*args: Any, **kwargs: Any) -> Any:
+        return derivative(*args, **kwargs)
+
+    def prepare(*args: Any, compile: bool = True, **kwargs: Any) -> Prepared:
+        return Prepared(derivative, args, kwargs, compile)
+
+    function: Any = named(sparse_derivative_of_f, f, derivative.name)
+    function.prepare = prepare
+    return sparse_derivative_of_f
+
+
+def _is_lower(triangle: Any) -> bool:
+    if triangle not in ("full", "lower"):
+        raise ValueError(f'triangle must be "full" or "lower", not {triangle!r}{at_line(user_line())}')
+    return bool(triangle == "lower")

@@ -1,0 +1,201 @@
+"""SparseDerivative: a function whose sparse Jacobian or Hessian is asked for, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import tree
+from ..base.source import at_line, user_line
+from ..core.program import Program
+from ..core.trace import Tracer
+from ..core.types import ArrayType, is_complex, is_inexact
+from ..structure.choice import HESSIAN_METHODS, JACOBIAN_METHODS, hessian_entries_by, jacobian_entries_by
+from ..structure.entries import Entries
+from .call import Traced, as_argnums, check_function, name_of, require_scalar, run, type_name
+from .derivatives import Argnums, active_inputs, trace_at
+from .sparse_formats import FORMATS, Block, blocks
+
+Flags = tuple[bool, ...]
+
+
+class Options(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        of_hessian: whether it is the Hessian, not the Jacobian.
+        format: one of `FORMATS`.
+        method: how the entries are found.
+        pattern: where they are, a SciPy array; None if that is to be found out.
+        chunk_size: how many products are computed at once; None for all.
+        has_aux: whether the function returns a pair `(out, aux)`.
+        with_value: whether the value of the function comes with the matrix.
+        lower: whether only the entries on and below the diagonal are wanted.
+    """
+
+    of_hessian: bool
+    format: str
+    method: str
+    pattern: Any
+    chunk_size: int | None
+    has_aux: bool
+    with_value: bool
+    lower: bool = False
+
+
+class SparseDerivative:
+    """A function, and what is asked for of its sparse Jacobian or Hessian.
+
+    Attributes:
+        f: the function.
+        argnums: the positions of the arguments to differentiate with respect to.
+        options: what is asked for.
+        name: what the public function is called.
+
+    Args:
+        f: the function.
+        argnums: as given.
+        options: as given; the pattern in any form.
+        name: what the public function is called.
+    """
+
+    def __init__(self, f: Callable[..., Any], argnums: Argnums, options: Options, name: str) -> None:
+        check_function(f, name)
+        self.f = f
+        self.argnums = as_argnums(argnums, name)
+        self.name = name
+        methods = HESSIAN_METHODS if options.of_hessian else JACOBIAN_METHODS
+        _require_one_of("format", options.format, FORMATS)
+        _require_one_of("method", options.method, methods)
+        chunk = options.chunk_size
+        if chunk is not None and not (isinstance(chunk, Integral) and chunk > 0):
+            raise ValueError(f"chunk_size must be a positive integer or None, not {chunk!r}{at_line(user_line())}")
+        self.options = options._replace(pattern=_as_pattern(options.pattern, name))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The matrix for these arguments, with the value and the auxiliary result if they are asked for."""
+        has_aux = self.options.has_aux
+        chosen, traced, rebuild_aux = trace_at(self.f, args, kwargs, self.argnums, self.name, has_aux)
+        count = traced.structure.num_leaves
+        self.require_differentiable(traced.program, chosen.types, traced.structure)
+        active = active_inputs(chosen, traced)
+        entries = self.entries(traced.program, active, count, known_captures(traced, len(chosen.leaves)))
+        needed = entries.program if self.options.with_value else without_values(entries.program, count)
+        *outs, vector = run(needed, [*chosen.leaves, *traced.captured])
+        matrix = self.matrix(entries, traced, chosen.structure, chosen.types, vector)
+        if not self.options.with_value:
+            return (matrix, rebuild_aux(outs)) if has_aux else matrix
+        value = tree.unflatten(traced.structure, outs[:count])
+        return ((value, rebuild_aux(outs[count:])) if has_aux else value), matrix
+
+    def entries(self, program: Program, active: Flags, wanted: int, known: dict[int, Any]) -> Entries:
+        """The program for the entries of the derivative of the first outputs of a program."""
+        o = self.options
+        self._require_shape(program, active, wanted)
+        if o.of_hessian:
+            return hessian_entries_by(program, active, known, o.method, o.pattern, o.chunk_size, o.lower)
+        return jacobian_entries_by(program, active, wanted, known, o.method, o.pattern, o.chunk_size)
+
+    def matrix(
+        self, entries: Entries, traced: Traced, structure: tree.Structure, types: Sequence[ArrayType], vector: Any
+    ) -> Any:
+        """The matrix in the format that was asked for, or a container of blocks."""
+        heights = [t.size for t in traced.program.out_types[: traced.structure.num_leaves]]
+        found = self.blocks(entries, heights, [t.size for t in types])
+        return self.nested(found, traced.structure, structure, vector)
+
+    def blocks(self, entries: Entries, heights: Sequence[int], widths: Sequence[int]) -> list[Block]:
+        """The blocks of the matrix, by row, then column."""
+        sizes = tuple(widths if self.options.of_hessian else heights), tuple(widths)
+        return entries.program.derive(("blocks", sizes), lambda: blocks(entries.rows, entries.cols, *sizes))
+
+    def nested(self, found: Sequence[Block], results: tree.Structure, arguments: tree.Structure, vector: Any) -> Any:
+        """The blocks out of the vector of all entries, nested as the results and arguments of the function."""
+        made = [block.formatted(vector, self.options.format) for block in found]
+        outer = arguments if self.options.of_hessian else results
+        width = len(made) // max(outer.num_leaves, 1)
+        rows = [tree.unflatten(arguments, made[i : i + width]) for i in range(0, len(made), max(width, 1))]
+        return tree.unflatten(outer, rows)
+
+    def require_differentiable(self, program: Program, types: Sequence[ArrayType], results: tree.Structure) -> None:
+        """Raise unless the function has the derivative that is asked for.
+
+        Raises:
+            TypeError: it has not.
+        """
+        if self.options.of_hessian:
+            if results is not tree.LEAF:
+                raise TypeError(
+                    f"{self.name} is for functions with a scalar result, but {name_of(self.f)} returned a container "
+                    f"with {results.num_leaves} arrays; return a scalar, or use has_aux=True for a pair (scalar, "
+                    f"more){at_line(user_line())}"
+                )
+            require_scalar(program, self.f, self.name, "sparse_jacobian")
+        for type in program.out_types[: results.num_leaves]:
+            if not is_inexact(type.dtype):
+                raise TypeError(
+                    f"{self.name} needs floating-point results, but {name_of(self.f)} returned {type}, whose "
+                    f"derivative is zero everywhere or does not exist; return it as auxiliary result by has_aux=True"
+                    + at_line(user_line())
+                )
+        complex_in = any(is_complex(t.dtype) for t in types)
+        complex_out = any(is_complex(t.dtype) for t in program.out_types[: results.num_leaves])
+        if complex_in and (complex_out or self.options.of_hessian):
+            dense = "hessian" if self.options.of_hessian else "jacobian"
+            raise TypeError(
+                f"{self.name} of {name_of(self.f)} has complex arguments, and one matrix of complex numbers does not "
+                f"say how it moves with them; use {dense} with holomorphic=True if it has complex derivatives, or "
+                f"differentiate by the real and imaginary parts{at_line(user_line())}"
+            )
+
+    def _require_shape(self, program: Program, active: Flags, wanted: int) -> None:
+        pattern = self.options.pattern
+        columns = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
+        rows = columns if self.options.of_hessian else sum(t.size for t in program.out_types[:wanted])
+        if pattern is not None and pattern.shape != (rows, columns):
+            raise ValueError(
+                f"the pattern given to {self.name} has the shape {pattern.shape}, but the matrix for "
+                f"{name_of(self.f)} and these arguments has {rows} rows and {columns} columns{at_line(user_line())}"
+            )
+
+
+def known_captures(traced: Traced, count: int) -> dict[int, Any]:
+    """The captured integers and booleans whose values are known, by the position of their inputs."""
+    found = enumerate(traced.captured, count)
+    return {i: np.asarray(x) for i, x in found if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biu"}
+
+
+def without_values(program: Program, wanted: int) -> Program:
+    """A program for entries without the outputs that are differentiated."""
+
+    def make() -> Program:
+        return Program(program.name, program.inputs, program.eqns, program.outputs[wanted:])
+
+    return program.derive(("without values", wanted), make)
+
+
+def _require_one_of(name: str, given: Any, known: Sequence[str]) -> None:
+    if not (isinstance(given, str) and given in known):
+        listed = ", ".join(f'"{x}"' for x in known)
+        raise ValueError(f"{name} must be one of {listed}, not {given!r}{at_line(user_line())}")
+
+
+def _as_pattern(pattern: Any, what: str) -> Any:
+    """A pattern as a SciPy array of True in the format CSR, with sorted indices; None stays None."""
+    if pattern is None:
+        return None
+    from scipy import sparse
+
+    if hasattr(pattern, "to_scipy"):
+        pattern = pattern.to_scipy("csr")
+    if isinstance(pattern, Tracer) or not (sparse.issparse(pattern) or np.ndim(pattern) == 2):
+        raise TypeError(
+            f"the pattern given to {what} is a Sparsity, a sparse matrix of SciPy or a matrix of booleans, not "
+            f"{type_name(pattern)}{at_line(user_line())}"
+        )
+    found = sparse.csr_array(pattern).astype(bool)
+    found.sum_duplicates()
+    return found
