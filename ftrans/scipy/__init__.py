@@ -5,7 +5,7 @@ NumPy's protocols do not carry SciPy's other functions, which are therefore mirr
 
     from ftrans.scipy import linalg, special, stats
 
-The solvers of `scipy.optimize` are here under their names, too, and are given the derivatives that they can use.
+Solvers of `scipy.optimize` and `scipy.integrate` are here, too, and are given the derivatives that they can use.
 """
 
 import importlib as _importlib
@@ -14,13 +14,15 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import optimize, stats
+    from . import integrate, optimize, stats
 
-__all__ = ["linalg", "optimize", "special", "stats"]
+__all__ = ["integrate", "linalg", "optimize", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:
     # SciPy's own take a second to import.
+    if name == "integrate":
+        return _importlib.import_module(".integrate", __name__)
     if name == "optimize":
         return _importlib.import_module(".optimize", __name__)
     if name == "stats":

@@ -1,0 +1,231 @@
+"""Solvers of differential equations of `scipy.integrate` under their names, with exact Jacobians filled in.
+
+    >>> import numpy as np
+    >>> from ftrans.scipy import integrate
+    >>> solution = integrate.solve_ivp(lambda t, y: [y[1], 1e3 * (1 - y[0] ** 2) * y[1] - y[0]], (0, 10), [2, 0], "BDF")
+    >>> print(solution.success, solution.ftrans["jac"].engine)
+    True dense Jacobian
+
+The algorithms are SciPy's, and so are the results.  Names that are not here are those of `scipy.integrate`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from ..api.jacobians import jacobian
+from ..api.jit import jit
+from ..numpy.promotion import asarray
+from .derivatives import Account, Function, Supplied, Used, attempt, jacobian_of, progress_line, vector
+
+__all__ = ["solve_bvp", "solve_ivp"]
+
+# Whether a method takes a sparse Jacobian, for those that take one.
+_METHODS = {"Radau": True, "BDF": True, "LSODA": False}
+# A dense Jacobian with fewer elements is factorised as quickly as a sparse one.
+_DENSE = 10_000
+
+
+def solve_ivp(
+    fun: Function,
+    t_span: Sequence[float],
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Sequence[Any] | None = None,
+    *,
+    compile: bool | None = None,
+    progress: bool | str = False,
+    **options: Any,
+) -> Any:
+    """`scipy.integrate.solve_ivp`; the implicit methods Radau, BDF and LSODA are given the exact Jacobian.
+
+    For Radau and BDF it is a sparse array if it is sparse and has at least 10,000 elements.  The other methods take
+    none.  Complex states are left to SciPy's differences.
+
+    Args:
+        fun: as for SciPy.
+        t_span: as for SciPy.
+        y0: as for SciPy.
+        method: as for SciPy.
+        t_eval: as for SciPy.
+        dense_output: as for SciPy.
+        events: as for SciPy.
+        vectorized: as for SciPy.
+        args: as for SciPy.
+        compile: whether the Jacobian is compiled; None compiles it when its evaluations have cost as much as that.
+        progress: whether to show a progress bar that counts evaluations of `fun`, or its description.
+        options: as for SciPy.  A `jac` is used as it is; a `jac_sparsity` is not needed, since the pattern is found.
+
+    Returns:
+        SciPy's result.  `result.ftrans["jac"]` says what was used.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans.scipy.integrate import solve_ivp
+        >>> solution = solve_ivp(lambda t, y, k: -k * (y - np.cos(t)), (0, 1), [0.0], "Radau", args=(50.0,), rtol=1e-8)
+        >>> print(np.round(solution.y[:, -1], 4))
+        [0.5569]
+    """
+    account: Account = {}
+    takes = [name for name in _METHODS if method == name or _is_solver(method, getattr(scipy.integrate, name))]
+    if takes and options.get("jac") is None and options.get("lband") is options.get("uband") is None:
+        found = attempt(
+            account, "jac", lambda used: _jacobian(fun, t_span, y0, args, vectorized, used, _METHODS[takes[0]], compile)
+        )
+        if found is not None:
+            options["jac"] = lambda t, y, *_: found(y, np.float64(t))
+    with progress_line(progress, "solve_ivp", fun) as shown:
+        result = scipy.integrate.solve_ivp(
+            shown, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
+        )
+    result.ftrans = account
+    return result
+
+
+def _is_solver(method: Any, solver: type) -> bool:
+    return inspect.isclass(method) and issubclass(method, solver)
+
+
+def _jacobian(
+    fun: Function,
+    t_span: Sequence[float],
+    y0: Any,
+    args: Sequence[Any] | None,
+    vectorized: bool,
+    used: Used,
+    sparse: bool,
+    compile: bool | None,
+) -> Supplied:
+    """The Jacobian by the state, a function of the state and the time."""
+    start = _real(y0)
+
+    def slopes(y: Any, t: Any) -> Any:
+        return fun(t, y[:, np.newaxis] if vectorized else y, *(args or ()))
+
+    return jacobian_of(vector(slopes), (start, np.float64(t_span[0])), used, sparse, compile, _DENSE)
+
+
+def solve_bvp(
+    fun: Function,
+    bc: Function,
+    x: Any,
+    y: Any,
+    p: Any = None,
+    S: Any = None,
+    fun_jac: Any = None,
+    bc_jac: Any = None,
+    tol: float = 1e-3,
+    max_nodes: int = 1000,
+    verbose: int = 0,
+    bc_tol: float | None = None,
+    *,
+    compile: bool | None = None,
+    progress: bool | str = False,
+) -> Any:
+    """`scipy.integrate.solve_bvp` with exact Jacobians of the equations and of the boundary conditions.
+
+    Args:
+        fun: as for SciPy.
+        bc: as for SciPy.
+        x: as for SciPy.
+        y: as for SciPy.
+        p: as for SciPy.
+        S: as for SciPy.
+        fun_jac: as for SciPy; None is for the exact Jacobian.
+        bc_jac: as for SciPy; None is for the exact Jacobian.
+        tol: as for SciPy.
+        max_nodes: as for SciPy.
+        verbose: as for SciPy.
+        bc_tol: as for SciPy.
+        compile: whether Jacobians are compiled, once for each mesh; they are not by default.
+        progress: as for `solve_ivp`.
+
+    Returns:
+        SciPy's result.  `result.ftrans` has entries "fun_jac" and "bc_jac" that say what was used.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans.scipy.integrate import solve_bvp
+        >>> mesh = np.linspace(0, 1, 5)
+        >>> solution = solve_bvp(lambda x, y: np.vstack([y[1], -np.exp(y[0])]), lambda ya, yb: np.array([ya[0], yb[0]]),
+        ...                      mesh, np.zeros((2, 5)))
+        >>> print(round(float(solution.sol(0.5)[0]), 3))
+        0.141
+    """
+    account: Account = {}
+    if fun_jac is None:
+        fun_jac = attempt(account, "fun_jac", lambda used: _equations(fun, x, y, p, used, bool(compile)))
+    if bc_jac is None:
+        bc_jac = attempt(account, "bc_jac", lambda used: _conditions(bc, y, p, used, bool(compile)))
+    with progress_line(progress, "solve_bvp", fun) as shown:
+        result = scipy.integrate.solve_bvp(shown, bc, x, y, p, S, fun_jac, bc_jac, tol, max_nodes, verbose, bc_tol)
+    result.ftrans = account
+    return result
+
+
+def _equations(fun: Function, x: Any, y: Any, p: Any, used: Used, compile: bool) -> Function:
+    """The Jacobians of the equations at all nodes.
+
+    The slopes at a node depend on the state at that node only, so adding one number to a component at all nodes tells
+    the derivatives at each.
+    """
+    parameters = () if p is None else (np.asarray(p, float),)
+
+    def moved(change: Any, x: Any, y: Any, *p: Any) -> Any:
+        return asarray(fun(x, y + change[:, np.newaxis], *p))
+
+    by = jacobian(moved, argnums=(0, 3) if parameters else 0)
+
+    def jacobians(x: Any, y: Any, *p: Any) -> Any:
+        change = np.zeros(y.shape[0])
+        blocks = by(change, x, y, *p)
+        # Components, nodes, and what they are differentiated by: SciPy has the nodes last.
+        return tuple([b.swapaxes(1, 2) for b in blocks]) if p else blocks.swapaxes(1, 2)
+
+    used.engine = "Jacobians of all nodes at once"
+    at = (np.asarray(x, float), _real(y), *parameters)
+    return Supplied(jacobians, lambda: jit(jacobians), used, at, compile)
+
+
+def _conditions(bc: Function, y: Any, p: Any, used: Used, compile: bool) -> Function:
+    """The Jacobians of the boundary conditions by the states at both ends, and by the parameters."""
+    parameters = () if p is None else (np.asarray(p, float),)
+    start = _real(y)
+    jacobians = jacobian(vector(bc), argnums=(0, 1, 2) if parameters else (0, 1))
+    used.engine = "dense Jacobians"
+    return Supplied(jacobians, lambda: jit(jacobians), used, (start[:, 0], start[:, -1], *parameters), compile)
+
+
+def _real(y: Any) -> np.ndarray:
+    """A state as SciPy starts from it.
+
+    Raises:
+        TypeError: it is complex.
+    """
+    y = np.asarray(y)
+    if y.dtype.kind not in "fiub":
+        raise TypeError(f"the state has dtype {y.dtype}; Jacobians are filled in for real states")
+    return y.astype(float)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(scipy.integrate, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
