@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.taps import tap
+    from .api.taylor import directional_derivative, jet, taylor
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
     from .solvers.argmin import argmin
@@ -38,6 +39,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "directional_derivative",
     "explain_zero",
     "fixed_point",
     "fori_loop",
@@ -48,6 +50,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
     "linear_solve",
@@ -69,6 +72,7 @@ __all__ = [
     "straight_through",
     "switch",
     "tap",
+    "taylor",
     "testing",
     "trace",
     "value_and_grad",
@@ -94,6 +98,7 @@ _FILES = {
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.taps": ("tap",),
+    "api.taylor": ("directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),
     "solvers.argmin": ("argmin",),

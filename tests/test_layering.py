@@ -34,6 +34,7 @@ PUBLIC = {
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
     "explain_zero",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
+    "taylor", "jet", "directional_derivative",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}
 PACKAGES = {f"ftrans.{name}" for name in ("autograd", "debug", "numpy", "scipy", "testing")}

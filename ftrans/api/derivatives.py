@@ -196,7 +196,7 @@ def _with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[
     return [next(given) if g else np.zeros(t.shape, t.dtype) for g, t in zip(is_given, types, strict=True)]
 
 
-def _checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
+def checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayType], what: str, like: str) -> list[Any]:
     """The leaves of a tangent or cotangent, checked against the types that it must have."""
     leaves, given_structure = flatten_like(structure, given)
     if given_structure != structure:
@@ -241,7 +241,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     check_function(f, "jvp")
     primals, tangents = as_tuple(primals, "jvp", "primals"), as_tuple(tangents, "jvp", "tangents")
     chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
-    given = _checked_like(tangents, chosen.structure, chosen.types, "tangents", "the primals")
+    given = checked_like(tangents, chosen.structure, chosen.types, "tangents", "the primals")
     program, out_active = _pushforward(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured, *given])
     count = traced.structure.num_leaves
@@ -304,7 +304,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     out_types = traced.program.out_types[:count]
 
     def vjp_fn(cotangent: Any) -> Any:
-        given = _checked_like(cotangent, traced.structure, out_types, "the cotangent", "the result")
+        given = checked_like(cotangent, traced.structure, out_types, "the cotangent", "the result")
         # Auxiliary results follow the differentiated ones; their cotangents are zero.
         wanted = [ct for ct, a in zip(given, parts.out_active, strict=False) if a]
         wanted += [
@@ -355,7 +355,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     residuals = outs[count:]
 
     def push(*tangents: Any) -> Any:
-        given = _checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
+        given = checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
         results = iter(run(parts.linear, [*residuals, *given], residuals=made))
         types = traced.program.out_types
         full = _with_zeros(results, parts.out_active, types)
@@ -392,7 +392,7 @@ def linear_transpose(f: Function, *primals: Any) -> Function:
     residuals = run(parts.values, [*zeros, *traced.captured], wanted=0)[len(program.outputs) :]
 
     def transposed(cotangent: Any) -> Any:
-        given = _checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
+        given = checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
         wanted = [ct for ct, a in zip(given, parts.out_active, strict=True) if a]
         cts = iter(run(parts.linear, [*residuals, *wanted]))
         full = _with_zeros(cts, parts.in_active, chosen.types)

@@ -1,0 +1,325 @@
+"""Taylor series of programs: a program -> the program of the coefficients of its results along a line.
+
+The series of most equations follows from the tangent of the equation.  With `y = f(x)` and the tangent
+`dy = F(x, dx)`, the derivative of the series of `y` is `F` applied to the series of `x` and its derivative, so
+`k * y[k]` is coefficient `k - 1` of that.  `F` is a program, made of the jvp rule of the primitive: its own equations
+have series in the same way, which are made on demand, and once for the same primitive and operands.  So
+`exp' = x' * exp` needs no more than products.  Only products, quotients and equations that hold programs have rules
+here (Griewank and Walther, Evaluating Derivatives, 2nd ed. 2008, chapter 13).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from ..base.source import attributed_to
+from ..core.interpret import inline, interpret
+from ..core.primitive import Primitive
+from ..core.program import Const, Eqn, Program, Var, literal
+from ..core.trace import Builder, Tracer, building
+from ..core.types import ArrayType
+from ..ops.contractions import dot_general
+from ..ops.elementwise import Elementwise, div, integer_pow, mul, sech_square, singular_slope, square, tanh
+from ..ops.literals import full_like
+from ..transforms.simplify import condense
+from .nested import needs_nesting, nested_coefficients
+from .products import minus_square, product, quotient, with_zeros
+from .series import Coefficient, Series, scaled
+from .supports import of_linear
+from .tangents import TangentProgram, tangent_program
+from .taylor_holders import holder_rows, holds_programs
+
+Orders = tuple[int, ...]
+
+
+class Taylor(NamedTuple):
+    """A program of Taylor coefficients.
+
+    Attributes:
+        program: takes the inputs of the original, then the given coefficients of each input; returns the outputs of
+            the original, then the coefficients of each output that are not zero.
+        orders: for each output, the orders, from 1, of these.
+    """
+
+    program: Program
+    orders: tuple[Orders, ...]
+
+
+def taylor(
+    program: Program, given: tuple[Orders, ...], order: int, wanted: Sequence[bool] = (), derivatives: bool = False
+) -> Taylor:
+    """The Taylor coefficients of the outputs of a program whose inputs are polynomials of a parameter.
+
+    Args:
+        program: the program.
+        given: for each input, the orders, from 1, of its coefficients that are given; the others are zero.
+        order: up to which order coefficients are wanted.
+        wanted: which outputs get all coefficients, also where they are zero; none by default.
+        derivatives: whether the program takes and returns derivatives instead: coefficient k times the factorial of k.
+    """
+    flags = tuple(wanted) or (False,) * len(program.outputs)
+    key = ("taylor", given, order, flags, derivatives)
+    return program.derive(key, lambda: _taylor(program, given, order, flags, derivatives))
+
+
+def _taylor(
+    program: Program, given: tuple[Orders, ...], order: int, wanted: tuple[bool, ...], derivatives: bool
+) -> Taylor:
+    factors = [float(math.factorial(k)) if derivatives else 1.0 for k in range(order + 1)]
+    program = condense(program)
+    count = len(program.inputs)
+    builder = Builder([*program.in_types, *(t for t, g in zip(program.in_types, given, strict=True) for _ in g)])
+    with building(builder):
+        values, coefficients = builder.inputs()[:count], iter(builder.inputs()[count:])
+        rows = [[x, *(scaled(next(coefficients), 1 / factors[k]) if k in g else None for k in range(1, order + 1))]
+                for x, g in zip(values, given, strict=True)]  # fmt: skip
+        if needs_nesting(program):
+            found = nested_coefficients(program, rows, order)
+        else:
+            found = _Expansion(builder, order).coefficients(program, rows)
+        orders = tuple(
+            [
+                tuple([k for k in range(1, order + 1) if is_wanted or row[k] is not None])
+                for row, is_wanted in zip(found, wanted, strict=True)
+            ]
+        )
+        results = [row[0] for row in found]
+        for row, ks, atom in zip(found, orders, program.outputs, strict=True):
+            results += [full_like(atom.type, 0) if (y := row[k]) is None else scaled(y, factors[k]) for k in ks]
+        return Taylor(builder.finish(results, f"taylor({program.name})"), orders)
+
+
+class _Expansion:
+    """Expands the equations of one program, and those of the tangents that this takes.
+
+    Args:
+        builder: records the coefficients.
+        order: up to which order coefficients are wanted.
+    """
+
+    def __init__(self, builder: Builder, order: int) -> None:
+        self.builder = builder
+        self.order = order
+        # Operands are kept with the results, since the key has their addresses.
+        self.known: dict[Hashable, tuple[Sequence[Series], list[Series]]] = {}
+        self.constants: dict[Const, Series] = {}
+        # Euclidean lengths, by the series of the length.
+        self.lengths: dict[Series, tuple[Eqn, Sequence[Series]]] = {}
+
+    def coefficients(self, program: Program, rows: list[list[Coefficient]]) -> list[list[Coefficient]]:
+        """The coefficients of the outputs, from those of the inputs."""
+        outs = interpret(program, [self.given(row) for row in rows], self.outer, self.constant)
+        return [[y.at(0), *(y[k] for k in range(1, self.order + 1))] for y in outs]
+
+    def given(self, row: list[Coefficient]) -> Series:
+        """The series of an input."""
+        value = row[0]
+        assert value is not None
+        return Series(value.type, row.__getitem__, max(k for k, x in enumerate(row) if x is not None))
+
+    def constant(self, const: Const) -> Series:
+        """The series of a constant operand."""
+        if const not in self.constants:
+            self.constants[const] = Series(const.type, lambda k: Tracer(self.builder, const), 0)
+        return self.constants[const]
+
+    def outer(self, eqn: Eqn, operands: list[Series]) -> list[Series]:
+        """The results of an equation of the program, with all of their coefficients.
+
+        They are recorded at once and in order: the depth of what is on demand does not grow with the program.
+        """
+        with attributed_to(eqn.line):
+            results = self.apply(eqn, operands, is_outer=True)
+            for y in results:
+                y.at(0)
+        with attributed_to(eqn.line and eqn.line.differentiated(eqn.primitive.name)):
+            for k in range(1, self.order + 1):
+                for y in results:
+                    _ = y[k]
+        return results
+
+    def apply(self, eqn: Eqn, operands: list[Series], is_outer: bool = False) -> list[Series]:
+        """The series of the results of an equation.
+
+        Args:
+            eqn: the equation.
+            operands: the series of its operands.
+            is_outer: whether these have all of their coefficients; otherwise some may depend on the results.
+        """
+        key = (eqn.primitive, *map(id, operands), *eqn.params.items())
+        if key not in self.known:
+            self.known[key] = operands, self.expand(eqn, operands, is_outer)
+        return self.known[key][1]
+
+    def single(self, primitive: Primitive, *operands: Series, **params: Any) -> Series:
+        """The series of the result of a primitive."""
+        atoms = {x: Var(x.type) for x in operands}
+        types = primitive.output_types([x.type for x in operands], params)
+        eqn = Eqn(primitive, tuple([atoms[x] for x in operands]), params, tuple(map(Var, types)), None)
+        return self.apply(eqn, list(operands))[0]
+
+    def expand(self, eqn: Eqn, operands: list[Series], is_outer: bool) -> list[Series]:
+        """The same, for an equation that has not been met before."""
+        primitive, params = eqn.primitive, eqn.params
+        if all([x.is_constant for x in operands]):
+            return self.unmoved(eqn, operands)
+        length = self.length_squared(eqn, operands)
+        if length is not None:
+            of_length, at = length
+            rule = tangent_program(of_length, [not x.is_constant for x in at], of_square=True)
+            return self.by_tangent(eqn, operands, rule, of_length, at)
+        if holds_programs(primitive):
+            return self.holder(eqn, operands, is_outer)
+        if primitive is mul:
+            return [product(mul, params, operands[0], operands[1])]
+        if primitive is square:
+            return [product(mul, params, operands[0], operands[0])]
+        if primitive is dot_general and not any([x.is_constant for x in operands]):
+            return [product(dot_general, params, operands[0], operands[1])]
+        if primitive is div:
+            return [quotient(*operands)]
+        if primitive is singular_slope:
+            return [with_zeros(operands[0])]
+        if primitive is sech_square:
+            return [self.value_and_rest(eqn, operands, minus_square(self.single(tanh, *operands)))]
+        if primitive is integer_pow and params["exponent"] not in (0, 1):
+            return [self.value_and_rest(eqn, operands, self.power(operands[0], params["exponent"]))]
+        rule = tangent_program(eqn, [not x.is_constant for x in operands])
+        results = self.by_tangent(eqn, operands, rule, eqn, operands)
+        if isinstance(primitive, Elementwise) and primitive.square is not None:
+            self.lengths[results[0]] = eqn, operands
+        return results
+
+    def length_squared(self, eqn: Eqn, operands: list[Series]) -> tuple[Eqn, Sequence[Series]] | None:
+        """The length whose square the result is: smooth even at 0, where the length is not."""
+        is_square = eqn.primitive is square or (
+            operands[0] is operands[-1] if eqn.primitive is mul else eqn.params.get("exponent") == 2
+        )
+        return self.lengths.get(operands[0]) if is_square else None
+
+    def value_and_rest(self, eqn: Eqn, operands: list[Series], rest: Series) -> Series:
+        """The value of an equation, with other coefficients of the same function written in another way."""
+        values = self.values(eqn, operands)
+        return Series(
+            rest.type,
+            lambda k: rest[k] if k else values()[0],
+            rest.degree,
+            moving=lambda: rest.support(1),
+        )
+
+    def power(self, x: Series, exponent: int) -> Series:
+        """A power, by repeated squaring: exact at 0, where the logarithm is not finite."""
+        if exponent < 0:
+            one = self.constant(literal(1, x.type))
+            return self.single(div, one, self.power(x, -exponent))
+        if exponent == 1:
+            return x
+        half = self.single(square, self.power(x, exponent // 2))
+        return self.single(mul, half, x) if exponent % 2 else half
+
+    def holder(self, eqn: Eqn, operands: list[Series], is_outer: bool) -> list[Series]:
+        """The results of an equation that holds programs."""
+        values = self.values(eqn, operands)
+
+        @cache
+        def rows(order: int) -> list[list[Coefficient]]:
+            given = [[x.at(0), *(x[k] for k in range(1, order + 1))] for x in operands]
+            return holder_rows(eqn.primitive, eqn.params, given, order, taylor)
+
+        def coefficient(i: int, k: int) -> Coefficient:
+            # Operands that depend on the results have no more than the coefficients before.
+            order = self.order if is_outer else k
+            return rows(order)[i][k] if order else values()[i]
+
+        return [Series(v.type, partial(coefficient, i)) for i, v in enumerate(eqn.outputs)]
+
+    # Equations of which the tangent says all
+
+    def unmoved(self, eqn: Eqn, operands: list[Series]) -> list[Series]:
+        """Results that are constant."""
+        values = self.values(eqn, operands)
+        return [Series(v.type, _only(partial(_item, values, i)), 0) for i, v in enumerate(eqn.outputs)]
+
+    def values(self, eqn: Eqn, operands: list[Series]) -> Callable[[], list[Tracer]]:
+        """The results at the point itself."""
+        return cache(lambda: eqn.primitive.bind_all([x.at(0) for x in operands], eqn.params))
+
+    def by_tangent(
+        self, eqn: Eqn, operands: list[Series], rule: TangentProgram, of: Eqn, at: Sequence[Series]
+    ) -> list[Series]:
+        """The results of `eqn`, given their tangents, those of the equation `of` at the operands `at`."""
+        values = self.values(eqn, operands)
+        slopes = cache(lambda: self.slopes(rule, at))
+        results = []
+        for i, var in enumerate(eqn.outputs):
+            value, place = partial(_item, values, i), rule.out_active[:i].count(True)
+            if not rule.out_active[i]:
+                results.append(Series(var.type, _only(value), 0))
+            elif rule.is_linear:
+                results.append(self.linear(eqn, operands, var.type, i, value, of, at))
+            else:
+                results.append(_integrated(var.type, value, partial(_item, slopes, place)))
+        return results
+
+    def slopes(self, rule: TangentProgram, operands: Sequence[Series]) -> list[Series]:
+        """The derivatives of the results with respect to the parameter."""
+        moving = [x.derivative for x in operands if not x.is_constant]
+        return interpret(rule.program, [*operands, *moving], self.apply, self.constant)
+
+    def linear(
+        self,
+        eqn: Eqn,
+        operands: list[Series],
+        type: ArrayType,
+        index: int,
+        value: Callable[[], Tracer],
+        of: Eqn,
+        at: Sequence[Series],
+    ) -> Series:
+        """A result that is linear in the operands that vary, all of them together."""
+
+        def make(k: int) -> Coefficient:
+            if k == 0:
+                return value()
+            active = [x[k] is not None for x in at]
+            if not any(active):
+                return None
+            rule = tangent_program(of, active, of is not eqn)
+            if not rule.out_active[index]:
+                return None
+            given = [x[k] for x in at if x[k] is not None]
+            outs = inline(rule.program, [*(x.at(0) for x in at), *given])
+            return outs[rule.out_active[:index].count(True)]
+
+        degree = max([x.degree for x in at])
+        if of is not eqn:
+            return Series(type, make, degree)
+        primitive, params = eqn.primitive, eqn.params
+        return Series(
+            type,
+            make,
+            degree,
+            lambda: of_linear(primitive, operands, params, 0),
+            lambda: of_linear(primitive, operands, params, 1),
+        )
+
+
+def _item(items: Callable[[], Sequence[Any]], index: int) -> Any:
+    return items()[index]
+
+
+def _only(value: Callable[[], Tracer]) -> Callable[[int], Coefficient]:
+    """The coefficients of a constant."""
+    return lambda k: None if k else value()
+
+
+def _integrated(type: ArrayType, value: Callable[[], Tracer], slope: Callable[[], Series]) -> Series:
+    """A series with a known derivative."""
+
+    def make(k: int) -> Coefficient:
+        return scaled(slope()[k - 1], 1 / k) if k else value()
+
+    return Series(type, make, moving=lambda: slope().support(0))
