@@ -15,7 +15,7 @@ from ..base.index_map import IndexMap, Shape
 from ..core.program import Const, Eqn, literal
 from ..core.trace import Builder, Tracer, definition
 from ..core.types import ArrayType
-from ..ops.elementwise import add, bitwise_and, convert, mul, neg, select
+from ..ops.elementwise import add, bitwise_and, bitwise_or, convert, mul, neg, select
 from ..ops.literals import full, full_like, splat
 from ..ops.shapes import reshape
 from .emission import take
@@ -107,14 +107,13 @@ def reshaped(x: Masked, shape: Shape) -> Masked:
 
 def product(x: Masked, y: Masked) -> Masked:
     """The product, lane by lane."""
-    mask = (
-        x.mask
-        if y.mask is None
-        else y.mask
-        if x.mask is None or x.mask.atom is y.mask.atom
-        else bitwise_and(x.mask, y.mask)
-    )
-    return Masked(_product(x.value, y.value), mask)
+    return Masked(_product(x.value, y.value), _both(x.mask, y.mask))
+
+
+def _both(a: Tracer | None, b: Tracer | None) -> Tracer | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a.atom is b.atom else bitwise_and(a, b)
 
 
 def _product(a: Value, b: Value) -> Value:
@@ -134,7 +133,8 @@ def total(x: Masked, y: Masked, shape: Shape, dtype: Any) -> Masked:
     if x.mask is not None or y.mask is not None:
         if x.mask is not None and y.mask is not None and x.mask.atom is y.mask.atom:
             return Masked(_sum(x.value, y.value), x.mask)
-        x, y = (Masked(unmasked(z, shape, dtype)) for z in (x, y))
+        either = None if x.mask is None or y.mask is None else bitwise_or(x.mask, y.mask)
+        return Masked(_sum(unmasked(x, shape, dtype), unmasked(y, shape, dtype)), either)
     return Masked(_sum(x.value, y.value))
 
 

@@ -45,13 +45,14 @@ def assembled(builder: Builder, graph: Graph, outputs: list[Node]) -> tuple[Any,
             for edge in graph.ins.get(k, {}).get(j, ()):
                 rows = edge.rows.table().reshape(-1).astype(np.int64)
                 keys = (rows + first_row) * width + edge.cols.table().reshape(-1) + first_col
-                blocks.append(Block(keys, _vector(builder, edge.value, edge.rows.shape, dtype)))
+                blocks.append(Block(keys, vector_of(builder, edge.value, edge.rows.shape, dtype)))
             first_col += j.type.size
         first_row += k.type.size
     return entries_of(blocks, width, dtype)
 
 
-def _vector(builder: Builder, value: Masked, shape: tuple[int, ...], dtype: Any) -> Tracer:
+def vector_of(builder: Builder, value: Masked, shape: tuple[int, ...], dtype: Any) -> Tracer:
+    """The value of lanes as an array of one axis."""
     x = traced(builder, value, shape, dtype)
     return x if x.ndim == 1 else reshape(x, shape=(x.size,))
 

@@ -14,10 +14,9 @@ import numpy as np
 from ..base.index_map import IndexMap
 from ..core.program import Program
 from ..core.types import is_inexact
-from ..ops.contractions import dot_general
 from ..ops.elementwise import Elementwise
 from .entries import NotStructured
-from .graph import Curved, Edge, Graph, Node, has_complex
+from .graph import Curved, Edge, Graph, Node, has_complex, product_lanes
 from .partials import second_partials
 
 # A pattern with more entries than this is refused.
@@ -41,7 +40,7 @@ def jacobian_pattern(program: Program, active: Sequence[bool], wanted: int, know
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, known, None))
+    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None))
     rows = [patterns.of(k) for k in patterns.graph.outputs[:wanted]]
     return _canonical(sp.vstack(rows, format="csr") if rows else sp.csr_array((0, patterns.width), dtype=bool))
 
@@ -53,7 +52,7 @@ def hessian_pattern(program: Program, active: Sequence[bool], known: Mapping[int
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, known, None))
+    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None))
     graph = patterns.graph
     used = _used(graph, graph.outputs[:1])
     total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
@@ -122,13 +121,10 @@ class Patterns:
         if isinstance(eqn.primitive, Elementwise) and not has_complex(eqn):
             wrt = second_partials(eqn, active).wrt
             return [(self.of(operands[i]), self.of(operands[j])) for i, j in wrt]
-        if eqn.primitive is dot_general:
-            pieces = eqn.primitive.local(
-                [x.type for x in operands], [x.type for x in results], [x.known for x in operands], eqn.params
-            )
-            if pieces is not None:
-                left, right = (of_operand[0].cols for of_operand in pieces)
-                return [(_rows(self.of(operands[0]), left), _rows(self.of(operands[1]), right))]
+        lanes = product_lanes(curved)
+        if lanes is not None:
+            left, right = lanes
+            return [(_rows(self.of(operands[0]), left.cols), _rows(self.of(operands[1]), right.cols))]
         return [(self.of(k), self.of(k)) for k in results if is_inexact(k.type.dtype)]
 
 

@@ -50,7 +50,8 @@ def jacobian_entries(
 def _jacobian(program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any], order: str) -> Entries:
     builder = Builder(program.in_types)
     with building(builder):
-        graph = Graph(program, active, known, builder)
+        inputs = [known.get(i, x) for i, x in enumerate(builder.inputs())]
+        graph = Graph(program, active, inputs, builder)
         outputs = graph.outputs[:wanted]
         Elimination(graph, outputs).run(order)
         rows, cols, vector = assembled(builder, graph, outputs)
@@ -134,13 +135,17 @@ class Elimination:
             c, _, j = heapq.heappop(heap)
             if cost.get(j) != c:
                 continue
-            near = dict.fromkeys([*self.ins[j], *self.outs.get(j, ())])
+            near = self.neighbours(j)
             self.remove(j)
             del cost[j]
             for m in near:
                 if m in cost:
                     cost[m] = self.cost(m)
                     heapq.heappush(heap, (cost[m], m.order, m))
+
+    def neighbours(self, j: Node) -> list[Node]:
+        """The nodes whose cost may change when a node is removed."""
+        return [*self.ins[j], *self.outs.get(j, ())]
 
     def cost(self, j: Node) -> float:
         """What the products cost that removing a node makes."""

@@ -9,7 +9,7 @@ Everything else is linearized, and the linear program takes its place in the gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.contractions import dot_general
 from ..ops.elementwise import Elementwise
 from ..transforms.differentiate import linearize
+from ..transforms.jvp import jvp
 from ..transforms.simplify import condense
 from .arithmetic import ONE, Masked, computed, constant, evaluated, masked, taken, total
 from .entries import NotStructured
@@ -102,7 +103,7 @@ class Graph:
     Args:
         program: the program.
         active: the inputs to differentiate with respect to.
-        known: arrays of other inputs, by position, where they are known.
+        values: values of the inputs: traced, or of NumPy where they are known; None in a graph of patterns.
         builder: records the values of edges; None for a graph of patterns only.
 
     Attributes:
@@ -113,17 +114,13 @@ class Graph:
     """
 
     def __init__(
-        self, program: Program, active: Sequence[bool], known: Mapping[int, Any], builder: Builder | None
+        self, program: Program, active: Sequence[bool], values: Sequence[Any], builder: Builder | None
     ) -> None:
         self.builder = builder
         self.ins: Edges = {}
         self.curved: list[Curved] = []
         self._count = 0
-        values: Sequence[Any] = [None] * len(active) if builder is None else builder.inputs()
-        nodes = [
-            self.node(v.type, known.get(i, x), a)
-            for i, (v, x, a) in enumerate(zip(program.inputs, values, active, strict=True))
-        ]
+        nodes = [self.node(v.type, x, a) for v, x, a in zip(program.inputs, values, active, strict=True)]
         self.inputs = [node for node, a in zip(nodes, active, strict=True) if a]
         program = condense(program)
         for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
@@ -205,7 +202,8 @@ class Graph:
     def _note_curvature(self, eqn: Eqn, operands: list[Node], results: list[Node]) -> None:
         """Remember an equation that is not linear in all of its active operands together."""
         linear = eqn.primitive.linear_in(len(operands), eqn.params)
-        if any(x.is_active and i not in linear for i, x in enumerate(operands)):
+        active = [i for i, x in enumerate(operands) if x.is_active]
+        if not set(active) <= set(linear) and _is_curved(eqn, active):
             self.curved.append(Curved(eqn, operands, results))
 
     def _values(self, eqn: Eqn, operands: list[Node], depends: bool, is_linear: bool = False) -> list[Node]:
@@ -249,14 +247,13 @@ class Graph:
     def _diagonal(self, k: Node, j: Node, value: Masked) -> None:
         """Add the edge of an elementwise operation."""
         lanes = IndexMap.identity(k.type.shape)
-        if not isinstance(value.value, np.ndarray) and (value.mask is None or isinstance(value.mask, Tracer)):
-            self.edge(k, j, lanes, lanes, value)
-            return
-        kept = np.ones(k.type.shape, bool) if value.mask is None else np.asarray(value.mask)
-        if isinstance(value.value, np.ndarray):
-            kept = kept & (value.value != 0)
-        chosen = IndexMap.of(np.flatnonzero(kept), k.type.size)
-        self.edge(k, j, chosen, chosen, taken(Masked(value.value), chosen))
+        kept = np.asarray(value.value) != 0 if isinstance(value.value, np.ndarray) else np.True_
+        if value.mask is not None and isinstance(value.mask.atom, Const):
+            kept, value = kept & np.asarray(value.mask.atom.value), Masked(value.value)
+        if not kept.all():
+            chosen = IndexMap.of(np.flatnonzero(np.broadcast_to(kept, k.type.shape)), k.type.size)
+            lanes, value = chosen, taken(value, chosen)
+        self.edge(k, j, lanes, lanes, value)
 
     def _factors(
         self, eqn: Eqn, operands: list[Node], active: list[bool], pieces: Any, is_linear: bool
@@ -294,12 +291,12 @@ class Graph:
             values = [None] * len(parts.values.outputs)
         else:
             values = inline(parts.values, [_lifted(self.builder, x) for x in operands])
-        count = len(outputs)
+        count = len(eqn.outputs)
         residuals = [self.node(t, x) for t, x in zip(parts.linear.in_types, values[count:], strict=False)]
         moved = [x for x in operands if x.is_active]
         tangents = iter(self.walk(parts.linear, [*residuals, *moved], is_linear=True))
         results = []
-        for v, y, is_active in zip(outputs, values, parts.out_active, strict=False):
+        for v, y, is_active in zip(eqn.outputs, values, parts.out_active, strict=False):
             result = self.node(v.type, y, is_active, eqn.line)
             if is_active:
                 self._diagonal(result, next(tangents), ONE)
@@ -327,6 +324,35 @@ class Graph:
                 for piece, value in zip(of_operand, values, strict=True):
                     self.edge(k, j, piece.rows, piece.cols, value)
         return results
+
+
+def alone(eqn: Eqn) -> Program:
+    """The program of one equation."""
+    inputs = [Var(a.type) for a in eqn.operands]
+    outputs = [Var(v.type) for v in eqn.outputs]
+    same = Eqn(eqn.primitive, tuple(inputs), eqn.params, tuple(outputs), eqn.line)
+    return Program(eqn.primitive.name, inputs, [same], outputs)
+
+
+def product_lanes(curved: Curved) -> tuple[Piece, Piece] | None:
+    """The lanes of a product that sums over shared axes: for each, an element of the result and of both operands."""
+    eqn, operands, results = curved
+    if eqn.primitive is not dot_general:
+        return None
+    types = [x.type for x in operands]
+    pieces = eqn.primitive.local(types, [x.type for x in results], [x.known for x in operands], eqn.params)
+    if pieces is None:
+        return None
+    (left,), (right,) = pieces
+    return left, right
+
+
+def _is_curved(eqn: Eqn, active: Sequence[int]) -> bool:
+    """Whether the derivative of an equation may depend on its active operands."""
+    flags = tuple([i in active for i in range(len(eqn.operands))])
+    parts = linearize(alone(eqn), flags)
+    residuals = Program("residuals", parts.values.inputs, parts.values.eqns, parts.values.outputs[len(eqn.outputs) :])
+    return any(jvp(residuals, flags).out_active)
 
 
 def has_complex(eqn: Eqn) -> bool:
