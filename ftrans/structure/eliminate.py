@@ -11,6 +11,8 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.index_map import IndexMap, matches
 from ..core.program import Program
 from ..core.trace import Builder, building
@@ -18,11 +20,12 @@ from ..run.costs import program_cost
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, taken
 from .assemble import assembled
+from .contraction import contracted
 from .entries import Entries, NotStructured
 from .graph import Edge, Graph, Node
 
 # An elimination that computes more products than this is left to other engines.
-_MOST_PRODUCTS = 300_000_000
+_MOST_PRODUCTS = 30_000_000
 ORDERS = ("greedy", "reverse", "forward")
 
 
@@ -175,8 +178,7 @@ class Elimination:
         for rows, cols, value in joined(outer, inner, j.type.size):
             if not value.is_number:
                 self.products += rows.size
-                if self.products > _MOST_PRODUCTS:
-                    raise NotStructured(f"elimination takes more than {_MOST_PRODUCTS:,} products")
+                _check_products(self.products)
             self.graph.edge(k, i, rows, cols, value)
         if self.ins.get(k, {}).get(i):
             self.outs.setdefault(i, {})[k] = None
@@ -192,12 +194,32 @@ def joined(outer: Edge, inner: Edge, size: int) -> list[Edge]:
         lanes = inner.rows
         value = product(taken(outer.value, lanes), inner.value)
         return [Edge(outer.rows.after(lanes), inner.cols, value)]
-    found = matches(outer.cols, inner.rows)
+    contraction = contracted(outer, inner)
+    if contraction is not None:
+        return [contraction]
+    found = met(outer.cols, inner.rows)
     if found is None:
         return []
     of_outer, of_inner = found
     value = product(taken(outer.value, of_outer), taken(inner.value, of_inner))
     return [Edge(outer.rows.after(of_outer), inner.cols.after(of_inner), value)]
+
+
+def met(a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:
+    """The lanes of two maps that meet at one element, as `matches` finds them, if these are not too many.
+
+    Raises:
+        NotStructured: there are too many.
+    """
+    if not (a.is_injective or b.is_injective):
+        counts = (np.bincount(m.table().reshape(-1), minlength=m.space) for m in (a, b))
+        _check_products(int(np.dot(*counts)))
+    return matches(a, b)
+
+
+def _check_products(count: int) -> None:
+    if count > _MOST_PRODUCTS:
+        raise NotStructured(f"elimination takes more than {_MOST_PRODUCTS:,} products")
 
 
 def _product_size(outer: Edge, inner: Edge) -> int:

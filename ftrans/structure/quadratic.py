@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.index_map import IndexMap, matches
+from ..base.index_map import IndexMap
 from ..base.source import attributed_to
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
@@ -30,7 +30,7 @@ from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, united, vector_of
-from .eliminate import Elimination, joined, price
+from .eliminate import Elimination, joined, met, price
 from .emission import put, take
 from .entries import Entries
 from .graph import Curved, Edge, Graph, Node, alone, product_lanes
@@ -310,9 +310,11 @@ class Form(Elimination):
 
     def _merged(self, entries: list[Edge], width: int) -> list[Edge]:
         """The entries, those of the same elements added up."""
-        if len(entries) < 2 or any(e.value.mask is not None for e in entries):
+        if any(e.value.mask is not None for e in entries):
             return entries
         dtype = np.result_type(*(x.type.dtype for x in self.graph.inputs))
+        if len(entries) == 1 and (entries[0].rows.is_injective or entries[0].cols.is_injective):
+            return entries
         keys = [e.rows.table().reshape(-1).astype(np.int64) * width + e.cols.table().reshape(-1) for e in entries]
         everything = np.concatenate(keys)
         if np.unique(everything).size == everything.size:
@@ -328,64 +330,37 @@ class Form(Elimination):
             merged.append(Edge(rows, cols, Masked(block.value)))
         return merged
 
-    def _terms(self, k: Node, elements: IndexMap) -> list[tuple[Node, IndexMap, IndexMap, Masked]]:
-        """What the tangents of elements of a node are made of: node, lanes of `elements`, elements of it, factors."""
-        found = []
-        for j, edges in self.ins[k].items():
-            for edge in edges:
-                pairs = matches(elements, edge.rows)
-                if pairs is not None:
-                    of_elements, of_edge = pairs
-                    found.append((j, of_elements, edge.cols.after(of_edge), taken(edge.value, of_edge)))
-        return found
-
     def _substitute_square(self, k: Node, entry: Edge) -> None:
-        terms = self._terms(k, entry.rows)
-        for p, (i, lanes, elements, factor) in enumerate(terms):
-            first = product(taken(entry.value, lanes), factor)
-            if lanes.is_injective:
-                self.add(i, i, elements, elements, product(first, factor), is_square=True)
+        """Put in what the tangents of elements are made of, of which the form has half of the squares."""
+        edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
+        for p, (i, edge) in enumerate(edges):
+            if edge.rows.is_injective:
+                found = met(entry.rows, edge.rows)
+                if found is None:
+                    continue
+                of_entry, of_edge = found
+                factor, elements = taken(edge.value, of_edge), edge.cols.after(of_edge)
+                once = product(taken(entry.value, of_entry), factor)
+                self.add(i, i, elements, elements, product(once, factor), is_square=True)
+                halves = [Edge(elements, entry.rows.after(of_entry), once)]
             else:
-                self._squares_of_sums(i, lanes, elements, first, factor)
-            for j, other_lanes, other, other_factor in terms[p + 1 :]:
-                self._pairs(i, lanes, elements, first, j, other_lanes, other, other_factor)
-
-    def _squares_of_sums(self, i: Node, lanes: IndexMap, elements: IndexMap, first: Masked, factor: Masked) -> None:
-        """The products of the terms of sums with each other, each pair once."""
-        pairs = matches(lanes, lanes)
-        assert pairs is not None
-        left, right = (m.table().reshape(-1) for m in pairs)
-        for chosen, is_square in ((left == right, True), (left > right, False)):
-            if chosen.any():
-                a = IndexMap.of(left[chosen], lanes.size)
-                b = IndexMap.of(right[chosen], lanes.size)
-                value = product(taken(first, a), taken(factor, b))
-                self.add(i, i, elements.after(a), elements.after(b), value, is_square)
-
-    def _pairs(
-        self,
-        i: Node,
-        lanes: IndexMap,
-        elements: IndexMap,
-        first: Masked,
-        j: Node,
-        other_lanes: IndexMap,
-        other: IndexMap,
-        factor: Masked,
-    ) -> None:
-        """The products of two terms of the same tangent."""
-        pairs = matches(lanes, other_lanes)
-        if pairs is not None:
-            a, b = pairs
-            value = product(taken(first, a), taken(factor, b))
-            self.add(i, j, elements.after(a), other.after(b), value)
+                halves = [_turned(half) for half in joined(entry, edge, k.type.size)]
+                for half in halves:
+                    for whole in joined(half, edge, k.type.size):
+                        self._add_symmetric(i, whole)
+            for half in halves:
+                for j, other in edges[p + 1 :]:
+                    for whole in joined(half, other, k.type.size):
+                        self.add(i, j, *whole)
 
     def _substitute_product(self, k: Node, entry: Edge) -> None:
-        of_rows, of_cols = self._terms(k, entry.rows), self._terms(k, entry.cols)
-        for i, lanes, elements, factor in of_rows:
-            first = product(taken(entry.value, lanes), factor)
-            for j, other_lanes, other, other_factor in of_cols:
-                self._pairs(i, lanes, elements, first, j, other_lanes, other, other_factor)
+        """Put in what the tangents of two elements of one node are made of."""
+        edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
+        for i, edge in edges:
+            for half in joined(_turned(entry), edge, k.type.size):
+                for j, other in edges:
+                    for whole in joined(_turned(half), other, k.type.size):
+                        self.add(i, j, *whole)
 
     # The result
 
@@ -424,6 +399,10 @@ def _mirrored(block: Block, size: int) -> Block | None:
     if below.size < rows.size:
         value = take(value, IndexMap.of(below, rows.size))
     return Block(cols[below] * size + rows[below], value)
+
+
+def _turned(edge: Edge) -> Edge:
+    return Edge(edge.cols, edge.rows, edge.value)
 
 
 def _smaller(entry: Edge, edge: Edge) -> int:
