@@ -15,7 +15,7 @@ if _typing.TYPE_CHECKING:
     from .api.custom_rules import custom_jvp, custom_vjp
     from .api.explain_zero import explain_zero
     from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
-    from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian
+    from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian, vhp
     from .api.jit import jit, trace
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
@@ -79,6 +79,7 @@ __all__ = [
     "value_and_jacobian",
     "value_and_sparse_hessian",
     "value_and_sparse_jacobian",
+    "vhp",
     "vjp",
     "vmap",
     "while_loop",
@@ -93,7 +94,7 @@ _FILES = {
     "api.custom_rules": ("custom_jvp", "custom_vjp"),
     "api.explain_zero": ("explain_zero",),
     "api.gradient_edits": ("clip_gradient", "grad_hook", "reverse_gradient", "scale_gradient", "straight_through"),
-    "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian"),
+    "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian", "vhp"),
     "api.jit": ("jit", "trace"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),

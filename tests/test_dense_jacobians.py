@@ -153,3 +153,86 @@ def test_arguments_of_several_types() -> None:
     for block, expected in zip(blocks, (2 * np.eye(7), X, np.eye(7)), strict=True):
         np.testing.assert_allclose(block, expected, rtol=1e-6)
     assert ArrayType((7,), np.dtype(np.float64)) == type_of(blocks[1])
+
+
+# Hessians
+
+
+def bending(x: Any, w: Any) -> Any:
+    return np.tanh(w @ x)
+
+
+def bends(x: Any) -> Any:
+    """The second derivatives of `bending` along x: (4, 7, 7)."""
+    inner = np.tanh(W @ x)
+    return np.einsum("i,ij,ik->ijk", -2 * inner * (1 - inner**2), W, W)
+
+
+@pytest.mark.parametrize("jit", JITS)
+@pytest.mark.parametrize("chunk_size", [None, 3])
+def test_hessian_of_an_array(jit: Any, chunk_size: int | None) -> None:
+    found = jit(ft.hessian(lambda x: bending(x, W), chunk_size=chunk_size))(X)
+    np.testing.assert_allclose(found, bends(X), rtol=1e-12)
+    points = np.stack([X, 2 * X])
+    mapped = jit(ft.vmap(ft.hessian(lambda x: bending(x, W), chunk_size=chunk_size)))(points)
+    np.testing.assert_allclose(mapped, np.stack([*map(bends, points)]), rtol=1e-12)
+
+
+def test_hessian_of_containers_of_results() -> None:
+    def f(p: Any) -> Any:
+        return {"bent": bending(p["x"], W), "energy": np.sum(p["x"] ** 2) * p["s"] ** 3, "linear": p["x"]}, p["s"] + 1
+
+    found, aux = ft.hessian(f, has_aux=True)({"x": X, "s": 2.0})
+    assert aux == 3.0
+    np.testing.assert_allclose(found["bent"]["x"]["x"], bends(X), rtol=1e-12)
+    assert not np.any(found["bent"]["x"]["s"])
+    assert found["bent"]["s"]["x"].shape == found["bent"]["x"]["s"].shape == (4, 7)
+    np.testing.assert_allclose(found["energy"]["x"]["x"], 16 * np.eye(7))
+    np.testing.assert_allclose(found["energy"]["x"]["s"], 24 * X)
+    np.testing.assert_allclose(found["energy"]["s"]["x"], 24 * X)
+    np.testing.assert_allclose(found["energy"]["s"]["s"], 12 * np.sum(X**2))
+    assert found["linear"]["x"]["x"].shape == (7, 7, 7)
+    assert not np.any(found["linear"]["x"]["x"])
+
+
+def test_hessian_agrees_with_jax() -> None:
+    import jax
+
+    def f(xp: Any, x: Any, y: Any) -> Any:
+        return xp.outer(x, y) ** 2, xp.sum(xp.sin(x) * y[0])
+
+    with jax.enable_x64(True):
+        expected = jax.hessian(lambda x, y: f(jax.numpy, x, y), (0, 1))(X, W[:, 0])
+        expected = jax.tree.map(np.asarray, expected)
+    found = ft.hessian(lambda x, y: f(np, x, y), (0, 1))(X, W[:, 0])
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-14)
+
+
+def test_hessian_of_holomorphic_functions() -> None:
+    z = X + 0.5j * X[::-1]
+    found = ft.hessian(lambda z: z**3, holomorphic=True)(z)
+    expected = np.zeros((7, 7, 7), complex)
+    expected[range(7), range(7), range(7)] = 6 * z
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_many_products_with_a_hessian_evaluate_the_function_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return np.sum(np.tanh(W @ x) ** 2)
+
+    expected = ft.hessian(f)(X)
+    calls.clear()
+    _, product = ft.linearize(ft.grad(f), X)
+    vectors = np.random.default_rng(2).standard_normal((5, 7))
+    np.testing.assert_allclose(ft.vmap(product)(vectors), vectors @ expected, rtol=1e-12)
+    np.testing.assert_allclose([product(v) for v in vectors], vectors @ expected, rtol=1e-12)
+    assert len(calls) == 1
+    np.testing.assert_allclose(ft.vhp(f, (X,), (vectors[0],)), vectors[0] @ expected, rtol=1e-12)
+    of_x, of_s = ft.vhp(lambda x, s: np.sum(x**2) * s, (X, 2.0), (X, 1.0))
+    np.testing.assert_allclose(of_x, 4 * X + 2 * X)
+    np.testing.assert_allclose(of_s, 2 * np.sum(X**2))

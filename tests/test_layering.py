@@ -28,8 +28,8 @@ MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py", "spectral", "solvers"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
-    "value_and_jacobian", "hessian", "hvp", "vmap", "jit", "stop_gradient", "trace", "cond", "scan", "while_loop",
-    "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
+    "value_and_jacobian", "hessian", "hvp", "vhp", "vmap", "jit", "stop_gradient", "trace", "cond", "scan",
+    "while_loop", "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
     "explain_zero",

@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "grad_hook": (X, lambda g: g),
     "hessian": (square,),
     "hvp": (square, (X,), (X,)),
+    "vhp": (square, (X,), (X,)),
     "jacfwd": (np.sin,),
     "jacobian": (np.sin,),
     "jacrev": (np.sin,),

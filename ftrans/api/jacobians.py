@@ -1,4 +1,4 @@
-"""Matrices of first and second derivatives: jacobian, jacfwd, jacrev, hessian; and hvp, products with the Hessian."""
+"""Matrices of first and second derivatives: jacobian, jacfwd, jacrev, hessian; products with the Hessian: hvp, vhp."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from ..base import tree
 from ..base.source import at_line, user_line
-from ..core.types import is_complex
+from ..control.subprograms import cut
+from ..core.types import is_complex, is_inexact
 from ..structure import dense
-from .call import as_argnums, as_tuple, check_function, name_of, named, run
-from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at
+from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run
+from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
+from .targets import unflatten_square
 
 
 def jacobian(
@@ -95,8 +97,7 @@ def value_and_jacobian(
     argnums = as_argnums(argnums, "jacobian")
     if mode not in ("auto", "forward", "reverse"):
         raise ValueError(f'mode must be "auto", "forward" or "reverse", not {mode!r}{at_line(user_line())}')
-    if chunk_size is not None and not (isinstance(chunk_size, Integral) and chunk_size > 0):
-        raise ValueError(f"chunk_size must be a positive integer or None, not {chunk_size!r}{at_line(user_line())}")
+    _check_chunk_size(chunk_size)
 
     @functools.wraps(f)
     def value_and_jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -128,7 +129,17 @@ def value_and_jacobian(
     return named(value_and_jacobian_of_f, f, "value_and_jacobian")
 
 
-def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
+def _check_chunk_size(chunk_size: object) -> None:
+    """Raise unless a number of tangents is one.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if chunk_size is not None and not (isinstance(chunk_size, Integral) and int(chunk_size) > 0):
+        raise ValueError(f"chunk_size must be a positive integer or None, not {chunk_size!r}{at_line(user_line())}")
+
+
+def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobian") -> None:
     """Raise: one matrix of complex numbers does not say how complex results move with complex arguments.
 
     Raises:
@@ -143,7 +154,7 @@ def _refuse_complex(f: Function, forward: bool, both: bool) -> None:
             "or use jvp and vjp"
         )
     raise TypeError(
-        f"the jacobian of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
+        f"the {what} of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
     )
 
 
@@ -188,21 +199,24 @@ def hessian(
     chunk_size: int | None = None,
     holomorphic: bool = False,
 ) -> Function:
-    """The matrix of second derivatives of a function whose result is a real scalar: forward over reverse mode.
+    """The second derivatives of a function: forward over reverse mode.
 
     Args:
-        f: the function.
+        f: the function.  Its result is real: a scalar, an array, or a container of them.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
         chunk_size: number of tangents that are computed at once, which bounds the memory; all by default.
-        holomorphic: as for `grad`: the matrix of second complex derivatives.
+        holomorphic: as for `grad`: the second complex derivatives.
 
     Returns:
-        A function of the same arguments.  For an array argument of shape `s` it returns an array of shape `s + s`;
-        for a container (or several `argnums`), a container of containers.
+        A function of the same arguments.  For a scalar result and an array argument of shape `s` it returns an array of
+        shape `s + s`; for an argument that is a container (or several `argnums`), a container of containers.  For a
+        result of shape `r` the arrays have the shape `r + s + s`, and containers of results hold all of that for each
+        result.
 
     Raises:
-        TypeError: the argument is not floating-point, or the result is not a real scalar.
+        TypeError: the argument or a result is not floating-point, or a result is complex.
+        MemoryError: the second derivatives do not fit in the memory of this machine.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -212,12 +226,55 @@ def hessian(
     """
     check_function(f, "hessian")
     argnums = as_argnums(argnums, "hessian")
-    gradient = grad(f, argnums, has_aux, holomorphic)
-    return jacobian(gradient, argnums, "forward", chunk_size, has_aux, holomorphic)
+    _check_chunk_size(chunk_size)
+
+    @functools.wraps(f)
+    def hessian_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "hessian", has_aux)
+        _check_second(chosen, traced, f, holomorphic)
+        count = traced.structure.num_leaves
+        program = dense.hessian(traced.program, active_inputs(chosen, traced), count, chunk_size)
+        outs = run(program, [*chosen.leaves, *traced.captured])
+        aux, blocks = cut(outs, len(traced.program.outputs) - count)
+        size = len(chosen.types) ** 2
+        matrices = [unflatten_square(chosen.structure, chosen.types, blocks[j * size :]) for j in range(count)]
+        found = tree.unflatten(traced.structure, matrices)
+        return (found, rebuild_aux(aux)) if has_aux else found
+
+    return named(hessian_of_f, f, "hessian")
+
+
+def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: bool) -> None:
+    """Raise unless the second derivatives of a traced function are defined.
+
+    Raises:
+        TypeError: a result is no floating-point number; or numbers are complex and the function is not holomorphic, or
+            the other way round.
+    """
+    results = traced.program.out_types[: traced.structure.num_leaves]
+    for index, type in enumerate(results):
+        where = f" as result {index}" if len(results) > 1 else ""
+        if not is_inexact(type.dtype):
+            raise TypeError(
+                f"hessian needs floating-point results, but {name_of(f)} returned {type}{where}, whose derivative is "
+                f"zero everywhere or does not exist; return it with has_aux=True{at_line(user_line())}"
+            )
+        if is_complex(type.dtype) and not holomorphic:
+            raise TypeError(
+                f"hessian needs real results, but {name_of(f)} returned {type}{where}; take .real, .imag or abs() of "
+                f"it, or give holomorphic=True if it has complex derivatives{at_line(user_line())}"
+            )
+    if holomorphic:
+        require_complex(chosen, traced, f, "hessian")
+    elif any(is_complex(type.dtype) for type in chosen.types):
+        _refuse_complex(f, forward=True, both=True, what="hessian")
 
 
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
+
+    For many products at one point, `gradient, product = linearize(grad(f), *primals)` evaluates the function once:
+    `product(v)` is the product with `v`, and `vmap(product)` takes a batch of vectors.
 
     Args:
         f: the function, whose result is a real scalar.
@@ -234,8 +291,46 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         >>> import numpy as np, ftrans as ft
         >>> ft.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
         array([6., 0.])
+        >>> gradient, product = ft.linearize(ft.grad(lambda x: np.sum(x**3)), np.array([1.0, 2.0]))
+        >>> ft.vmap(product)(np.eye(2))
+        array([[ 6.,  0.],
+               [ 0., 12.]])
     """
     check_function(f, "hvp")
     primals, tangents = as_tuple(primals, "hvp", "primals"), as_tuple(tangents, "hvp", "tangents")
-    argnums: Argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return jvp(grad(f, argnums), primals, tangents)[1]
+    return jvp(grad(f, _every(primals)), primals, tangents)[1]
+
+
+def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+    """The product of a vector with the Hessian of a scalar function, by reverse mode alone.
+
+    It equals `hvp`, which is usually faster, where the Hessian is symmetric; a derivative rule of the user may make it
+    another matrix.  For many products at one point, `gradient, product = vjp(grad(f), *primals)` evaluates the function
+    once.
+
+    Args:
+        f: the function, whose result is a real scalar.
+        primals: tuple of its arguments.
+        cotangents: the vector: a tuple of the same structure.
+
+    Returns:
+        A tuple like the primals; for a single primal, the product itself.
+
+    Raises:
+        TypeError: as `grad` and `vjp`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.vhp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+        array([6., 0.])
+    """
+    check_function(f, "vhp")
+    primals, cotangents = as_tuple(primals, "vhp", "primals"), as_tuple(cotangents, "vhp", "cotangents")
+    _, pull = vjp(grad(f, _every(primals)), *primals)
+    found = pull(cotangents[0] if len(primals) == 1 and len(cotangents) == 1 else cotangents)
+    return found[0] if len(primals) == 1 else found
+
+
+def _every(primals: Sequence[Any]) -> Argnums:
+    """All positions; the only one as a number."""
+    return 0 if len(primals) == 1 else tuple(range(len(primals)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.tree import LEAF, LEAVES, Fixed, flatten, of_targets, unflatten
-from ..core.types import is_inexact, type_of
+from ..core.types import ArrayType, is_inexact, type_of
 
 
 class Partial:
@@ -48,6 +48,25 @@ class Partial:
 
     def __repr__(self) -> str:
         return repr(self._structure)
+
+
+def unflatten_square(structure: Any, types: Sequence[ArrayType], blocks: Sequence[Any]) -> Any:
+    """A container of containers, both of one structure, from blocks for each pair of leaves, in order of rows.
+
+    Args:
+        structure: the structure.
+        types: types of its leaves.
+        blocks: the blocks, such as those of a Hessian.
+    """
+    width = len(types)
+    rows = [unflatten(structure, blocks[i : i + width]) for i in range(0, width * width, width)]
+    if structure.__class__ is not Partial:
+        return unflatten(structure, rows)
+    fixed = {i: type_of(x) for i, x in structure._fixed.items()}
+    zeros = {
+        i: unflatten(structure, [np.zeros((*t.shape, *wrt.shape), t.dtype) for wrt in types]) for i, t in fixed.items()
+    }
+    return structure._filled(rows, zeros)
 
 
 def flatten_targets(tree: Any) -> tuple[list[Any], Any]:

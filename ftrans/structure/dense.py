@@ -1,4 +1,4 @@
-"""Dense Jacobians: a linear program, or its transpose, applied to the unit vectors of its arguments."""
+"""Dense Jacobians and Hessians: a linear program, or its transpose, applied to the unit vectors of its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..ops.parts import slice_
 from ..ops.shapes import reshape
 from ..ops.shapes import transpose as transpose_axes
 from ..run.costs import program_cost
-from ..transforms.differentiate import linearize, pushforward
+from ..transforms.differentiate import gradient, linearize, pushforward
 from ..transforms.simplify import simplify
 from ..transforms.transpose import transpose
 from .chunks import apply_to_basis
@@ -42,6 +42,33 @@ def jacobian(program: Program, active: Flags, wanted: int, mode: Mode, chunk: in
     key = ("jacobian", active, wanted, mode, chunk)
     make = _forward if mode == "forward" else _reverse
     return program.derive(key, lambda: make(program, active, wanted, chunk))
+
+
+def hessian(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
+    """The program for the outputs beyond the first `wanted`, then for the Hessian blocks of the first `wanted`.
+
+    The block of output `j` and active inputs `i` and `k` has the shape of `j` followed by those of `i` and `k`; blocks
+    are ordered by output, then by the two inputs.
+
+    Args:
+        program: the program.
+        active: as for `jacobian`.
+        wanted: as for `jacobian`.
+        chunk: as for `jacobian`.
+    """
+    return program.derive(("hessian", active, wanted, chunk), lambda: _hessian(program, active, wanted, chunk))
+
+
+def _hessian(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
+    count = len(program.outputs)
+    if wanted == 1 and program.out_types[0].shape == ():
+        first = gradient(program, active, with_value=True)
+    else:
+        first = jacobian(program, active, wanted, "reverse", chunk)
+    slopes = first.outputs[count:]
+    first = Program(f"grad({program.name})", first.inputs, first.eqns, [*slopes, *first.outputs[wanted:count]])
+    second = jacobian(first, active, len(slopes), "forward", chunk)
+    return Program(f"hessian({program.name})", second.inputs, second.eqns, second.outputs[len(slopes) :])
 
 
 def _forward(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
