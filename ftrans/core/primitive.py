@@ -38,10 +38,12 @@ class Primitive(OnNumpy):
     Attributes:
         name: its name in printed programs.
         multiple_results: whether its rules take and return lists of results instead of one result.
+        fuses: whether XLA may compute the result again in each equation that uses it, rather than store it.
     """
 
     name: str = ""
     multiple_results = False
+    fuses = False
 
     def __repr__(self) -> str:
         return self.name
@@ -186,6 +188,8 @@ class MultipleResults(Primitive):
 
 class Moving(SingleResult):
     """Base class of primitives that move, copy or make elements, and compute nothing."""
+
+    fuses = True
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
         return Cost.moves(results[0].size)

@@ -11,7 +11,7 @@ from ..core.program import Program, programs_in
 from ..run.costs import flops as eqn_flops
 from ..run.costs import nbytes as eqn_nbytes
 from ..run.costs import program_flops
-from ..xla.execute import Compiled, Costs
+from ..xla import Compiled, Costs
 from . import report
 from .report import Row
 

@@ -107,6 +107,7 @@ class Reduction(SingleResult):
     """
 
     memory = Memory.NEW
+    fuses = True
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
 
+from .compiled import Compiled, Costs
 from .execute import (
-    Compiled,
     about_to_run,
     device_arrays,
     is_jax,
@@ -16,6 +16,7 @@ from .execute import (
 
 __all__ = [
     "Compiled",
+    "Costs",
     "about_to_run",
     "device_arrays",
     "is_jax",

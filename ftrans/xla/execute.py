@@ -9,19 +9,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..base import tree
 from ..base.interrupts import uninterrupted
-from ..base.observe import Observer, activity, current_observer
+from ..base.observe import Observer, current_observer
 from ..base.source import at_line, user_line
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
 from ..core.trace import Tracer, building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
+from .fusion import around, kept_values
 
 
 def is_jax(x: Any) -> bool:
@@ -90,6 +91,8 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
     import jax
     from jax import lax
 
+    form = program.executable()
+    kept = kept_values(form)
     arrays: dict[int, Any] = {}
 
     def array(x: Any) -> Any:
@@ -103,12 +106,15 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
 
     def run(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
         try:
-            result = eqn.primitive.xla(*values, **eqn.params)
+            with around(eqn):
+                result = eqn.primitive.xla(*values, **eqn.params)
         except Exception as error:
             if eqn.line is not None:
                 error.add_note(f"  at {eqn.line.describe()}")
             raise
-        return result if eqn.primitive.multiple_results else (result,)
+        if eqn.primitive.multiple_results:
+            return result
+        return (lax.optimization_barrier(result) if eqn.outputs[0] in kept else result,)
 
     def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
         # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
@@ -118,7 +124,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
             return run(eqn, values)
         return observer.equation(eqn, values, lambda: jax.block_until_ready(run(eqn, values)))
 
-    return [array(x) for x in interpret(program.executable(), args, apply, lambda const: const)]
+    return [array(x) for x in interpret(form, args, apply, lambda const: const)]
 
 
 @uninterrupted
@@ -183,114 +189,6 @@ def put_on_device(x: Any, device: Any) -> Any:
             raise ValueError(f"there is no device {device!r} here; JAX sees {known}{at_line(user_line())}") from None
     with jax.enable_x64(True):
         return jax.device_put(x, device)
-
-
-class Costs(NamedTuple):
-    """What XLA says that a compiled program costs; zero where it does not say.
-
-    It counts the body of a loop once, and what routines of libraries (such as LAPACK's) do not at all.
-
-    Attributes:
-        flops: floating-point operations.
-        nbytes: bytes read and written.
-        temporary_nbytes: bytes of memory beside arguments and results.
-    """
-
-    flops: float
-    nbytes: float
-    temporary_nbytes: float
-
-    @classmethod
-    def of(cls, compiled: Any) -> Costs:
-        """The costs of JAX's `Compiled` object."""
-        found, memory = compiled.cost_analysis() or {}, compiled.memory_analysis()
-        return cls(
-            found.get("flops", 0.0) + found.get("transcendentals", 0.0),
-            found.get("bytes accessed", 0.0),
-            getattr(memory, "temp_size_in_bytes", 0),
-        )
-
-
-class Compiled:
-    """A program compiled by XLA.
-
-    Args:
-        program: what to compile.
-        donated: which inputs XLA may overwrite.
-
-    Attributes:
-        costs: what XLA says that it costs, once an observer has looked on.
-    """
-
-    costs: Costs | None = None
-
-    def __init__(self, program: Program, donated: tuple[int, ...] = ()) -> None:
-        import jax
-
-        def function(*args: Any) -> list[Any]:
-            return lower(program, args)
-
-        function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
-        self.program = program
-        self._jax: Any = jax
-        self._has_run = False
-        self.function = jax.jit(function, donate_argnums=donated)
-
-    def __call__(self, *args: Any) -> Any:
-        """Run on NumPy or JAX arrays; results are JAX arrays."""
-        about_to_run()
-        if not self._has_run or current_observer() is not None:
-            return self._run(args)
-        # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
-        is_wide = self._jax.config.jax_enable_x64
-        try:
-            with self._jax.enable_x64(True):
-                return self.function(*args)
-        except BaseException:
-            if self._jax.config.jax_enable_x64 != is_wide:
-                self._jax.enable_x64(is_wide).__enter__()
-            raise
-
-    @uninterrupted
-    def _run(self, args: Sequence[Any]) -> Any:
-        """The same where JAX has yet to trace, or somebody looks on."""
-        with self._jax.enable_x64(True):
-            if current_observer() is None or any(map(is_jax_tracer, args)):
-                outs = self.function(*args)
-            else:
-                outs = self._observed(args)
-        self._has_run = True
-        return outs
-
-    def _observed(self, args: Sequence[Any]) -> Any:
-        import jax
-
-        if self.costs is None:
-            # Where it has been compiled already, this is a look-up.
-            with activity("compiling", "tracing by JAX", self):
-                traced = self.function.trace(*args)
-            with activity("compiling", "lowering", self):
-                lowered = traced.lower()
-            with activity("compiling", "XLA", self):
-                compiled = lowered.compile()
-            self.costs = Costs.of(compiled)
-        with activity("compiled call", "", self):
-            return jax.block_until_ready(self.function(*args))
-
-    @uninterrupted
-    def measure(self) -> Costs:
-        """Compile, without running, and say what it costs."""
-        about_to_run()
-        with self._jax.enable_x64(True):
-            types = [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]
-            return Costs.of(self.function.lower(*types).compile())
-
-    @uninterrupted
-    def lower(self, *args: Any) -> Any:
-        """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
-        about_to_run()
-        with self._jax.enable_x64(True):
-            return self.function.lower(*args)
 
 
 def to_numpy(x: Any) -> Any:

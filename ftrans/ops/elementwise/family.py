@@ -47,6 +47,7 @@ class Elementwise(SingleResult):
     memory = Memory.NEW
 
     broadcasts = True
+    fuses = True
 
     def __init__(
         self,

@@ -1,0 +1,168 @@
+"""Compiled: a program as XLA compiles it, and what that costs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..base.interrupts import uninterrupted
+from ..base.observe import activity, current_observer
+from ..core.program import Program
+from .execute import about_to_run, is_jax_tracer, lower
+from .fusion import (
+    OPTIONS,
+    can_keep_barriers,
+    has_kept_values,
+    is_in_trace,
+    may_have_barriers,
+    most_repeated,
+    repeating_at_most,
+)
+
+
+class Costs(NamedTuple):
+    """What XLA says that a compiled program costs; zero where it does not say.
+
+    It counts the body of a loop once, and what routines of libraries (such as LAPACK's) do not at all.
+
+    Attributes:
+        flops: floating-point operations.
+        nbytes: bytes read and written.
+        temporary_nbytes: bytes of memory beside arguments and results.
+    """
+
+    flops: float
+    nbytes: float
+    temporary_nbytes: float
+
+    @classmethod
+    def of(cls, compiled: Any) -> Costs:
+        """The costs of JAX's `Compiled` object."""
+        found, memory = compiled.cost_analysis() or {}, compiled.memory_analysis()
+        return cls(
+            found.get("flops", 0.0) + found.get("transcendentals", 0.0),
+            found.get("bytes accessed", 0.0),
+            getattr(memory, "temp_size_in_bytes", 0),
+        )
+
+
+class Compiled:
+    """A program compiled by XLA.
+
+    Args:
+        program: what to compile.
+        donated: which inputs XLA may overwrite.
+        limit: the most work that fusion on a CPU may repeat for an element (see `fusion.kept_values`); None for no
+            limit.  Inside of another program that is compiled, the limit of that one holds.
+
+    Attributes:
+        costs: what XLA says that it costs, once an observer has looked on.
+    """
+
+    costs: Costs | None = None
+
+    def __init__(self, program: Program, donated: tuple[int, ...] = (), limit: float | None = None) -> None:
+        import jax
+
+        self.program = program
+        self._limit = limit
+        self._donated = donated
+        self._jax: Any = jax
+        self._has_run = False
+        # The program as a part of others, by their limits.
+        self._parts: dict[float | None, Any] = {}
+
+    def _jitted(self, limit: float | None, options: dict[str, str] | None = None) -> Any:
+        program = self.program
+
+        def function(*args: Any) -> list[Any]:
+            with repeating_at_most(limit):
+                return lower(program, args)
+
+        function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
+        return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options)
+
+    @functools.cached_property
+    def _plain(self) -> Any:
+        """The function without barriers."""
+        return self._part(None)
+
+    @functools.cached_property
+    def _fenced(self) -> Any:
+        """The function with barriers, which stay; None if it has none, or can have none."""
+        if self._limit is None or not has_kept_values(self.program, self._limit) or not can_keep_barriers():
+            return None
+        if may_have_barriers(self.program) and "optimization_barrier" in self._plain.lower(*self._types()).as_text():
+            return None
+        return self._jitted(self._limit, OPTIONS)
+
+    def _types(self) -> list[Any]:
+        return [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]
+
+    def _part(self, limit: float | None) -> Any:
+        found = self._parts.get(limit)
+        return self._parts.setdefault(limit, self._jitted(limit)) if found is None else found
+
+    @property
+    def function(self) -> Any:
+        """The function of JAX arrays that JAX compiles for a call from here."""
+        if self._fenced is not None and not is_in_trace():
+            return self._fenced
+        limit = most_repeated()
+        return self._plain if limit is None else self._part(limit)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on NumPy or JAX arrays; results are JAX arrays."""
+        about_to_run()
+        if not self._has_run or current_observer() is not None:
+            return self._run(args)
+        # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
+        is_wide = self._jax.config.jax_enable_x64
+        try:
+            with self._jax.enable_x64(True):
+                return self.function(*args)
+        except BaseException:
+            if self._jax.config.jax_enable_x64 != is_wide:
+                self._jax.enable_x64(is_wide).__enter__()
+            raise
+
+    @uninterrupted
+    def _run(self, args: Sequence[Any]) -> Any:
+        """The same where JAX has yet to trace, or somebody looks on."""
+        with self._jax.enable_x64(True):
+            if current_observer() is None or any(map(is_jax_tracer, args)):
+                outs = self.function(*args)
+            else:
+                outs = self._observed(args)
+        self._has_run = True
+        return outs
+
+    def _observed(self, args: Sequence[Any]) -> Any:
+        import jax
+
+        if self.costs is None:
+            # Where it has been compiled already, this is a look-up.
+            with activity("compiling", "tracing by JAX", self):
+                traced = self.function.trace(*args)
+            with activity("compiling", "lowering", self):
+                lowered = traced.lower()
+            with activity("compiling", "XLA", self):
+                compiled = lowered.compile()
+            self.costs = Costs.of(compiled)
+        with activity("compiled call", "", self):
+            return jax.block_until_ready(self.function(*args))
+
+    @uninterrupted
+    def measure(self) -> Costs:
+        """Compile, without running, and say what it costs."""
+        about_to_run()
+        with self._jax.enable_x64(True):
+            return Costs.of(self.function.lower(*self._types()).compile())
+
+    @uninterrupted
+    def lower(self, *args: Any) -> Any:
+        """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
+        about_to_run()
+        with self._jax.enable_x64(True):
+            return self.function.lower(*args)
