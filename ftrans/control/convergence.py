@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.pieces import each_on_itself
 from ..core.primitive import Moving, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
@@ -51,6 +52,11 @@ class Required(Moving):
         import jax.numpy as jnp
 
         return jnp.where(holds[..., None], x, jnp.full_like(x, jnp.nan))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [each_on_itself(types[0].shape), (), (), ()]
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
         return (0,)

@@ -132,7 +132,7 @@ class Primitive(OnNumpy):
         Args:
             types: types of the operands.
             results: types of the results.
-            known: for each operand, its array if it is known, or None.
+            known: for each operand, its array if it is known (or a number that it is filled with), or None.
             params: parameters of the equation.
 
         Returns:
@@ -210,8 +210,9 @@ def moved_pieces(primitive: Primitive, types: Sequence[ArrayType], known: Sequen
             labels.append(np.arange(start, start + t.size).reshape(t.shape))
             start += t.size
         else:
-            labels.append(value)
-    source = np.asarray(primitive.numpy(*labels, **params)).reshape(-1)
+            labels.append(np.broadcast_to(value, t.shape)[()])
+    result = np.asarray(primitive.numpy(*labels, **params))
+    source = result.reshape(-1)
     pieces: list[list[Piece]] = []
     start = 1
     for t in types:
@@ -219,8 +220,9 @@ def moved_pieces(primitive: Primitive, types: Sequence[ArrayType], known: Sequen
         if is_inexact(t.dtype):
             rows = np.flatnonzero((source >= start) & (source < start + t.size))
             if rows.size:
-                cols = source[rows] - start
-                pieces[-1].append(Piece(IndexMap.of(rows, source.size), IndexMap.of(cols, t.size), 1.0))
+                cols = IndexMap.of(source[rows] - start, t.size)
+                shape = result.shape if rows.size == source.size else t.shape if cols.is_identity else rows.shape
+                pieces[-1].append(Piece(IndexMap.of(rows, source.size).reshaped(shape), cols.reshaped(shape), 1.0))
             start += t.size
     return pieces
 

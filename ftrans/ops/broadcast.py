@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.affine import row_strides
+from ..base.index_map import IndexMap, Piece
+from ..base.pieces import read_from
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -65,8 +68,14 @@ class Broadcast(StructuralPrimitive):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost()
 
-    def transpose(self, ct: Tracer, operands: Sequence[Any], *, shape: Shape, dims: Shape) -> list[Tangent]:
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        strides = dict(zip(params["dims"], row_strides(types[0].shape), strict=True))
+        repeated = tuple(strides.get(i, 0) for i in range(results[0].ndim))
+        return [read_from(IndexMap.affine(results[0].shape, 0, repeated, types[0].size))]
 
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, shape: Shape, dims: Shape) -> list[Tangent]:
         return [reduce_sum(ct, axes=tuple(i for i in range(len(shape)) if i not in dims))]
 
     def batch(
@@ -108,6 +117,8 @@ class Reduction(SingleResult):
 
     memory = Memory.NEW
     fuses = True
+    # The derivative by each element, where it is the same for all values.
+    _factor: float | None = None
 
     def __init__(
         self,
@@ -146,6 +157,16 @@ class Reduction(SingleResult):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost.arithmetic(types[0].size)
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        (x,), axes = types, params["axes"]
+        strides = iter(row_strides(results[0].shape))
+        kept = tuple(0 if i in axes else next(strides) for i in range(x.ndim))
+        if not x.size:
+            return [()]
+        return [[Piece(IndexMap.affine(x.shape, 0, kept, results[0].size), IndexMap.identity(x.shape), self._factor)]]
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axes: Shape) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         assert t is not None
@@ -182,6 +203,8 @@ def restored(reduced: Tracer, x: Tracer, axes: Shape) -> Tracer:
 
 class ReduceSum(Reduction):
     """Sum of `x` over `axes`, which the result drops."""
+
+    _factor = 1.0
 
     def __init__(self) -> None:
         super().__init__("reduce_sum", np.add, accepts=is_number)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.affine import row_strides
+from ..base.index_map import IndexMap, Piece
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -65,6 +67,26 @@ class DotGeneral(SingleResult):
         (x, _), (contracted, _) = types, params["contract"]
         operations = 2 * results[0].size * math.prod(x.shape[i] for i in contracted)
         return Cost.products(operations, max(t.size for t in (*types, *results)))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        # A lane for each product of two elements: the other element is its derivative.
+        contract, batch = params["contract"], params["batch"]
+        (x, y), (out,) = types, results
+        x_free, y_free = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+        lanes = (*out.shape, *(x.shape[i] for i in contract[0]))
+        if 0 in lanes:
+            return [(), ()]
+
+        def map(type: ArrayType, *axes: int | None) -> IndexMap:
+            strides = row_strides(type.shape)
+            return IndexMap.affine(lanes, 0, tuple(0 if i is None else strides[i] for i in axes), type.size)
+
+        rows = map(out, *range(out.ndim), *(None for _ in contract[0]))
+        of_x = map(x, *batch[0], *x_free, *(None for _ in y_free), *contract[0])
+        of_y = map(y, *batch[1], *(None for _ in x_free), *y_free, *contract[1])
+        return [[Piece(rows, of_x)], [Piece(rows, of_y)]]
 
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, contract: Dims, batch: Dims

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.pieces import aligned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -17,7 +18,7 @@ from ..core.types import ArrayType, Shape, is_inexact
 from .elementwise import add
 from .literals import full_like
 from .shapes import reshape, reverse, transpose
-from .windows import Padding, Place, numpy_padded, positions, reach, slices, xla_padded
+from .windows import Padding, Place, met, numpy_padded, positions, reach, slices, xla_padded
 
 # How much memory a block of windows may take that are copied to be multiplied at once: it should fit the cache.
 _BLOCK_BYTES = 5 << 20
@@ -118,6 +119,35 @@ class Convolution(SingleResult):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         operations = 2 * results[0].size * math.prod(types[1].shape[1:])
         return Cost.products(operations, max(t.size for t in (*types, *results)))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        (x, kernel), (out,), groups = types, results, params["groups"]
+        count = kernel.shape[1]
+        # Which out channels see which channels.
+        channel, of_group = (places.reshape(-1) for places in np.indices((kernel.shape[0], count)))
+        of_x = {(1, 1): (channel, channel // (kernel.shape[0] // groups) * count + of_group)}
+        of_kernel = {}
+        window = _Window.of(x.shape, kernel.shape, **{k: v for k, v in params.items() if k != "groups"})
+        for i, (k, n, s, (low, _), spacing, d) in enumerate(
+            zip(
+                window.kernel,
+                window.out,
+                window.strides,
+                window.padding,
+                window.lhs_dilation,
+                window.rhs_dilation,
+                strict=True,
+            ),
+            start=2,
+        ):
+            place, inner, element = met(x.shape[i], n, k, s, low, d, spacing)
+            of_x[i, i], of_kernel[i, i] = (place, element), (place, inner)
+        return [
+            aligned(out.shape, x.shape, [(0, 0)], of_x),
+            aligned(out.shape, kernel.shape, [(1, 0)], of_kernel),
+        ]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x, kernel), (tx, tk) = primals, tangents

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..base.pieces import aligned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -33,6 +34,10 @@ _SWAPPED: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward"
 _MOST_AXES = 3
 
 
+def _axes(params: Params) -> Shape:
+    return params["axes"] if "axes" in params else (params["axis"],)
+
+
 class FourierTransform(SingleResult):
     """What the transforms share: each is its own derivative, and knows the axes that it works along."""
 
@@ -41,8 +46,15 @@ class FourierTransform(SingleResult):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        axes = _axes(params)
+        others = [(i, i) for i in range(types[0].ndim) if i not in axes]
+        return [aligned(results[0].shape, types[0].shape, others)]
+
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
-        axes = params["axes"] if "axes" in params else (params["axis"],)
+        axes = _axes(params)
         x = max(types[0], results[0], key=lambda t: t.size)
         count = 5.0 if is_complex(types[0].dtype) and is_complex(results[0].dtype) else 2.5
         return Cost.arithmetic(count * x.size * sum(math.log2(max(x.shape[a], 1)) for a in axes))

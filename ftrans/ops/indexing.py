@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.affine import row_strides
+from ..base.index_map import Piece
+from ..base.pieces import can_be_listed, combined, each_on_itself, steps, turned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
-from ..core.primitive import Moving, SingleResult, Tangent
+from ..core.primitive import Moving, SingleResult, Tangent, moved_pieces
 from ..core.program import Params
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
@@ -80,6 +83,30 @@ def _slice_sizes(x: Any, count: int, axis: int) -> Shape:
     return _indexed_shape(x, (1,) * count, count, axis)
 
 
+def _read(x: Shape, part: Shape, indices: Sequence[Any], axis: int) -> list[Piece]:
+    """How what is read at indices depends on an array of shape `x`; an index that is None may be any."""
+    sizes, strides = x[axis : axis + len(indices)], row_strides(x)[axis:]
+    before, after = math.prod(x[:axis]), math.prod(x[axis + len(indices) :])
+    shape = part[axis : len(part) - (len(x) - axis - len(indices))]
+    places = np.zeros(shape, np.int64)
+    anywhere = []
+    for index, n, stride in zip(indices, sizes, strides, strict=False):
+        if index is None:
+            anywhere.append((steps(n, 0), steps(n, stride)))
+        else:
+            places += np.clip(np.where(index < 0, index + n, index), 0, max(n - 1, 0)) * stride
+    parts = [
+        (steps(before, places.size * after), steps(before, math.prod(sizes) * after)),
+        (steps(places.size, after), places.reshape(-1)),
+        (steps(after, 1), steps(after, 1)),
+        *anywhere,
+    ]
+    if anywhere and not can_be_listed(parts):
+        return _read(x, part, [None] * len(indices), axis)
+    pieces = combined(parts, math.prod(part), math.prod(x))
+    return pieces if anywhere else [Piece(p.rows.reshaped(part), p.cols.reshaped(part), 1.0) for p in pieces]
+
+
 class Gather(Moving):
     """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
 
@@ -126,6 +153,12 @@ class Gather(Moving):
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
         return (0,)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        (x, *indices), (out,) = types, results
+        return [_read(x.shape, out.shape, known[1:], params["axis"]), *[()] * len(indices)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         (x, *indices), t = primals, tangents[0]
@@ -239,6 +272,13 @@ class ScatterAdd(Scatter):
         positions, numbers = _xla_positions(x, indices, axis), self._xla_numbers(x, indices, axis)
         return lax.scatter_add(x, positions, updates, numbers, mode=lax.GatherScatterMode.CLIP)
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        x, updates, *indices = types
+        written = turned(_read(x.shape, updates.shape, known[2:], params["axis"]))
+        return [each_on_itself(x.shape), written, *[()] * len(indices)]
+
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int) -> list[Tangent]:
         x, updates, *indices = operands
         ct_x = ct if isinstance(x, ArrayType) else None
@@ -294,6 +334,15 @@ class ScatterSet(Scatter, Moving):
             unique_indices=unique,
             mode=lax.GatherScatterMode.CLIP,
         )
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        if all(i is not None for i in known[2:]):
+            return moved_pieces(self, types, known, params)
+        x, updates, *indices = types
+        written = turned(_read(x.shape, updates.shape, known[2:], params["axis"]))
+        return [each_on_itself(x.shape, None), written, *[()] * len(indices)]
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int, unique: bool) -> list[Tangent]:
         x, updates, *indices = operands

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.affine import row_strides
+from ..base.index_map import IndexMap
+from ..base.pieces import read_from, written_to
 from ..core.on_numpy import Memory
-from ..core.primitive import Moving, Tangent
+from ..core.primitive import Moving, Tangent, moved_pieces
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
@@ -16,6 +20,13 @@ from .broadcast import broadcast, reduce_sum, with_batch_axis
 from .elementwise import select, sub
 from .literals import full, full_like, same_number, splat
 from .shapes import StructuralPrimitive
+
+
+def sliced(whole: Shape, part: Shape, start: Shape, strides: Shape) -> IndexMap:
+    """From the elements of a slice of a shape to those of the whole array."""
+    rows = row_strides(whole)
+    offset = sum(a * r for a, r in zip(start, rows, strict=True))
+    return IndexMap.affine(part, offset, tuple(s * r for s, r in zip(strides, rows, strict=True)), math.prod(whole))
 
 
 class Slice(StructuralPrimitive):
@@ -42,6 +53,11 @@ class Slice(StructuralPrimitive):
         from jax import lax
 
         return lax.slice(x, start, limit, strides)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [read_from(sliced(types[0].shape, results[0].shape, params["start"], params["strides"]))]
 
     def transpose(
         self, ct: Tracer, operands: Sequence[Any], *, start: Shape, limit: Shape, strides: Shape
@@ -116,6 +132,14 @@ class Pad(Moving):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         x, value = (full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True))
         return pad(*primals, **params), pad(x, value, **params)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        if known[1] is None:
+            return moved_pieces(self, types, known, params)
+        strides = tuple(i + 1 for i in params["interior"])
+        return [written_to(sliced(results[0].shape, types[0].shape, params["before"], strides)), ()]
 
     def transpose(
         self, ct: Tracer, operands: Sequence[Any], *, before: Shape, after: Shape, interior: Shape
@@ -196,6 +220,17 @@ class Concatenate(Moving):
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         filled = [full_like(p, 0) if t is None else t for p, t in zip(primals, tangents, strict=True)]
         return concatenate(*primals, axis=axis), concatenate(*filled, axis=axis)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        (whole,), axis, first = results, params["axis"], 0
+        found = []
+        for x in types:
+            start = tuple(first if i == axis else 0 for i in range(x.ndim))
+            found.append(written_to(sliced(whole.shape, x.shape, start, (1,) * x.ndim)))
+            first += x.shape[axis]
+        return found
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axis: int) -> list[Tangent]:
         results: list[Tangent] = []

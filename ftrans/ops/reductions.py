@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.index_map import Piece
+from ..base.pieces import aligned, triangle
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -131,6 +133,12 @@ argmin = ArgExtremum("argmin")
 # Cumulative forms
 
 
+def _so_far(shape: Shape, axis: int, reverse: bool, factor: float | None = None) -> Sequence[Piece]:
+    """Each element depends on those up to it along an axis, or from it on if `reverse`."""
+    others = [(i, i) for i in range(len(shape)) if i != axis]
+    return aligned(shape, shape, others, {(axis, axis): triangle(shape[axis], not reverse)}, factor)
+
+
 class Cumulative(SingleResult):
     """Element `i` of the result combines elements 0 to `i` of `x` along `axis`, or `i` to the last if `reverse`.
 
@@ -142,6 +150,8 @@ class Cumulative(SingleResult):
     """
 
     memory = Memory.NEW
+    # The derivative by each element that is combined, where it is the same for all values.
+    _factor: float | None = None
 
     def __init__(
         self,
@@ -191,6 +201,11 @@ class Cumulative(SingleResult):
             cpu=lambda x: _loop(step, start, (x,), axis, reverse),
             default=lambda x: getattr(lax, self.name)(x, axis, reverse),
         )
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [_so_far(types[0].shape, params["axis"], params["reverse"], self._factor)]
 
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int, reverse: bool
@@ -306,6 +321,13 @@ class LinearRecurrence(SingleResult):
             default=lambda a, b: lax.associative_scan(then, (a, b), reverse, axis)[1],
         )
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        a, b = types
+        axis, reverse = params["axis"], params["reverse"]
+        return [_so_far(a.shape, axis, reverse) if a.dtype.kind != "b" else (), _so_far(b.shape, axis, reverse)]
+
     def jvp(
         self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int, reverse: bool
     ) -> tuple[Any, Any]:
@@ -335,6 +357,8 @@ class LinearRecurrence(SingleResult):
 
 class CumSum(Cumulative):
     """Cumulative sum of `x` along `axis`, from the end if `reverse`."""
+
+    _factor = 1.0
 
     def __init__(self) -> None:
         super().__init__("cumsum", np.add, "add", -0.0)

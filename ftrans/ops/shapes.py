@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.affine import row_strides
+from ..base.index_map import IndexMap
+from ..base.pieces import each_on_itself, read_from
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, Primitive, Tangent
@@ -60,6 +63,11 @@ class Reshape(StructuralPrimitive):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost()
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [each_on_itself(results[0].shape)]
+
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, shape: Shape) -> list[Tangent]:
         return [reshape(ct, shape=operands[0].shape)]
 
@@ -100,6 +108,13 @@ class Transpose(StructuralPrimitive):
 
         return lax.transpose(x, axes)
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        strides = row_strides(types[0].shape)
+        moved = tuple(strides[i] for i in params["axes"])
+        return [read_from(IndexMap.affine(results[0].shape, 0, moved, types[0].size))]
+
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axes: Shape) -> list[Tangent]:
         return [transpose(ct, axes=tuple(axes.index(i) for i in range(len(axes))))]
 
@@ -135,6 +150,15 @@ class Reverse(StructuralPrimitive):
         from jax import lax
 
         return lax.rev(x, axes)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        (x,), turned = types, params["axes"]
+        strides = row_strides(x.shape)
+        last = sum(strides[i] * (x.shape[i] - 1) for i in turned)
+        back = tuple(-s if i in turned else s for i, s in enumerate(strides))
+        return [read_from(IndexMap.affine(x.shape, last, back, x.size))]
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], *, axes: Shape) -> list[Tangent]:
         return [reverse(ct, axes=axes)]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.index_map import IndexMap, Piece
+from ..base.pieces import each_on_itself, written_to
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent
@@ -20,7 +22,7 @@ from ..core.types import ArrayType, Shape
 from .broadcast import with_batch_axis
 from .elementwise import add
 from .literals import adds_nothing, full_like, same_number, splat
-from .parts import pad, slice_
+from .parts import pad, slice_, sliced
 
 # How many assignments a read looks through for the one that wrote the elements.
 _MOST_WRITES = 32
@@ -98,6 +100,18 @@ class SetSlice(SliceUpdate, Moving):
         inside = lax.pad(lax.full(updates.shape, True), np.False_, padding)
         return lax.select(inside, lax.pad(updates, np.zeros((), x.dtype), padding), x)
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        x, updates = types
+        written = written_to(sliced(x.shape, updates.shape, params["start"], params["strides"]))
+        if known[0] is not None:
+            return [(), written]
+        is_kept = np.ones(x.shape, np.bool_)
+        is_kept[tuple(map(slice, params["start"], params["limit"], params["strides"]))] = False
+        kept = IndexMap.of(np.flatnonzero(is_kept), x.size)
+        return [[Piece(kept, kept, 1.0)] if kept.size else [], written]
+
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         x, updates = operands
         # What is read before the write lets the write be done in place.
@@ -139,6 +153,15 @@ class AddSlice(SliceUpdate):
             return lax.dynamic_update_slice(x, lax.slice(x, start, limit, strides) + updates, start)
         # Adding a padded array takes a pass over the whole of it, but one that XLA fuses with those around it.
         return x + lax.pad(updates, np.zeros((), x.dtype), _xla_padding(x, updates, start, strides))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        x, updates = types
+        return [
+            each_on_itself(x.shape),
+            written_to(sliced(x.shape, updates.shape, params["start"], params["strides"])),
+        ]
 
     def transpose(self, ct: Tracer, operands: Sequence[Any], **params: Any) -> list[Tangent]:
         x, updates = operands

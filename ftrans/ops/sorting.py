@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.pieces import aligned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult, Tangent
@@ -88,6 +89,12 @@ class Sort(SingleResult):
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost.arithmetic(types[0].size * math.log2(max(types[0].shape[params["axis"]], 1)))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        shape = types[0].shape
+        return [aligned(shape, shape, [(i, i) for i in range(len(shape)) if i != params["axis"]])]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, axis: int) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents

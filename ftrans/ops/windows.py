@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.index_map import Piece
+from ..base.pieces import aligned, turned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
-from ..core.primitive import Moving, SingleResult, Tangent
+from ..core.primitive import Moving, SingleResult, Tangent, moved_pieces
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_complex, is_inexact
@@ -51,6 +53,19 @@ def positions(extent: Shape, padding: Padding, strides: Shape, window: Shape) ->
     """How many windows of this reach fit along each axis."""
     axes = zip(extent, padding, strides, window, strict=True)
     return tuple((n + low + high - e) // s + 1 for n, (low, high), s, e in axes)
+
+
+def met(
+    n: int, found: int, window: int, stride: int, low: int, dilation: int, spacing: int = 1
+) -> tuple[Any, Any, Any]:
+    """All that windows along one axis meet: which window, which of its elements, and which of the `n` of the array.
+
+    The elements of the array are `spacing` apart, `low` behind the place where the first window begins.
+    """
+    place, inner = (x.reshape(-1) for x in np.indices((found, window)))
+    element, rest = np.divmod(place * stride + inner * dilation - low, spacing)
+    inside = (rest == 0) & (element >= 0) & (element < n)
+    return place[inside], inner[inside], element[inside]
 
 
 def numpy_padded(x: Any, padding: Padding, dilation: Shape, value: Any) -> Any:
@@ -99,6 +114,24 @@ class WindowPrimitive(SingleResult):
         if any(n < 1 for n in found):
             raise ValueError(f"{self.name}: windows {window} are larger than the padded {x}")
         return x.with_shape((*lead, *found))
+
+    def _pieces(
+        self,
+        found: Shape,
+        x: Shape,
+        window: Shape,
+        strides: Shape,
+        dilation: Shape,
+        padding: Padding | None = None,
+        factor: float | None = None,
+    ) -> Sequence[Piece]:
+        """Each window, of which there are `found`, depends on its elements."""
+        lead = len(x) - len(window)
+        along = {}
+        for i, (k, s, d) in enumerate(zip(window, strides, dilation, strict=True), start=lead):
+            place, _, element = met(x[i], found[i], k, s, padding[i - lead][0] if padding else 0, d)
+            along[i, i] = place, element
+        return aligned(found, x, [(i, i) for i in range(lead)], along, factor)
 
     def xla(self, *arrays: Any, **params: Any) -> Any:
         from jax import lax
@@ -150,6 +183,11 @@ class WindowMax(WindowPrimitive):
         import jax.numpy as jnp
 
         return _maxima(jnp, xla_padded, x, **params)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [self._pieces(results[0].shape, types[0].shape, **params)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
@@ -273,6 +311,13 @@ class WindowTake(WindowPrimitive, Moving):
             out = jnp.where(index == i, x[place], out)
         return out
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        if known[1] is not None:
+            return moved_pieces(self, types, known, params)
+        return [self._pieces(results[0].shape, types[0].shape, **params), ()]
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x, index), (t, _) = primals, tangents
         return self(x, index, **params), self(t, index, **params)
@@ -331,6 +376,12 @@ class WindowPut(WindowPrimitive):
             term = xla_padded(jnp.where(index == i, x, jnp.zeros((), x.dtype)), around, strides, 0)
             total = term if total is None else total + term
         return total
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        params = {name: value for name, value in params.items() if name != "shape"}
+        return [turned(self._pieces(types[0].shape, results[0].shape, **params)), ()]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (x, index), (t, _) = primals, tangents
@@ -409,6 +460,11 @@ class WindowSum(WindowPrimitive):
                 total = total + x[place]
             x = total
         return x
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [self._pieces(results[0].shape, types[0].shape, **params, factor=1.0)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(*primals, **params), self(*tangents, **params)

@@ -160,6 +160,12 @@ class Final(Moving):
     def xla(self, x: Any, *, of: str) -> Any:
         return x
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        # Left to the rule for derivatives, which is an error.
+        return None
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, of: str) -> Any:
         raise no_derivative(of, "is marked by once_differentiable, so there is no second derivative")
 

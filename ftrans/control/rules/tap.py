@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import tree
+from ...base.pieces import each_on_itself
 from ...core.primitive import Moving, Tangent
 from ...core.program import Params
 from ...core.trace import Tracer
@@ -28,6 +29,11 @@ class Tap(Moving):
 
     def xla(self, x: Any, **params: Any) -> Any:
         return x
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [each_on_itself(types[0].shape)]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         return self(primals[0], **params), tangents[0]

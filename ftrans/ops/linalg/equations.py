@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.pieces import Part, aligned, triangle
 from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
@@ -18,7 +19,17 @@ from ..contractions import matmul, swap_last
 from ..elementwise import add, ge, gt, neg, select, sub
 from ..literals import full_like, splat
 from ..shapes import reshape, transpose
-from .family import MatrixFunction, adjoint, by_host, check_matrices, check_square, entries, real_type, symmetric_part
+from .family import (
+    MatrixFunction,
+    adjoint,
+    by_host,
+    check_matrices,
+    check_square,
+    each_matrix,
+    entries,
+    real_type,
+    symmetric_part,
+)
 from .family import hermitian as hermitian_of
 
 # Triangles up to this size are solved as general matrices, larger ones by halves.
@@ -35,6 +46,19 @@ class MatrixEquation(SingleResult):
         if b.dtype != a.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
             raise TypeError(f"{self.name}: right-hand sides {b} do not fit the matrices {a}")
         return b
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        a, b = types
+        lead = [(i, i) for i in range(a.ndim - 2)]
+        along = {(b.ndim - 2, b.ndim - 2): self._rows(a.shape[-1], **params)}
+        column = (b.ndim - 1, b.ndim - 1)
+        return [aligned(b.shape, a.shape, lead), aligned(b.shape, b.shape, [*lead, column], along)]
+
+    def _rows(self, n: int, **params: Any) -> Part | None:
+        """Which rows of `x` depend on which of `b`; None if all do."""
+        return None
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         (a, b), (ta, tb) = primals, tangents
@@ -85,6 +109,9 @@ class TriangularSolve(MatrixEquation):
         return lax.linalg.triangular_solve(
             a, b, left_side=True, lower=lower, transpose_a=transpose_a, unit_diagonal=unit_diagonal
         )
+
+    def _rows(self, n: int, *, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Part | None:
+        return triangle(n, lower != transpose_a)
 
     def _matrix(self, a: Tracer, *, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Tracer:
         rows_first = gt if unit_diagonal else ge
@@ -237,6 +264,11 @@ class Sylvester(SingleResult):
         middle = middle / (p[..., :, None] + q[..., None, :])
         return u @ middle @ xp.conj(xp.swapaxes(v, -1, -2))
 
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return each_matrix(types, results, types[2].ndim - 2)[0]
+
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, symmetric: bool) -> tuple[Any, Any]:
         (a, b, _), (ta, tb, tc) = primals, tangents
         x = self(*primals, symmetric=symmetric)
@@ -300,6 +332,11 @@ class Pinv(SingleResult):
         kept = size > cutoff[..., None] * xp.max(size, axis=-1, keepdims=True)
         inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0)
         return xp.conj(xp.swapaxes(vh, -1, -2)) @ (inverse[..., None] * xp.conj(xp.swapaxes(u, -1, -2)))
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return each_matrix(types, results, types[0].ndim - 2)[0]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, symmetric: bool) -> tuple[Any, Any]:
         (a, cutoff), (t, _) = primals, tangents

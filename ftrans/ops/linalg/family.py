@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.pieces import aligned
 from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import Primitive, SingleResult, Tangent
@@ -133,6 +134,12 @@ def by_host(function: Callable[..., Any], type: ArrayType, *arrays: Any) -> Any:
     return on_host(call, [type], *arrays)[0]
 
 
+def each_matrix(types: Sequence[ArrayType], results: Sequence[ArrayType], lead: int) -> list[Any]:
+    """What results depend on where each matrix is treated by itself, along `lead` leading axes."""
+    axes = [(i, i) for i in range(lead)]
+    return [[aligned(result.shape, x.shape, axes) for x in types] for result in results]
+
+
 class MatrixFunction(Primitive):
     """A primitive of one operand of square matrices, which maps over any leading axes by itself.
 
@@ -152,6 +159,12 @@ class MatrixFunction(Primitive):
     def type_rule(self, a: ArrayType) -> Any:
         check_square(self.name, a)
         return a
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        pieces = each_matrix(types, results, types[0].ndim - 2)
+        return pieces if self.multiple_results else pieces[0]
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], **params: Any) -> Any:
         results = self.bind_all(operands, params)

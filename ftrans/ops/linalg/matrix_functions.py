@@ -25,7 +25,7 @@ from ..contractions import swap_last
 from ..elementwise import add
 from ..literals import full_like, splat
 from .equations import solve
-from .family import by_host, check_square
+from .family import by_host, check_square, each_matrix
 
 
 class MatrixFunctionOf(SingleResult):
@@ -89,6 +89,11 @@ class MatrixFunctionOf(SingleResult):
             x = _blocks(xp, x, corner, xp.zeros_like(x), x)
         found = function(x)[..., :n, -n:]
         return found * factor if directions else found
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return each_matrix(types, results, types[0].ndim - 2)[0]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent]) -> tuple[Any, Any]:
         total: Tangent = None

@@ -1,0 +1,104 @@
+"""Rule `local`: which elements of results depend on which of operands, against Jacobians of the table's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import control_samples  # noqa: F401
+import linalg_samples  # noqa: F401
+import numpy as np
+import samples
+from sampling import SAMPLES, Sample
+from tables import each
+
+from ftrans.base.index_map import Piece
+from ftrans.core.types import is_inexact
+from ftrans.ops.elementwise import Elementwise
+from ftrans.transforms.jvp import jvp
+
+# Results whose elements all depend on what the pieces say, for some values.
+EXACT = {
+    "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "reduce_sum", "reduce_prod",
+    "cumsum", "cumprod", "cumlogsumexp", "dot_general", "gather", "scatter_add", "scatter_set", "set_slice", "add_slice",
+    "solve", "inv", "det", "convolution", "window_sum", "rfft", "tap", "required",
+}  # fmt: skip
+
+assert samples
+ROWS = [s for s in SAMPLES if s.smooth and any(s.active) and not isinstance(s.primitive, Elementwise)]
+ROWS = [s for s in ROWS if any(is_inexact(t.dtype) for t in s.out_types)]
+
+EXACT_ROWS = [s for s in ROWS if s.primitive.name in EXACT and s.types[0].dtype.name == "float64" and not s.note]
+
+
+def pieces_of(sample: Sample, known: list[Any]) -> Any:
+    """Pieces for each result and operand; None where the rule says nothing."""
+    found = sample.primitive.local(sample.types, sample.out_types, known, sample.params)
+    return found if found is None or sample.primitive.multiple_results else [found]
+
+
+def jacobians(sample: Sample, operands: list[Any], operand: int) -> list[Any]:
+    """The derivatives of the results along each element of an operand; complex ones are along the real axis."""
+    derived = jvp(sample.program(), tuple(i == operand for i in range(len(operands))))
+    type = sample.types[operand]
+    columns: list[list[Any]] = [[] for _ in sample.out_types]
+    for unit in np.eye(type.size, dtype=type.dtype):
+        outs = iter(derived.program(*operands, unit.reshape(type.shape))[len(columns) :])
+        for column, t, is_active in zip(columns, sample.out_types, derived.out_active, strict=True):
+            column.append(np.reshape(next(outs), -1) if is_active else np.zeros(t.size, t.dtype))
+    shapes = [(t.size, type.size) for t in sample.out_types]
+    return [np.stack(c, 1) if c else np.zeros(s) for c, s in zip(columns, shapes, strict=True)]
+
+
+def total(pieces: list[Piece], shape: tuple[int, ...], factors: bool) -> Any:
+    """The matrix of pieces: sums of their factors, or how often elements are met."""
+    found = np.zeros(shape)
+    for piece in pieces:
+        assert piece.rows.shape == piece.cols.shape
+        assert (piece.rows.space, piece.cols.space) == shape
+        value = piece.factor if factors else 1.0
+        np.add.at(found, (piece.rows.table().reshape(-1), piece.cols.table().reshape(-1)), value)
+    return found
+
+
+def check(sample: Sample, are_known: bool, seed: int = 0) -> Any:
+    """Compare pieces with Jacobians; return for each pair whether its elements are met, and where it is not zero."""
+    operands = sample.draw(seed)
+    active = sample.active
+    known = [x if are_known and not a else None for x, a in zip(operands, active, strict=True)]
+    found = pieces_of(sample, known)
+    if found is None:
+        return []
+    pairs = []
+    for operand in np.flatnonzero(active):
+        for result, jacobian in enumerate(jacobians(sample, operands, operand)):
+            if not is_inexact(sample.out_types[result].dtype):
+                continue
+            pieces = found[result][operand]
+            met = total(pieces, jacobian.shape, factors=False)
+            tiny = 1e-10 if sample.types[operand].dtype.itemsize >= 8 else 1e-3
+            is_used = np.abs(jacobian) > tiny * np.max(np.abs(jacobian), initial=0)
+            assert not (is_used & (met == 0)).any(), (result, operand)
+            if all(piece.factor is not None for piece in pieces):
+                np.testing.assert_allclose(jacobian, total(pieces, jacobian.shape, factors=True), rtol=0, atol=0)
+            else:
+                assert met.max(initial=0) <= 1
+            pairs.append((met > 0, is_used))
+    return pairs
+
+
+@each(lambda s: s.primitive.name, sample=ROWS)
+def test_pieces_cover_jacobians(sample: Sample) -> None:
+    check(sample, are_known=False)
+    check(sample, are_known=True)
+
+
+@each(lambda s: s.primitive.name, sample=EXACT_ROWS)
+def test_pieces_have_no_elements_that_are_always_zero(sample: Sample) -> None:
+    drawn = [check(sample, are_known=True, seed=seed) for seed in range(3)]
+    for pairs in zip(*drawn, strict=True):
+        met, used = (np.logical_or.reduce(list(flags)) for flags in zip(*pairs, strict=True))
+        np.testing.assert_array_equal(met, used)
+
+
+def test_what_is_exact_is_in_the_table() -> None:
+    assert {s.primitive.name for s in EXACT_ROWS} == EXACT
