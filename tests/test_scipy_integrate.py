@@ -133,3 +133,17 @@ def test_boundary_values_that_are_left_to_scipy() -> None:
     assert found.success
     assert "float() of a traced value" in found.ftrans["fun_jac"].reason
     assert found.ftrans["bc_jac"].evaluations > 0
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+def test_sparse_jacobians(method: str) -> None:
+    n = 120
+
+    def diffusion(t: float, y: Any) -> Any:
+        return n**2 * (np.roll(y, 1) - 2 * y + np.roll(y, -1)) + y * (1 - y)
+
+    start = 0.5 + 0.4 * np.sin(2 * np.pi * np.arange(n) / n)
+    theirs = scipy.integrate.solve_ivp(diffusion, (0, 0.1), start, method)
+    ours = integrate.solve_ivp(diffusion, (0, 0.1), start, method)
+    assert ours.ftrans["jac"].entries == 3 * n
+    assert np.allclose(ours.y[:, -1], theirs.y[:, -1], rtol=1e-3)

@@ -315,3 +315,66 @@ def test_differential_evolution() -> None:
         plane, [(-2, 2), (-2, 2)], rng=1, maxiter=5, constraints=optimize.NonlinearConstraint(circle, 0.9, 1.0)
     )
     assert np.allclose(constrained.x, LOWEST, atol=1e-3)
+
+
+# Sparse derivatives
+
+
+def chain(x: Any) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "trust-constr"])
+def test_sparse_hessians(method: str) -> None:
+    start = np.full(80, 1.1)
+    result = optimize.minimize(chain, start, method=method)
+    theirs = scipy.optimize.minimize(rosen, start, method=method, jac=rosen_der, hess=rosen_hess)
+    assert np.allclose(result.x, theirs.x, atol=1e-3)
+    assert result.ftrans["hess"].entries == 3 * 80 - 2
+    assert result.ftrans["hess"].shape == (80, 80)
+
+
+def test_a_large_dense_hessian_is_never_made() -> None:
+    # Its pattern alone would take gigabytes.
+    result = optimize.minimize(lambda x: np.sum(x) ** 2 + np.sum(x**2), np.ones(30_000), method="Newton-CG")
+    assert np.allclose(result.x, 0, atol=1e-5)
+    assert "hess" not in result.ftrans
+
+
+def test_sparse_jacobians_of_least_squares() -> None:
+    def f(x: Any) -> Any:
+        return np.concatenate([x[1:] - x[:-1] ** 2, x - 1])
+
+    start = np.full(40, 0.5)
+    dense = optimize.least_squares(f, start)
+    assert dense.ftrans["jac"].entries is None
+    for options in ({"tr_solver": "lsmr"}, {"jac_sparsity": np.ones((79, 40))}):
+        sparse = optimize.least_squares(f, start, **options)
+        assert sparse.ftrans["jac"].entries == 39 * 2 + 40
+        assert np.allclose(sparse.x, dense.x, atol=1e-6)
+
+
+def test_sparse_constraints_beside_linear_ones() -> None:
+    n = 120
+    curve = optimize.NonlinearConstraint(lambda x: x[1:] - np.sin(x[:-1]), 0.0, 0.0)
+    ends = optimize.LinearConstraint(np.eye(n)[:1], 0.5, 0.5)
+    result = optimize.minimize(
+        lambda x: np.sum(np.cosh(x)), np.full(n, 0.3), method="trust-constr", constraints=[curve, ends]
+    )
+    expected = [0.5]
+    for _ in range(n - 1):
+        expected.append(math.sin(expected[-1]))
+    assert np.allclose(result.x, expected, atol=1e-6)
+    assert result.ftrans["jac of constraint 0"].entries == 2 * (n - 1)
+    assert result.ftrans["hess of constraint 0"].entries == n - 1
+
+
+def test_a_product_of_a_matrix_has_a_dense_jacobian() -> None:
+    matrix = np.cos(np.arange(120 * 100).reshape(120, 100))
+    constraint = optimize.NonlinearConstraint(lambda x: matrix @ x**2, -1.0, np.inf)
+    result = optimize.minimize(
+        lambda x: np.sum((x - 1) ** 2), np.zeros(100), method="trust-constr", constraints=constraint,
+        options={"maxiter": 3},
+    )  # fmt: skip
+    assert result.ftrans["jac of constraint"].entries is None
+    assert result.ftrans["hess of constraint"].engine

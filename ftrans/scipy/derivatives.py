@@ -19,17 +19,29 @@ import numpy as np
 from ..api.jacobians import hessian, hvp, jacobian
 from ..api.jit import jit, trace
 from ..api.progress import bar_of
+from ..api.sparse import sparse_hessian, sparse_jacobian
 from ..core.program import Program, programs_in
 from ..numpy.promotion import asarray
-from ..run.costs import program_cost
+from ..run.costs import program_cost, program_flops
+from ..structure.detect import hessian_pattern, jacobian_pattern
+from ..structure.entries import NotStructured
 
 Function = Callable[..., Any]
 
 # Seconds, on a core of today: NumPy's evaluator and XLA for an equation and for an addition of two numbers.
 _TRACE_CALL, _TRACE_EQUATION, _NUMPY_EQUATION, _NUMPY_ADDITION = 25e-6, 4e-6, 2e-6, 1.4e-9
-_COMPILE, _COMPILE_EQUATION, _COMPILED_CALL, _COMPILED_ADDITION = 0.06, 8e-3, 25e-6, 0.7e-9
+_COMPILE, _COMPILE_EQUATION, _COMPILED_CALL, _COMPILED_ADDITION = 0.06, 4e-3, 25e-6, 0.7e-9
 # Steps that a loop without a known number of steps is taken to have.
 _STEPS = 10
+
+# Below so many elements a dense matrix is factorised as quickly as a sparse one.
+DENSE_BELOW = 10_000
+# Operations for each element that is computed, in functions that may have a sparse derivative.
+_FLOPS_OF_SPARSE = 30
+# Entries in a row, on average, that are looked for in any case.
+_FEW_IN_ROW = 20
+# A dense Hessian with so many rows is cheaper than the products that a step takes.
+FEW = 50
 
 
 @dataclass
@@ -172,17 +184,20 @@ def vector(f: Function) -> Function:
 
 
 def attempt(account: Account, name: str, make: Callable[[Used], Any]) -> Any:
-    """What `make` makes for a solver, or None with an entry in the account that says why it cannot be made."""
-    used = account[name] = Used()
+    """What `make` makes for a solver, or None, with an entry in the account if an error says why there is none."""
+    used = Used()
     try:
-        return make(used)
+        found = make(used)
     except Exception as error:  # whatever the user's function raises when it is traced
         account[name] = Used(reason=f"{type(error).__name__}: {error}")
         return None
+    if found is not None:
+        account[name] = used
+    return found
 
 
 def jacobian_of(
-    f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None, dense_below: int = 0
+    f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None, dense_below: int = DENSE_BELOW
 ) -> Supplied:
     """The Jacobian of a vector-valued function by its first argument.
 
@@ -196,14 +211,53 @@ def jacobian_of(
     """
     derivative = jacobian(f)
     used.engine = "dense Jacobian"
+    if sparse:
+        program = trace(f)(*at)
+        size = program.out_types[0].size * at[0].size
+
+        def find(program: Program, active: list[bool], at_most: float) -> Any:
+            return jacobian_pattern(program, active, 1, {}, at_most)
+
+        entries = size >= dense_below and _entries(program, size, find)
+        if entries or (not dense_below and size):
+            derivative = sparse_jacobian(f)
+            used.engine, used.entries = "sparse Jacobian", entries or size
     return Supplied(derivative, lambda: jit(derivative), used, at, compile)
 
 
-def hessian_of(f: Function, at: tuple[Any, ...], used: Used, sparse: bool, compile: bool | None) -> Supplied:
-    """The Hessian of a scalar function, as a sparse array if it is sparse and `sparse` allows that."""
+def hessian_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied:
+    """The Hessian of a scalar function by its first argument, as a dense matrix."""
     derivative = hessian(f)
     used.engine = "dense Hessian"
     return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+
+
+def sparse_hessian_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied | None:
+    """The Hessian of a scalar function by its first argument, as a sparse array; None if it is not sparse."""
+
+    def find(program: Program, active: list[bool], at_most: float) -> Any:
+        return hessian_pattern(program, active, {}, at_most)
+
+    entries = _entries(trace(f)(*at), at[0].size ** 2, find)
+    if not entries:
+        return None
+    derivative = sparse_hessian(f)
+    used.engine, used.entries = "sparse Hessian", entries
+    return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+
+
+def _entries(program: Program, size: int, find: Function) -> int:
+    """The number of entries of a derivative by the first input; 0 if it is dense, or not worth looking for."""
+    elements = sum(v.type.size for eqn in program.eqns for v in eqn.outputs)
+    # Products of large matrices make dense derivatives, after a long look.
+    if program_flops(program) > _FLOPS_OF_SPARSE * elements:
+        return 0
+    active = [i == 0 for i in range(len(program.inputs))]
+    try:
+        found = find(program, active, max(size / 4, _FEW_IN_ROW * program.in_types[0].size)).nnz
+    except NotStructured:
+        return 0
+    return found if found <= size / 4 else 0
 
 
 def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied:

@@ -27,8 +27,6 @@ __all__ = ["solve_bvp", "solve_ivp"]
 
 # Whether a method takes a sparse Jacobian, for those that take one.
 _METHODS = {"Radau": True, "BDF": True, "LSODA": False}
-# A dense Jacobian with fewer elements is factorised as quickly as a sparse one.
-_DENSE = 10_000
 
 
 def solve_ivp(
@@ -114,7 +112,7 @@ def _jacobian(
     def slopes(y: Any, t: Any) -> Any:
         return fun(t, y[:, np.newaxis] if vectorized else y, *(args or ()))
 
-    return jacobian_of(vector(slopes), (start, np.float64(t_span[0])), used, sparse, compile, _DENSE)
+    return jacobian_of(vector(slopes), (start, np.float64(t_span[0])), used, sparse, compile)
 
 
 def solve_bvp(

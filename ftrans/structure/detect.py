@@ -23,7 +23,13 @@ from .partials import second_partials
 _MOST_ENTRIES = 500_000_000
 
 
-def jacobian_pattern(program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any]) -> Any:
+def jacobian_pattern(
+    program: Program,
+    active: Sequence[bool],
+    wanted: int,
+    known: Mapping[int, Any],
+    at_most: float = _MOST_ENTRIES,
+) -> Any:
     """Which elements of the first `wanted` outputs may depend on which of the active inputs.
 
     Args:
@@ -31,6 +37,7 @@ def jacobian_pattern(program: Program, active: Sequence[bool], wanted: int, know
         active: for each input, whether to differentiate with respect to it.
         wanted: the number of outputs that are differentiated.
         known: arrays of other inputs, by position, where they are known.
+        at_most: a pattern with more entries, of the outputs or on the way to them, is refused.
 
     Returns:
         A `scipy.sparse.csr_array` of booleans, of sorted columns without duplicates.
@@ -40,28 +47,30 @@ def jacobian_pattern(program: Program, active: Sequence[bool], wanted: int, know
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None))
+    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None), at_most)
     rows = [patterns.of(k) for k in patterns.graph.outputs[:wanted]]
     return _canonical(sp.vstack(rows, format="csr") if rows else sp.csr_array((0, patterns.width), dtype=bool))
 
 
-def hessian_pattern(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Any:
+def hessian_pattern(
+    program: Program, active: Sequence[bool], known: Mapping[int, Any], at_most: float = _MOST_ENTRIES
+) -> Any:
     """Which second derivatives of the first output, a scalar, may differ from zero.
 
     Args and returns as `jacobian_pattern`; the matrix is symmetric.
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None))
+    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None), at_most)
     graph = patterns.graph
     used = _used(graph, graph.outputs[:1])
     total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
     for curved in graph.curved:
         if any(k in used for k in curved.results):
             for left, right in patterns.pairs(curved):
-                part = left.T @ right
-                _check_size(part.nnz)
-                total = total + part
+                # Before the product is made, which may take more memory than there is.
+                _check_size(int(np.diff(left.indptr).astype(float) @ np.diff(right.indptr)), at_most)
+                total = total + left.T @ right
     return _canonical(total + total.T)
 
 
@@ -80,10 +89,11 @@ def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
 class Patterns:
     """For the nodes of a graph, which elements depend on which elements of the inputs."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, at_most: float = _MOST_ENTRIES) -> None:
         import scipy.sparse as sp
 
         self.graph = graph
+        self._at_most = at_most
         self.width = sum(x.type.size for x in graph.inputs)
         self._found: dict[Node, Any] = {}
         start = 0
@@ -110,7 +120,7 @@ class Patterns:
         for j, edges in self.graph.ins[k].items():
             for edge in edges:
                 part = through(edge, k.type.size, self.of(j))
-                _check_size(part.nnz)
+                _check_size(part.nnz, self._at_most)
                 total = part if not total.nnz else total + part
         return total
 
@@ -145,9 +155,9 @@ def through(edge: Edge, size: int, pattern: Any) -> Any:
     return sp.csr_array((np.ones(rows.size, bool), places), shape=(size, rows.size)) @ taken
 
 
-def _check_size(entries: int) -> None:
-    if entries > _MOST_ENTRIES:
-        raise NotStructured(f"the pattern has more than {_MOST_ENTRIES:,} entries")
+def _check_size(entries: int, at_most: float) -> None:
+    if entries > at_most:
+        raise NotStructured(f"the pattern may have more than {at_most:,.0f} entries")
 
 
 def _canonical(pattern: Any) -> Any:

@@ -10,9 +10,17 @@ import scipy.optimize
 from scipy.optimize import BFGS
 from scipy.sparse.linalg import LinearOperator
 
-from ..derivatives import Account, Function, attempt, hessian_of, jacobian_of, product_of, vector
-
-_FEW = 50
+from ..derivatives import (
+    FEW,
+    Account,
+    Function,
+    attempt,
+    hessian_of,
+    jacobian_of,
+    product_of,
+    sparse_hessian_of,
+    vector,
+)
 
 
 class LeftOut(str):
@@ -132,8 +140,11 @@ def _hessian(
         at = x, np.ones(np.size(fun(x)))
     except Exception:  # SciPy calls it next, and the user sees the error from there
         return None
-    if x.size <= _FEW:
-        return attempt(account, label, lambda used: hessian_of(weighted, at, used, True, compile))
+    if x.size <= FEW:
+        return attempt(account, label, lambda used: hessian_of(weighted, at, used, compile))
+    sparse = attempt(account, label, lambda used: sparse_hessian_of(weighted, at, used, compile))
+    if sparse is not None:
+        return sparse
     product = attempt(account, label, lambda used: product_of(weighted, at, used, compile))
     if product is None:
         return None

@@ -12,6 +12,7 @@ from scipy.optimize import OptimizeResult
 from ...api.derivatives import value_and_grad
 from ...api.jit import jit
 from ..derivatives import (
+    FEW,
     Account,
     Function,
     Gradient,
@@ -22,6 +23,7 @@ from ..derivatives import (
     product_of,
     progress_line,
     scalar,
+    sparse_hessian_of,
 )
 from .constraints import with_derivatives
 
@@ -58,8 +60,6 @@ METHODS = {
     "dogleg": Takes(matrix=True),
     "trust-constr": Takes(matrix=True, products=True, sparse=True, constraints=True),
 }
-# A dense Hessian with so many rows is cheaper than the products that a step takes.
-_FEW = 50
 
 
 def minimize(
@@ -88,7 +88,7 @@ def minimize(
     | CG, BFGS, L-BFGS-B, TNC | exact | | |
     | SLSQP | exact | | dense Jacobians |
     | Newton-CG | exact | matrix, sparse where it is, or products with vectors | |
-    | trust-ncg, trust-krylov | exact | dense matrix, or products with vectors | |
+    | trust-ncg, trust-krylov | exact | dense matrix, or products with vectors, by a sparse matrix where it is | |
     | trust-exact, dogleg | exact | dense matrix | |
     | trust-constr | exact | matrix, sparse where it is, or products | Jacobians and Hessians, sparse where they are |
     | the others | none, and they take none | | |
@@ -185,8 +185,23 @@ def _second(
     f: Function, x: np.ndarray, takes: Takes, account: Account, compile: bool | None
 ) -> tuple[Function | None, Function | None]:
     """The Hessian, or its products with vectors, whichever is cheaper; neither if they are not to be had."""
-    if takes.matrix and (not takes.products or x.size <= _FEW):
-        matrix = attempt(account, "hess", lambda used: hessian_of(f, (x,), used, takes.sparse, compile))
+    if not takes.products or x.size <= FEW:
+        matrix = attempt(account, "hess", lambda used: hessian_of(f, (x,), used, compile))
         return matrix and (lambda x, *_: matrix(x)), None
+    sparse = attempt(account, "hess", lambda used: sparse_hessian_of(f, (x,), used, compile))
+    if sparse is not None:
+        return (lambda x, *_: sparse(x), None) if takes.sparse else (None, _products(sparse))
     product = attempt(account, "hessp", lambda used: product_of(f, (x,), used, compile))
     return None, product and (lambda x, p, *_: product(x, p))
+
+
+def _products(matrix: Function) -> Function:
+    """Products with a matrix that depends on the point, for which it is computed once."""
+    last: list[Any] = [None, None]
+
+    def product(x: Any, p: Any, *_: Any) -> Any:
+        if last[0] is None or not np.array_equal(last[0], x):
+            last[:] = np.copy(x), matrix(x)
+        return last[1] @ p
+
+    return product
