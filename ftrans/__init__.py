@@ -17,6 +17,7 @@ if _typing.TYPE_CHECKING:
     from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
     from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian, vhp
     from .api.jit import jit, trace
+    from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.taps import tap
@@ -36,16 +37,19 @@ __all__ = [
     "checkpoint",
     "clip_gradient",
     "cond",
+    "curl",
     "custom_jvp",
     "custom_vjp",
     "debug",
     "directional_derivative",
+    "divergence",
     "explain_zero",
     "fixed_point",
     "fori_loop",
     "grad",
     "grad_hook",
     "hessian",
+    "hessian_diagonal",
     "hvp",
     "jacfwd",
     "jacobian",
@@ -53,6 +57,7 @@ __all__ = [
     "jet",
     "jit",
     "jvp",
+    "laplacian",
     "linear_solve",
     "linear_transpose",
     "linearize",
@@ -96,6 +101,7 @@ _FILES = {
     "api.gradient_edits": ("clip_gradient", "grad_hook", "reverse_gradient", "scale_gradient", "straight_through"),
     "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian", "vhp"),
     "api.jit": ("jit", "trace"),
+    "api.laplacians": ("curl", "divergence", "hessian_diagonal", "laplacian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.taps": ("tap",),

@@ -35,6 +35,7 @@ PUBLIC = {
     "explain_zero",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "taylor", "jet", "directional_derivative",
+    "laplacian", "hessian_diagonal", "divergence", "curl",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}
 PACKAGES = {f"ftrans.{name}" for name in ("autograd", "debug", "numpy", "scipy", "testing")}

@@ -56,7 +56,7 @@ Flags = tuple[bool, ...]
 Value = Tracer | Masked
 
 # They have no factor.
-_SUMS = (add, sub, neg, convert, conj, real, imag, complex_)
+SUMS = (add, sub, neg, convert, conj, real, imag, complex_)
 # An array made of several, which may be constant zeros.
 _JOINS = (pad, concatenate, set_slice, scatter_set, add_slice, scatter_add)
 # An array with more assignments than this, as by a loop over elements, has no mask: each would cost the size of the
@@ -195,7 +195,7 @@ class _Walk:
         if not _is_linear(eqn, operands):
             return Masked(*repeat(eqn, [_whole(x) for x in operands]))
         if all([x.key == first.key for x in masked[1:]]):
-            if not all([x.is_clean for x in masked]) or (first.near and primitive not in _SUMS):
+            if not all([x.is_clean for x in masked]) or (first.near and primitive not in SUMS):
                 (out,) = repeat(eqn, [x.value if isinstance(x, Masked) else x for x in operands])
                 return Masked(out, first.near, first.far, False, eqn.line)
             (out,) = repeat(eqn, [_whole(x) for x in operands])
@@ -257,7 +257,7 @@ def _is_linear(eqn: Eqn, operands: list[Value]) -> bool:
         return masked.count(True) == 1
     if eqn.primitive is div:
         return masked == [True, False]
-    return masked == [False, True, True] if eqn.primitive is select else eqn.primitive in _SUMS and all(masked)
+    return masked == [False, True, True] if eqn.primitive is select else eqn.primitive in SUMS and all(masked)
 
 
 def _two_sides(eqn: Eqn, x: Masked, y: Masked) -> Masked | None:

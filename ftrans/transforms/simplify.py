@@ -62,7 +62,7 @@ def without_dead_code(program: Program) -> Program:
     return Program(program.name, program.inputs, kept[::-1], program.outputs)
 
 
-class _Sharing(Builder):
+class Sharing(Builder):
     """A builder that records no equation twice, whether it comes from the program or from a rule.
 
     Attributes:
@@ -98,7 +98,7 @@ class _Sharing(Builder):
 def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
     """The rewritten program, and whether another pass may simplify it further."""
     is_short = len(program.eqns) <= _SHORT
-    builder = _Sharing(program.in_types)
+    builder = Sharing(program.in_types)
     changed: list[Eqn] = []
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
