@@ -12,6 +12,7 @@ if _typing.TYPE_CHECKING:
     from .api.associative_scan import associative_scan
     from .api.branches import cond, switch
     from .api.checkpoint import checkpoint, residuals
+    from .api.coloring import Coloring, coloring
     from .api.custom_rules import custom_jvp, custom_vjp
     from .api.explain_zero import explain_zero
     from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
@@ -20,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
+    from .api.sparsity import Sparsity
     from .api.taps import tap
     from .api.taylor import directional_derivative, jet, taylor
     from .api.vmap import vmap
@@ -30,12 +32,15 @@ if _typing.TYPE_CHECKING:
     from .solvers.odeint import odeint
 
 __all__ = [
+    "Coloring",
     "ConvergenceError",
+    "Sparsity",
     "argmin",
     "associative_scan",
     "autograd",
     "checkpoint",
     "clip_gradient",
+    "coloring",
     "cond",
     "curl",
     "custom_jvp",
@@ -96,6 +101,7 @@ _FILES = {
     "api.associative_scan": ("associative_scan",),
     "api.branches": ("cond", "switch"),
     "api.checkpoint": ("checkpoint", "residuals"),
+    "api.coloring": ("Coloring", "coloring"),
     "api.custom_rules": ("custom_jvp", "custom_vjp"),
     "api.explain_zero": ("explain_zero",),
     "api.gradient_edits": ("clip_gradient", "grad_hook", "reverse_gradient", "scale_gradient", "straight_through"),
@@ -104,6 +110,7 @@ _FILES = {
     "api.laplacians": ("curl", "divergence", "hessian_diagonal", "laplacian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
+    "api.sparsity": ("Sparsity",),
     "api.taps": ("tap",),
     "api.taylor": ("directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),

@@ -33,6 +33,7 @@ PUBLIC = {
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
     "explain_zero",
+    "Sparsity", "Coloring", "coloring",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "taylor", "jet", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
