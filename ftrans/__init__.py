@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from .api.gradient_edits import clip_gradient, grad_hook, reverse_gradient, scale_gradient, straight_through
     from .api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, value_and_jacobian, vhp
     from .api.jit import jit, trace
+    from .api.lagrangian import gauss_newton, lagrangian_hessian
     from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
@@ -51,6 +52,7 @@ __all__ = [
     "explain_zero",
     "fixed_point",
     "fori_loop",
+    "gauss_newton",
     "grad",
     "grad_hook",
     "hessian",
@@ -62,6 +64,7 @@ __all__ = [
     "jet",
     "jit",
     "jvp",
+    "lagrangian_hessian",
     "laplacian",
     "linear_solve",
     "linear_transpose",
@@ -108,6 +111,7 @@ _FILES = {
     "api.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev", "value_and_jacobian", "vhp"),
     "api.jit": ("jit", "trace"),
     "api.laplacians": ("curl", "divergence", "hessian_diagonal", "laplacian"),
+    "api.lagrangian": ("gauss_newton", "lagrangian_hessian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),

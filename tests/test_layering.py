@@ -35,6 +35,7 @@ PUBLIC = {
     "explain_zero",
     "Sparsity", "Coloring", "coloring",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
+    "lagrangian_hessian", "gauss_newton",
     "taylor", "jet", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
 }  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from jax.experimental.sparse import BCOO
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 
 import ftrans as ft
 
@@ -260,3 +261,182 @@ MISTAKES: list[tuple[type[Exception], str, Function]] = [
 def test_mistakes(error: type[Exception], message: str, call: Function) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_what_cannot_be_pickled() -> None:
+    prepared = ft.sparse_jacobian(lambda x: x * x).prepare(X, compile=False)
+    with pytest.raises(pickle.PicklingError, match="define the function in a module"):
+        pickle.dumps(prepared)
+
+
+# Solvers' matrices
+
+
+def test_the_hessian_of_a_lagrangian_function() -> None:
+    multipliers = np.array([0.5, -1.0, 2.0, 3.0])
+
+    def lagrangian(x: Any) -> Any:
+        return 0.7 * rosenbrock(x) + multipliers @ chain(x)
+
+    expected = ft.hessian(lagrangian)(X)
+    hessian = ft.lagrangian_hessian(rosenbrock, chain)
+    prepared = hessian.prepare(np.ones(5), np.ones(4))
+    for found in (hessian(X, multipliers, 0.7), prepared(X, multipliers, 0.7)):
+        np.testing.assert_allclose(found.toarray(), np.tril(expected), rtol=1e-12)
+    full = ft.lagrangian_hessian(rosenbrock, chain, triangle="full")(X, multipliers, sigma=0.7)
+    np.testing.assert_allclose(full.toarray(), expected, rtol=1e-12)
+    np.testing.assert_allclose(prepared.operator(X, multipliers, 0.7) @ X, expected @ X, rtol=1e-12)
+    np.testing.assert_allclose(
+        ft.lagrangian_hessian(None, chain, triangle="full")(X, multipliers).toarray(),
+        ft.hessian(lambda x: multipliers @ chain(x))(X),
+        rtol=1e-12,
+    )
+    np.testing.assert_array_equal(prepared(X, multipliers).toarray(), prepared(X, multipliers, 1.0).toarray())
+    again = pickle.loads(pickle.dumps(prepared))
+    np.testing.assert_array_equal(again.values(X, multipliers, 0.7), prepared.values(X, multipliers, 0.7))
+    with pytest.raises(ValueError, match=r"arrays of the shapes \(4,\), but they have \(5,\)"):
+        hessian(X, X)
+
+
+def test_gauss_newton() -> None:
+    def residuals(x: Any, y: Any) -> Any:
+        return chain(x) * y, {"more": x[:2] ** 2 - y}
+
+    y = np.float64(3.0)
+    J = np.concatenate([ft.jacobian(residuals)(X, y)[0], ft.jacobian(residuals)(X, y)[1]["more"]])
+    derivative = ft.gauss_newton(residuals)
+    prepared = derivative.prepare(np.ones(5), y)
+    for found in (derivative(X, y), prepared(X, y)):
+        np.testing.assert_allclose(found.toarray(), J.T @ J, rtol=1e-12)
+        assert found.nnz == 13
+    for operator in (derivative.operator(X, y), prepared.operator(X, y)):
+        np.testing.assert_allclose(operator @ X, J.T @ (J @ X), rtol=1e-12)
+    blocks = ft.gauss_newton(residuals, (1, 0))(X, y)
+    column = np.concatenate([chain(X), -np.ones(2)])
+    np.testing.assert_allclose(blocks[1][0].toarray()[:, 0], J.T @ column, rtol=1e-12)
+    np.testing.assert_allclose(blocks[0][0].toarray(), [[column @ column]], rtol=1e-12)
+
+
+# Methods
+
+
+@pytest.mark.parametrize("method", ["auto", "elimination", "forward", "reverse", "bidirectional", "dense"])
+def test_methods_for_jacobians(method: Any) -> None:
+    def f(x: Any) -> Any:
+        return np.concatenate([np.sin(x[1:]) * x[:-1] ** 2, x[:1] * np.exp(x[2])])
+
+    derivative = ft.sparse_jacobian(f, method=method, chunk_size=2)
+    for found in (derivative(X), derivative.prepare(X)(X)):
+        np.testing.assert_allclose(found.toarray(), ft.jacobian(f)(X), rtol=1e-13, atol=1e-13)
+        assert found.nnz == 10
+
+
+@pytest.mark.parametrize("triangle", ["full", "lower"])
+@pytest.mark.parametrize("method", ["auto", "elimination", "star", "acyclic", "dense"])
+def test_methods_for_hessians(method: Any, triangle: Any) -> None:
+    derivative = ft.sparse_hessian(rosenbrock, method=method, triangle=triangle)
+    expected = ft.hessian(rosenbrock)(X)
+    for found in (derivative(X), derivative.prepare(X)(X)):
+        np.testing.assert_allclose(
+            found.toarray(), expected if triangle == "full" else np.tril(expected), rtol=1e-12, atol=1e-11
+        )
+        assert found.nnz == (13 if triangle == "full" else 9)
+
+
+def test_a_pattern_of_the_user_is_used_and_compared() -> None:
+    right = np.eye(4, 5, dtype=bool) | np.eye(4, 5, 1, dtype=bool)
+    band = right.copy()
+    band[3, 4] = False
+    expected = ft.jacobian(chain)(X)
+    for pattern in (right, sparse.csr_array(right), sparse.coo_matrix(right)):
+        found = ft.sparse_jacobian(chain, pattern=pattern)(X)
+        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-14)
+    for method in ("auto", "forward", "reverse", "bidirectional", "dense"):
+        wrong = ft.sparse_jacobian(chain, pattern=band, method=method)
+        for call in (wrong, wrong.prepare):
+            with pytest.raises(ValueError, match=r"no entry at row 3, column 4, where the derivative is -?\d"):
+                call(X)
+    with pytest.raises(ValueError, match=r"row 3, column 4, which may be non-zero; with traced arguments"):
+        ft.jit(ft.sparse_jacobian(chain, pattern=band, method="forward"))(X)
+    full = np.eye(5, dtype=bool) | np.eye(5, 5, 1, dtype=bool) | np.eye(5, 5, -1, dtype=bool)
+    np.testing.assert_allclose(
+        ft.sparse_hessian(rosenbrock, pattern=full)(X).toarray(), ft.hessian(rosenbrock)(X), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"no entry at row \d, column \d"):
+        ft.sparse_hessian(rosenbrock, pattern=np.eye(5))(X)
+
+
+def test_a_method_that_cannot_be() -> None:
+    def f(x: Any) -> Any:
+        return np.fft.fft(x)
+
+    with pytest.raises(ValueError, match=r'cannot be found by method="elimination": .*complex'):
+        ft.sparse_jacobian(f, method="elimination")(X)
+    with pytest.raises(ValueError, match=r'cannot be found by method="reverse": .*half of the derivative'):
+        ft.sparse_jacobian(f, method="reverse")(X)
+    np.testing.assert_allclose(ft.sparse_jacobian(f)(X).toarray(), ft.jacobian(f)(X), rtol=1e-13, atol=1e-13)
+
+
+def test_real_functions_of_complex_arguments() -> None:
+    def f(z: Any) -> Any:
+        return np.abs(z[1:]) ** 2 + z[:-1].real
+
+    z = X + 1j * X[::-1]
+    np.testing.assert_allclose(ft.sparse_jacobian(f)(z).toarray(), ft.jacobian(f)(z), rtol=1e-13)
+
+
+# Operators and checks
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_operators(is_compiled: bool) -> None:
+    J, H = ft.jacobian(chain)(X), ft.hessian(rosenbrock)(X)
+    random = np.random.default_rng(0)
+    right, left = random.normal(size=(5, 3)), random.normal(size=(4, 3))
+    A = ft.sparse_jacobian(chain).prepare(X, compile=is_compiled).operator(X)
+    B = ft.sparse_hessian(rosenbrock).prepare(2 * X, compile=is_compiled).operator(X)
+    assert isinstance(A, LinearOperator)
+    for found, expected in (
+        (A @ right, J @ right),
+        (A @ right[:, 0], J @ right[:, 0]),
+        (A.H @ left, J.T @ left),
+        (A.T @ left[:, :1], J.T @ left[:, :1]),
+        (B @ right, H @ right),
+        (B.T @ right[:, 0], H @ right[:, 0]),
+        (ft.sparse_jacobian(chain).operator(X) @ right[:, 0], J @ right[:, 0]),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_operators_of_several_arguments_and_results() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return x[:2] * y, (np.sum(x), y.astype(np.float32) ** 2)
+
+    y = np.float64(3.0)
+    prepared = ft.sparse_jacobian(f, (0, 1), format="values").prepare(X, y)
+    J = sparse.coo_array((prepared.values(X, y), (prepared.rows, prepared.cols)), shape=prepared.shape).toarray()
+    A = prepared.operator(X, y)
+    np.testing.assert_allclose(A @ np.eye(6), J, rtol=1e-6)
+    np.testing.assert_allclose(A.T @ np.eye(4), J.T, rtol=1e-6)
+
+
+def test_check_names_what_has_changed() -> None:
+    scale = np.ones(5)
+
+    def f(x: Any) -> Any:
+        return scale * x**2
+
+    prepared = ft.sparse_jacobian(f).prepare(X)
+    prepared.check(X)
+    scale[3] = 2.0
+    with pytest.raises(ValueError, match=r"wrong at row 3, column 3, which is 4\.2 in the matrix and should be 8\.4"):
+        prepared.check(X)
+    ft.sparse_hessian(rosenbrock, triangle="lower").prepare(X).check(2 * X)
+
+
+def test_explain_says_how() -> None:
+    text = ft.sparse_jacobian(chain).prepare(X).explain()
+    assert "sparse_jacobian of chain: 4 x 5, 8 entries (40 %)" in text
+    assert "elimination" in text
+    assert "compiled by XLA" in text
+    assert "colours: 2" in ft.sparse_jacobian(chain, method="forward").prepare(X, compile=False).explain()

@@ -9,14 +9,12 @@ from typing import Any
 from ..base import tree
 from ..base.cell import Eager, concrete
 from ..control.call import call as call_primitive
-from ..core.program import Program
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
-from ..transforms.simplify import simplify
-from ..xla import Compiled, is_jax_tracer, to_numpy
+from ..xla import is_jax_tracer, to_numpy
 from . import anomaly
 from .call import named, trace_flat
-from .paths import Path, Paths, native, new_path, run_known, run_path, without_collector
+from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
@@ -140,7 +138,7 @@ class Jitted:
             path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
         assert paths.eager is not None
         name = self.f.__name__ if hasattr(self.f, "__name__") else "function"
-        outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], _run_compiled, name)
+        outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], run_compiled, name)
         return outs[: len(outs) - len(path.guards)], path
 
     def trace(self, call: Any, paths: Paths) -> Path | None:
@@ -192,12 +190,6 @@ class Jitted:
         call = self.take_apart(args, kwargs)
         path = self.compile(call, call.leaves)
         return without_collector(path.compiled.lower, *call.leaves, *path.constants)
-
-
-def _run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Run a program compiled; results are NumPy arrays."""
-    compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
-    return [to_numpy(x) for x in compiled(*args)]
 
 
 def _names(arguments: tuple[Any, ...]) -> list[str]:

@@ -28,7 +28,7 @@ from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
 from ..transforms.simplify import simplify
-from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer
+from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
 
 P = ParamSpec("P")
@@ -223,6 +223,12 @@ def run_path(path: Path, leaves: list[Any]) -> list[Any]:
     """The results of a path whose guards hold."""
     outs = path.compiled(*leaves, *path.constants)
     return outs[: len(outs) - len(path.guards)]
+
+
+def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Run a program compiled; results are NumPy arrays."""
+    compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+    return [to_numpy(x) for x in compiled(*args)]
 
 
 def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
 from typing import Any
 
 import numpy as np
 
 from ..base import tree
-from ..base.cell import Eager
 from ..base.source import at_line, user_line
 from ..core.program import Program
-from ..core.trace import Guard, Tracer
-from ..core.witness import concretize
 from ..ops.host import as_host_call
 from ..run.places import JAX, NUMPY, place_of
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, to_numpy
-from .call import Traced, name_of, run
-from .paths import bind, trace_guarded, without_collector
-from .prepared_inputs import PreparedInputs
-from .sparse_call import SparseDerivative, known_captures
+from .call import name_of, run
+from .paths import bind, without_collector
+from .prepared_function import PreparedFunction
+from .sparse_call import SparseDerivative, known_captures, matrix_of
+from .sparse_check import find_wrong
 from .sparse_formats import Block
 
 # As for `jit`: larger arrays that the function closes over are passed to the compiled program on each call.
@@ -56,17 +54,17 @@ class Prepared:
     def __init__(
         self, derivative: SparseDerivative, args: tuple[Any, ...], kwargs: dict[str, Any], is_compiled: bool
     ) -> None:
-        self._derivative, self._args, self._kwargs, self._is_compiled = derivative, args, kwargs, is_compiled
-        self._inputs = inputs = PreparedInputs(derivative.f, derivative.argnums, args, kwargs, derivative.name)
-        self._trace()
-        self._entries = derivative.entries(
-            self._traced.program, self._active, self._wanted, known_captures(self._traced, len(inputs.leaves))
-        )
-        self.rows, self.cols, self.shape = self._entries.rows, self._entries.cols, self._entries.shape
-        heights = [t.size for t in self._traced.program.out_types[: self._wanted]]
-        self._blocks: list[Block] = derivative.blocks(
-            self._entries, heights, [t.size for t in inputs.types[: inputs.count]]
-        )
+        self._args, self._kwargs, self._is_compiled = args, kwargs, is_compiled
+        self._derivative = derivative
+        self._function = function = PreparedFunction(derivative, args, kwargs)
+        inputs, traced = function.inputs, function.traced
+        known = known_captures(traced, len(inputs.leaves))
+        self._entries = entries = derivative.entries(traced.program, function.active, function.wanted, known)
+        point = [np.asarray(x) for x in (*inputs.leaves, *traced.captured)]
+        derivative.trust(traced.program, function.active, function.wanted, entries, point)
+        self.rows, self.cols, self.shape = entries.rows, entries.cols, entries.shape
+        heights = [t.size for t in traced.program.out_types[: function.wanted]]
+        self._blocks: list[Block] = derivative.blocks(entries, heights, [t.size for t in inputs.types[: inputs.count]])
         self._program, self._constants = self._ready()
         self._compiled: Compiled | None = None
         if is_compiled:
@@ -75,44 +73,14 @@ class Prepared:
             self._ends = list(map(as_host_call, self._program.endings()))
             without_collector(self._run, inputs.leaves)
 
-    def _trace(self) -> None:
-        """Trace the function: its results, auxiliary results, and what it assumes of its arguments."""
-        derivative, inputs = self._derivative, self._inputs
-        results: list[tree.Structure] = []
-
-        def call(tracers: list[Tracer]) -> Any:
-            out = inputs.call(self._args, self._kwargs, tracers)
-            if not derivative.options.has_aux:
-                out = (out, ())
-            elif not isinstance(out, tuple) or len(out) != 2:
-                raise TypeError(
-                    f"with has_aux=True, {name_of(derivative.f)} must return a pair (result, auxiliary), not "
-                    f"{type(out).__name__}{at_line(user_line())}"
-                )
-            results.extend(tree.flatten(part)[1] for part in out)
-            return out
-
-        self._traced: Traced = trace_guarded(derivative.f, inputs.witnesses(), call)
-        if any(isinstance(x, Eager) for x in self._traced.captured):
-            raise TypeError(
-                f"{name_of(derivative.f)} closes over a tensor, which would be a constant from now on; pass it as an "
-                f"argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
-            )
-        self._results, self._aux = results
-        self._wanted: int = self._results.num_leaves
-        count, total = inputs.count, len(self._traced.program.inputs)
-        self._active = (True,) * count + (False,) * (total - count)
-        derivative.require_differentiable(self._traced.program, inputs.types[:count], self._results)
-
     def _ready(self) -> tuple[Program, list[Any]]:
         """The program to run: value and auxiliary results if they are asked for, guards, entries; and its constants."""
-        options, program = self._derivative.options, self._entries.program
-        first = 0 if options.with_value else self._wanted
-        program = Program(program.name, program.inputs, program.eqns, program.outputs[first:])
+        options, program, function = self._derivative.options, self._entries.program, self._function
+        first = 0 if options.with_value else function.wanted
         if not (options.with_value or options.has_aux):
-            aux = self._aux.num_leaves
-            program = Program(program.name, program.inputs, program.eqns, program.outputs[aux:])
-        return bind(program, len(self._inputs.leaves), self._traced.captured, _EMBEDDED_BYTES)
+            first += function.aux.num_leaves
+        program = Program(program.name, program.inputs, program.eqns, program.outputs[first:])
+        return bind(program, len(function.inputs.leaves), function.traced.captured, _EMBEDDED_BYTES)
 
     # Calls
 
@@ -126,20 +94,20 @@ class Prepared:
         Raises:
             ValueError: the arguments have other types, or the function takes another path for them.
         """
-        return self._run(self._inputs.leaves_of(args, kwargs))[-1]
+        return self._run(self._function.leaves_of(args, kwargs))[-1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The matrix, and what else was asked for."""
-        *outs, vector = self._run(self._inputs.leaves_of(args, kwargs))
-        options = self._derivative.options
-        matrix = self._derivative.nested(self._blocks, self._results, self._inputs.structure, vector)
+        *outs, vector = self._run(self._function.leaves_of(args, kwargs))
+        options, function = self._derivative.options, self._function
+        matrix = self._derivative.nested(self._blocks, function.results, function.inputs.structure, vector)
         if not (options.with_value or options.has_aux):
             return matrix
-        count = self._wanted if options.with_value else 0
-        aux = tree.unflatten(self._aux, outs[count : count + self._aux.num_leaves])
+        count = function.wanted if options.with_value else 0
+        aux = tree.unflatten(function.aux, outs[count:])
         if not options.with_value:
             return matrix, aux
-        value = tree.unflatten(self._results, outs[:count])
+        value = tree.unflatten(function.results, outs[:count])
         return ((value, aux) if options.has_aux else value), matrix
 
     def _run(self, leaves: list[Any]) -> list[Any]:
@@ -155,26 +123,62 @@ class Prepared:
                 outs = [to_numpy(x) for x in outs]
         else:
             outs = run(self._program, [*leaves, *self._constants])
-        guards = self._traced.builder.guards
-        if guards:
-            first = len(outs) - 1 - len(guards)
-            self._compare(guards, outs[first:-1])
-            outs = [*outs[:first], outs[-1]]
+        count = len(self._function.traced.builder.guards)
+        if count:
+            self._function.require_same_path(outs[-1 - count : -1])
+            outs = [*outs[: -1 - count], outs[-1]]
         return outs
 
-    def _compare(self, guards: Sequence[Guard], values: Sequence[Any]) -> None:
-        """Raise unless the function would have taken the path that it was traced on."""
-        for guard, value in zip(guards, values, strict=True):
-            if isinstance(value, Tracer):
-                value = concretize(value, "a prepared derivative compares")
-            if not guard.holds_for(np.asarray(value)):
-                name = name_of(self._derivative.f)
-                raise ValueError(
-                    f"{self._derivative.name} of {name} was prepared for arguments for which Python code in it saw "
-                    f"{guard.expected!s}, and sees {np.asarray(value)!s} for these, so that its entries may be others; "
-                    f"prepare it again for these arguments, or write numpy.where or ftrans.cond for the choice"
-                    + at_line(guard.line)
-                )
+    def operator(self, *args: Any, **kwargs: Any) -> Any:
+        """The matrix as a linear operator of SciPy, which computes products without forming it.
+
+        The function is linearized once; a product then costs about as much as an evaluation.
+
+        Args:
+            args: arguments like those that this was prepared for.
+            kwargs: the same by name.
+
+        Returns:
+            A `scipy.sparse.linalg.LinearOperator` with products by vectors and matrices, also of the adjoint.
+
+        Example:
+            >>> import numpy as np, ftrans as ft
+            >>> H = ft.sparse_hessian(lambda x: np.sum(x**3)).prepare(np.ones(3), compile=False)
+            >>> H.operator(np.ones(3)) @ np.array([1.0, 2.0, 3.0])
+            array([ 6., 12., 18.])
+        """
+        leaves = self._function.leaves_of(args, kwargs)
+        if self._function.traced.builder.guards:
+            # The entries are computed for the sake of the guards.
+            self._run(leaves)
+        return self._function.operator(leaves, self._is_compiled)
+
+    def check(self, *args: Any, seed: int = 0, **kwargs: Any) -> None:
+        """Compare the matrix with products of the Jacobian or Hessian and random vectors, for the function as it is.
+
+        The function is traced again, so that this also notices when it has changed, or an array that it closes over.
+
+        Args:
+            args: arguments like those that this was prepared for.
+            seed: seed of the random vectors.
+            kwargs: more arguments, by name.
+
+        Raises:
+            ValueError: the matrix is wrong; the message names an entry.
+        """
+        leaves = self._function.leaves_of(args, kwargs)
+        vector = self._run(leaves)[-1]
+        matrix = matrix_of(self._entries, vector, self._derivative.options.lower)
+        function = PreparedFunction(self._derivative, args, kwargs)
+        wrong = find_wrong(function.products(leaves, is_compiled=False), matrix, seed)
+        if wrong is None:
+            return
+        has = "which is not in the pattern" if wrong.is_missing else f"which is {wrong.given} in the matrix"
+        raise ValueError(
+            f"{self._derivative.name} of {name_of(self._derivative.f)} is wrong at row {wrong.row}, column "
+            f"{wrong.col}, {has} and should be {wrong.exact}; if the function or an array that it closes over has "
+            f"changed, prepare it again{at_line(user_line())}"
+        )
 
     # What it is
 
@@ -194,8 +198,9 @@ class Prepared:
             *self._entries.how,
             f"{len(simplify(self._program).eqns)} equations, {where}",
         ]
-        if self._traced.builder.guards:
-            lines.append(f"valid where {len(self._traced.builder.guards)} values seen by Python code are the same")
+        guards = self._function.traced.builder.guards
+        if guards:
+            lines.append(f"valid where {len(guards)} values that Python code has seen are the same")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -203,12 +208,13 @@ class Prepared:
         return f"<Prepared {self._derivative.name} of {name_of(self._derivative.f)}: {m} x {n}, {self.nnz} entries>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Programs hold tracers' lines and primitives; what they are made from is less, and the same in each process.
-        d = self._derivative
-        return _prepared_again, (d.f, d.argnums, d.options, d.name, self._args, self._kwargs, self._is_compiled)
-
-
-def _prepared_again(
-    f: Any, argnums: Any, options: Any, name: str, args: Any, kwargs: Any, is_compiled: bool
-) -> Prepared:
-    return Prepared(SparseDerivative(f, argnums, options, name), args, kwargs, is_compiled)
+        # What programs are made from is less than they are, and the same in each process.
+        try:
+            pickle.dumps(self._derivative)
+        except Exception as error:
+            raise pickle.PicklingError(
+                f"{self._derivative.name} of {name_of(self._derivative.f)} is pickled as the function that it is made "
+                f"of, which cannot be: {error}; define the function in a module, outside of others, and let it close "
+                f"over nothing that cannot be pickled"
+            ) from None
+        return Prepared, (self._derivative, self._args, self._kwargs, self._is_compiled)

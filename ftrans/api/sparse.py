@@ -6,9 +6,10 @@ import functools
 from typing import Any, Literal
 
 from ..base.source import at_line, user_line
-from .call import named
+from .call import named as renamed
 from .derivatives import Argnums, Function
 from .prepared import Prepared
+from .prepared_function import PreparedFunction
 from .sparse_call import Options, SparseDerivative
 
 Format = Literal["csr", "csc", "coo", "values", "dense", "bcoo"]
@@ -65,7 +66,7 @@ def sparse_jacobian(
                [0., 3., 2.]])
     """
     options = Options(False, format, method, pattern, chunk_size, has_aux, with_value=False)
-    return _function(SparseDerivative(f, argnums, options, "sparse_jacobian"))
+    return as_function(SparseDerivative(f, argnums, options, "sparse_jacobian"))
 
 
 def value_and_sparse_jacobian(
@@ -103,7 +104,7 @@ def value_and_sparse_jacobian(
         (array([1., 9.]), array([2., 6.]))
     """
     options = Options(False, format, method, pattern, chunk_size, has_aux, with_value=True)
-    return _function(SparseDerivative(f, argnums, options, "value_and_sparse_jacobian"))
+    return as_function(SparseDerivative(f, argnums, options, "value_and_sparse_jacobian"))
 
 
 def sparse_hessian(
@@ -148,8 +149,8 @@ def sparse_hessian(
                [2., 6., 4.],
                [0., 4., 0.]])
     """
-    options = Options(True, format, method, pattern, chunk_size, has_aux, False, _is_lower(triangle))
-    return _function(SparseDerivative(f, argnums, options, "sparse_hessian"))
+    options = Options(True, format, method, pattern, chunk_size, has_aux, False, is_lower(triangle))
+    return as_function(SparseDerivative(f, argnums, options, "sparse_hessian"))
 
 
 def value_and_sparse_hessian(
@@ -188,27 +189,36 @@ def value_and_sparse_hessian(
         >>> value, H.diagonal()
         (np.float64(9.0), array([ 6., 12.]))
     """
-    options = Options(True, format, method, pattern, chunk_size, has_aux, True, _is_lower(triangle))
-    return _function(SparseDerivative(f, argnums, options, "value_and_sparse_hessian"))
+    options = Options(True, format, method, pattern, chunk_size, has_aux, True, is_lower(triangle))
+    return as_function(SparseDerivative(f, argnums, options, "value_and_sparse_hessian"))
 
 
-def _function(derivative: SparseDerivative) -> Function:
+def as_function(derivative: SparseDerivative) -> Function:
     """A sparse derivative as users call it."""
-    f = derivative.f
 
-    @functools.wraps(f)
+    @functools.wraps(derivative.f)
     def sparse_derivative_of_f(*args: Any, **kwargs: Any) -> Any:
-        return derivative(*args, **kwargs)
+        given, named = derivative.arguments(*args, **kwargs)
+        return derivative(*given, **named)
 
     def prepare(*args: Any, compile: bool = True, **kwargs: Any) -> Prepared:
         return Prepared(derivative, args, kwargs, compile)
 
-    function: Any = named(sparse_derivative_of_f, f, derivative.name)
-    function.prepare = prepare
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        traced = PreparedFunction(derivative, args, kwargs)
+        return traced.operator(traced.inputs.leaves, is_compiled=False)
+
+    function: Any = renamed(sparse_derivative_of_f, derivative.f, derivative.name)
+    function.prepare, function.operator = prepare, operator
     return sparse_derivative_of_f
 
 
-def _is_lower(triangle: Any) -> bool:
+def is_lower(triangle: Any) -> bool:
+    """Whether only the lower triangle is wanted.
+
+    Raises:
+        ValueError: it is neither "full" nor "lower".
+    """
     if triangle not in ("full", "lower"):
         raise ValueError(f'triangle must be "full" or "lower", not {triangle!r}{at_line(user_line())}')
     return bool(triangle == "lower")

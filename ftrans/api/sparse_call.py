@@ -14,12 +14,17 @@ from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.choice import HESSIAN_METHODS, JACOBIAN_METHODS, hessian_entries_by, jacobian_entries_by
-from ..structure.entries import Entries
+from ..structure.detect import hessian_pattern, jacobian_pattern
+from ..structure.entries import Entries, NotStructured
 from .call import Traced, as_argnums, check_function, name_of, require_scalar, run, type_name
 from .derivatives import Argnums, active_inputs, trace_at
+from .products import Products
+from .sparse_check import find_wrong
 from .sparse_formats import FORMATS, Block, blocks
 
 Flags = tuple[bool, ...]
+# Arguments by position and by name.
+Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Options(NamedTuple):
@@ -54,15 +59,25 @@ class SparseDerivative:
         argnums: the positions of the arguments to differentiate with respect to.
         options: what is asked for.
         name: what the public function is called.
+        arguments: the arguments of `f` from those of a call.
 
     Args:
         f: the function.
         argnums: as given.
         options: as given; the pattern in any form.
         name: what the public function is called.
+        arguments: the arguments of `f` from those of a call, if they differ.
     """
 
-    def __init__(self, f: Callable[..., Any], argnums: Argnums, options: Options, name: str) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        argnums: Argnums,
+        options: Options,
+        name: str,
+        arguments: Callable[..., Given] | None = None,
+    ) -> None:
+        self.arguments = arguments or _as_they_are
         check_function(f, name)
         self.f = f
         self.argnums = as_argnums(argnums, name)
@@ -76,7 +91,7 @@ class SparseDerivative:
         self.options = options._replace(pattern=_as_pattern(options.pattern, name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The matrix for these arguments, with the value and the auxiliary result if they are asked for."""
+        """The matrix for these arguments of `f`, with the value and the auxiliary result if they are asked for."""
         has_aux = self.options.has_aux
         chosen, traced, rebuild_aux = trace_at(self.f, args, kwargs, self.argnums, self.name, has_aux)
         count = traced.structure.num_leaves
@@ -84,7 +99,9 @@ class SparseDerivative:
         active = active_inputs(chosen, traced)
         entries = self.entries(traced.program, active, count, known_captures(traced, len(chosen.leaves)))
         needed = entries.program if self.options.with_value else without_values(entries.program, count)
-        *outs, vector = run(needed, [*chosen.leaves, *traced.captured])
+        inputs = [*chosen.leaves, *traced.captured]
+        self.trust(traced.program, active, count, entries, inputs)
+        *outs, vector = run(needed, inputs)
         matrix = self.matrix(entries, traced, chosen.structure, chosen.types, vector)
         if not self.options.with_value:
             return (matrix, rebuild_aux(outs)) if has_aux else matrix
@@ -95,9 +112,55 @@ class SparseDerivative:
         """The program for the entries of the derivative of the first outputs of a program."""
         o = self.options
         self._require_shape(program, active, wanted)
-        if o.of_hessian:
-            return hessian_entries_by(program, active, known, o.method, o.pattern, o.chunk_size, o.lower)
-        return jacobian_entries_by(program, active, wanted, known, o.method, o.pattern, o.chunk_size)
+        try:
+            if o.of_hessian:
+                return hessian_entries_by(program, active, known, o.method, o.pattern, o.chunk_size, o.lower)
+            return jacobian_entries_by(program, active, wanted, known, o.method, o.pattern, o.chunk_size)
+        except NotStructured as error:
+            raise ValueError(
+                f'{self.name} of {name_of(self.f)} cannot be found by method="{o.method}": {error.reason}; leave the '
+                f"method to ftrans{at_line(user_line())}"
+            ) from None
+
+    def trust(self, program: Program, active: Flags, wanted: int, entries: Entries, inputs: Sequence[Any]) -> None:
+        """Raise unless the pattern that the user gave is right, as far as products with random vectors tell.
+
+        Once is enough for a program and a pattern.  Where the arguments are traced, nothing can be computed, and the
+        pattern has to cover the one that is found.
+
+        Raises:
+            ValueError: an entry is missing.
+        """
+        if self.options.pattern is None or "trusted" in entries.program.derived:
+            return
+        missing = self._missing(program, active, wanted, entries, inputs)
+        if missing is not None:
+            row, col, value = missing
+            raise ValueError(
+                f"the pattern given to {self.name} has no entry at row {row}, column {col}, {value}; leave it out, "
+                f"since the pattern is found from the program{at_line(user_line())}"
+            )
+        entries.program.derive("trusted", lambda: True)
+
+    def _missing(
+        self, program: Program, active: Flags, wanted: int, entries: Entries, inputs: Sequence[Any]
+    ) -> tuple[int, int, str] | None:
+        if all(isinstance(x, np.ndarray | np.generic) for x in inputs):
+            vector = run(entries.program, inputs)[-1]
+            of_hessian = self.options.of_hessian
+            products = Products(program, active, wanted, inputs, of_hessian)
+            wrong = find_wrong(products, matrix_of(entries, vector, self.options.lower))
+            return None if wrong is None else (wrong.row, wrong.col, f"where the derivative is {wrong.exact} here")
+        known: dict[int, Any] = {}
+        found = hessian_pattern(program, active, known) if self.options.of_hessian else None
+        found = jacobian_pattern(program, active, wanted, known) if found is None else found
+        over = (found.astype(np.int8) - self.options.pattern.astype(np.int8)).tocoo()
+        places = np.flatnonzero(over.data > 0)
+        if not places.size:
+            return None
+        row, col = (int(x[places[0]]) for x in over.coords)
+        instead = "which may be non-zero; with traced arguments it cannot be compared with the derivative: prepare it"
+        return row, col, f"{instead} outside, for arrays, by {self.name}(...).prepare(...)"
 
     def matrix(
         self, entries: Entries, traced: Traced, structure: tree.Structure, types: Sequence[ArrayType], vector: Any
@@ -162,10 +225,22 @@ class SparseDerivative:
             )
 
 
+def _as_they_are(*args: Any, **kwargs: Any) -> Given:
+    return args, kwargs
+
+
 def known_captures(traced: Traced, count: int) -> dict[int, Any]:
     """The captured integers and booleans whose values are known, by the position of their inputs."""
     found = enumerate(traced.captured, count)
     return {i: np.asarray(x) for i, x in found if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biu"}
+
+
+def matrix_of(entries: Entries, vector: Any, is_lower: bool) -> Any:
+    """The whole matrix as a SciPy array in the format CSR, also of the lower triangle of a symmetric one."""
+    from scipy import sparse
+
+    matrix = sparse.coo_array((np.asarray(vector), (entries.rows, entries.cols)), shape=entries.shape).tocsr()
+    return matrix + sparse.tril(matrix, -1).T if is_lower else matrix
 
 
 def without_values(program: Program, wanted: int) -> Program:

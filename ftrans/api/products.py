@@ -1,0 +1,117 @@
+"""Products of vectors with a Jacobian or Hessian that is never formed: one linearization, for many vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.program import Program
+from ..core.types import ArrayType
+from ..structure.whole import gradient_first
+from ..transforms import differentiate as d
+from ..transforms.batch import batch
+from .call import run
+from .paths import run_compiled
+
+Flags = tuple[bool, ...]
+Run = Callable[[Program, Sequence[Any]], list[Any]]
+
+
+class Products:
+    """Products with the Jacobian of a program's first outputs, or the Hessian of the first one, at a point.
+
+    Attributes:
+        shape: shape of the matrix.
+        dtype: its dtype.
+
+    Args:
+        program: the program.
+        active: which inputs are differentiated.
+        wanted: how many leading outputs are.
+        inputs: the point: NumPy arrays.
+        of_hessian: whether the matrix is the Hessian.
+        is_compiled: whether XLA runs the products, not NumPy.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        active: Flags,
+        wanted: int,
+        inputs: Sequence[Any],
+        of_hessian: bool,
+        is_compiled: bool = False,
+    ) -> None:
+        if of_hessian:
+            program, wanted = gradient_first(program, active), sum(active)
+        only = program.derive(
+            ("first outputs", wanted),
+            lambda: Program(program.name, program.inputs, program.eqns, program.outputs[:wanted]),
+        )
+        self._only, self._active, self._is_symmetric = only, active, of_hessian
+        self._run: Run = run_compiled if is_compiled else run
+        self._columns = [t for t, a in zip(only.in_types, active, strict=True) if a]
+        self._rows = list(only.out_types)
+        self.shape = sum(t.size for t in self._rows), sum(t.size for t in self._columns)
+        self.dtype = np.result_type(*(t.dtype for t in (*self._rows, *self._columns)))
+        # Both directions share what the linearization keeps.
+        self._pushed = only.derive(("pushforward", active), lambda: d.pushforward(only, active))
+        self._residuals = self._run(self._pushed.values, inputs)[wanted:]
+
+    def forward(self, v: Any) -> Any:
+        """The product of the matrix (m, n) with a vector (n,), or with each column of (n, k)."""
+        parts = self._pushed
+        return self._apply(parts.linear, v, self._columns, self._rows, (True,) * len(self._columns), parts.out_active)
+
+    def backward(self, v: Any) -> Any:
+        """The product of the matrix's conjugate transpose with a vector (m,), or with each column of (m, k)."""
+        if self._is_symmetric:
+            return np.conj(self.forward(np.conj(v)))
+        parts = d.pullback(self._only, self._active)
+        return np.conj(
+            self._apply(parts.linear, np.conj(v), self._rows, self._columns, parts.out_active, parts.in_active)
+        )
+
+    def _apply(
+        self,
+        linear: Program,
+        v: Any,
+        given: Sequence[ArrayType],
+        wanted: Sequence[ArrayType],
+        takes: Flags,
+        returns: Flags,
+    ) -> Any:
+        """A linear program applied to a vector, or to the columns of a matrix."""
+        v = np.asarray(v)
+        count = v.shape[1] if v.ndim == 2 else 1
+        vectors = list(_parts(v.T if v.ndim == 2 else v[None], given))
+        seeds = [x for x, taken in zip(vectors, takes, strict=True) if taken]
+        if v.ndim == 1:
+            found = iter(self._run(linear, [*self._residuals, *(x[0] for x in seeds)]))
+            outs = [np.asarray(next(found))[None] if has else None for has in returns]
+        else:
+            batched = batch(
+                linear,
+                count,
+                (False,) * len(self._residuals) + (True,) * len(seeds),
+                (True,) * len(linear.outputs),
+            )
+            found = iter(self._run(batched.program, [*self._residuals, *seeds]))
+            outs = [next(found) if has else None for has in returns]
+        rows = [
+            np.zeros((count, t.size), self.dtype) if y is None else np.reshape(y, (count, t.size))
+            for y, t in zip(outs, wanted, strict=True)
+        ]
+        product = np.concatenate(rows, axis=1).astype(self.dtype, copy=False) if rows else np.zeros((count, 0))
+        return product.T if v.ndim == 2 else product[0]
+
+
+def _parts(vectors: Any, types: Sequence[ArrayType]) -> Any:
+    """Vectors (k, n) as an array (k, *shape) for each type, one after the other."""
+    start = 0
+    for t in types:
+        part = vectors[:, start : start + t.size].reshape(len(vectors), *t.shape)
+        yield part.astype(t.dtype, copy=False)
+        start += t.size
