@@ -42,15 +42,13 @@ def product(primitive: Primitive, params: Params, a: Series, b: Series) -> Serie
         return union([x.support(1) for x in (a, b) if not x.is_constant]) if elementwise else Support()
 
     (type,) = primitive.output_types([a.type, b.type], params)
-    return Series(type, make, a.degree + b.degree, support, moving)
+    return Series(type, make, a.degree + b.degree, a.is_slope or b.is_slope, support, moving)
 
 
 def quotient(a: Series, b: Series) -> Series:
     """The series of `a / b`, from `b * z = a`."""
 
     def make(k: int) -> Coefficient:
-        if k == 0:
-            return div(a.at(0), b.at(0))
         known = [mul(z, y) for j in range(1, k + 1) if (y := b[j]) is not None and (z := series[k - j]) is not None]
         rest, x = _sum(known), a[k]
         change = x if rest is None else neg(rest) if x is None else sub(x, rest)
@@ -60,15 +58,18 @@ def quotient(a: Series, b: Series) -> Series:
     def moving() -> Support:
         return union([x.support(1) for x in (a, b) if not x.is_constant])
 
-    series = Series(a.type, make, a.degree if b.is_constant else UNBOUNDED, lambda: a.support(0), moving)
+    degree = a.degree if b.is_constant else UNBOUNDED
+    series = Series(a.type, make, degree, a.is_slope, lambda: a.support(0), moving)
     return series
 
 
 def with_zeros(x: Series) -> Series:
     """A product with a factor that may be infinite, with zeros where it is zero for certain."""
-    return Series(
-        x.type, lambda k: x.support(k).zeros_in(x[k], True), x.degree, lambda: x.support(0), lambda: x.support(1)
-    )
+
+    def make(k: int) -> Coefficient:
+        return x.support(k).zeros_in(x[k], True)
+
+    return Series(x.type, make, x.degree, x.is_slope, lambda: x.support(0), lambda: x.support(1))
 
 
 def minus_square(x: Series) -> Series:
@@ -79,7 +80,7 @@ def minus_square(x: Series) -> Series:
         y = squared[k]
         return None if y is None else neg(y)
 
-    return Series(x.type, make, squared.degree, lambda: squared.support(0), lambda: squared.support(1))
+    return Series(x.type, make, squared.degree, moving=lambda: squared.support(1))
 
 
 def _sum(terms: Sequence[Coefficient]) -> Coefficient:

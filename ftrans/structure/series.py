@@ -62,27 +62,31 @@ class Series:
     Attributes:
         type: type of each coefficient.
         degree: all coefficients above are zero.
+        is_slope: whether it is linear in derivatives of series: its zeros may be those of choices.
 
     Args:
         type: type of each coefficient.
         make: makes a coefficient; called once for each.
         degree: see above.
+        is_slope: see above.
         support: finds where the coefficients may be nonzero.
         moving: finds where those above 0 may be.
     """
 
-    __slots__ = ("_derivative", "_find", "_known", "_make", "_supports", "degree", "type")
+    __slots__ = ("_derivative", "_find", "_known", "_make", "_supports", "degree", "is_slope", "type")
 
     def __init__(
         self,
         type: ArrayType,
         make: Callable[[int], Coefficient],
         degree: int = UNBOUNDED,
+        is_slope: bool = False,
         support: Callable[[], Support] = everywhere,
         moving: Callable[[], Support] = everywhere,
     ) -> None:
         self.type = type
         self.degree = degree
+        self.is_slope = is_slope
         self._make = make
         self._known: dict[int, Coefficient] = {}
         self._find = support, moving
@@ -108,7 +112,9 @@ class Series:
         return full_like(self.type, 0) if found is None else found
 
     def support(self, k: int) -> Support:
-        """Where coefficient `k` may be nonzero."""
+        """Where coefficient `k` may be nonzero.  A value has no such zeros, even if it is chosen or padded."""
+        if not k and not self.is_slope:
+            return EVERYWHERE
         which = min(k, 1)
         found = self._supports[which]
         if found is None:
@@ -123,6 +129,7 @@ class Series:
                 self.type,
                 lambda k: scaled(self[k + 1], k + 1),
                 self.degree - 1,
+                True,
                 support=lambda: self.support(1),
                 moving=lambda: self.support(1),
             )

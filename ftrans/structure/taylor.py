@@ -164,8 +164,9 @@ class _Expansion:
     def expand(self, eqn: Eqn, operands: list[Series], is_outer: bool) -> list[Series]:
         """The same, for an equation that has not been met before."""
         primitive, params = eqn.primitive, eqn.params
-        if all([x.is_constant for x in operands]):
-            return self.unmoved(eqn, operands)
+        is_slope = any([x.is_slope for x in operands])
+        if all([x.is_constant for x in operands]) and not (is_slope and primitive in (mul, div, singular_slope)):
+            return self.unmoved(eqn, operands, is_slope)
         length = self.length_squared(eqn, operands)
         if length is not None:
             of_length, at = length
@@ -185,7 +186,7 @@ class _Expansion:
             return [with_zeros(operands[0])]
         if primitive is sech_square:
             return [self.value_and_rest(eqn, operands, minus_square(self.single(tanh, *operands)))]
-        if primitive is integer_pow and params["exponent"] not in (0, 1):
+        if primitive is integer_pow and (params["exponent"] > 1 or params["exponent"] == -1):
             return [self.value_and_rest(eqn, operands, self.power(operands[0], params["exponent"]))]
         rule = tangent_program(eqn, [not x.is_constant for x in operands])
         results = self.by_tangent(eqn, operands, rule, eqn, operands)
@@ -211,10 +212,9 @@ class _Expansion:
         )
 
     def power(self, x: Series, exponent: int) -> Series:
-        """A power, by repeated squaring: exact at 0, where the logarithm is not finite."""
-        if exponent < 0:
-            one = self.constant(literal(1, x.type))
-            return self.single(div, one, self.power(x, -exponent))
+        """A power, by repeated squaring, or a reciprocal."""
+        if exponent == -1:
+            return self.single(div, self.constant(literal(1, x.type)), x)
         if exponent == 1:
             return x
         half = self.single(square, self.power(x, exponent // 2))
@@ -238,10 +238,13 @@ class _Expansion:
 
     # Equations of which the tangent says all
 
-    def unmoved(self, eqn: Eqn, operands: list[Series]) -> list[Series]:
+    def unmoved(self, eqn: Eqn, operands: list[Series], is_slope: bool) -> list[Series]:
         """Results that are constant."""
         values = self.values(eqn, operands)
-        return [Series(v.type, _only(partial(_item, values, i)), 0) for i, v in enumerate(eqn.outputs)]
+        support = partial(of_linear, eqn.primitive, operands, eqn.params, 0)
+        return [
+            Series(v.type, _only(partial(_item, values, i)), 0, is_slope, support) for i, v in enumerate(eqn.outputs)
+        ]
 
     def values(self, eqn: Eqn, operands: list[Series]) -> Callable[[], list[Tracer]]:
         """The results at the point itself."""
@@ -302,6 +305,7 @@ class _Expansion:
             type,
             make,
             degree,
+            any([x.is_slope for x in operands]),
             lambda: of_linear(primitive, operands, params, 0),
             lambda: of_linear(primitive, operands, params, 1),
         )
