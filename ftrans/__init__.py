@@ -24,7 +24,7 @@ if _typing.TYPE_CHECKING:
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparsity import Sparsity
     from .api.taps import tap
-    from .api.taylor import directional_derivative, jet, taylor
+    from .api.taylor import bilaplacian, directional_derivative, jet, taylor
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
     from .solvers.argmin import argmin
@@ -39,6 +39,7 @@ __all__ = [
     "argmin",
     "associative_scan",
     "autograd",
+    "bilaplacian",
     "checkpoint",
     "clip_gradient",
     "coloring",
@@ -116,7 +117,7 @@ _FILES = {
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),
     "api.taps": ("tap",),
-    "api.taylor": ("directional_derivative", "jet", "taylor"),
+    "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),
     "solvers.argmin": ("argmin",),

@@ -36,7 +36,7 @@ PUBLIC = {
     "Sparsity", "Coloring", "coloring",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "lagrangian_hessian", "gauss_newton",
-    "taylor", "jet", "directional_derivative",
+    "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
 }  # fmt: skip
 ERRORS = {"ConvergenceError"}

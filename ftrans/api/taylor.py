@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.program import Program
+from ..core.types import is_complex, is_inexact
+from ..structure.bilaplacian import bilaplacian as bilaplacian_program
 from ..structure.taylor import taylor as taylor_program
-from .call import Arguments, Traced, as_tuple, check_function, run, type_name
-from .derivatives import Function, checked_like, trace_at
+from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run, type_name
+from .derivatives import Argnums, Function, active_inputs, checked_like, trace_at
 
 
 def taylor(f: Function, x: Any, v: Any, order: int) -> list[Any]:
@@ -180,3 +184,63 @@ def _rows(
     by_argument = [row[i] for i in range(len(chosen.leaves)) for row in given]
     outs = run(derived, [*chosen.leaves, *traced.captured, *by_argument])
     return [[outs[i], *outs[count + i * order : count + (i + 1) * order]] for i in range(count)]
+
+
+def bilaplacian(f: Function, argnums: Argnums = 0, chunk_size: int | None = None) -> Function:
+    """The bilaplacian of a function: the Laplacian of its Laplacian, `sum_ij d^4 f / dx_i^2 dx_j^2`.
+
+    It is exact up to rounding, and takes a Taylor series of order 4 along each of `n**2` directions for `n` elements of
+    the argument.
+
+    Args:
+        f: the function.  Its results may have any shape, and be complex; the argument is real.
+        argnums: the position of the argument, or a sequence of positions, whose elements all count.
+        chunk_size: along how many directions to differentiate at once, which bounds the memory; all by default.
+
+    Returns:
+        A function of the same arguments.  It returns a bilaplacian of the shape and dtype of each result.
+
+    Raises:
+        TypeError: the argument is not real floating-point, or a result is not floating-point.
+        ValueError: the chunk size is not positive.
+
+    Source:
+        Griewank, Utke and Walther, Evaluating higher derivative tensors by forward propagation of univariate Taylor
+        series, Mathematics of Computation 69 (2000).
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> ft.bilaplacian(lambda x: np.sum(x**2) ** 2)(np.array([1.0, 2.0, 3.0]))
+        np.float64(120.0)
+    """
+    check_function(f, "bilaplacian")
+    argnums = as_argnums(argnums, "bilaplacian")
+    if chunk_size is not None and (not isinstance(chunk_size, Integral) or chunk_size < 1):
+        raise ValueError(
+            f"chunk_size of bilaplacian is a number of directions, not {chunk_size!r}{at_line(user_line())}"
+        )
+
+    @functools.wraps(f)
+    def bilaplacian_of_f(*args: Any, **kwargs: Any) -> Any:
+        chosen, traced, _ = trace_at(f, args, kwargs, argnums, "bilaplacian", False)
+        _require_real(f, chosen, traced)
+        count = len(traced.program.outputs)
+        program = bilaplacian_program(traced.program, active_inputs(chosen, traced), count, chunk_size)
+        return tree.unflatten(traced.structure, run(program, [*chosen.leaves, *traced.captured])[count:])
+
+    return named(bilaplacian_of_f, f, "bilaplacian")
+
+
+def _require_real(f: Function, chosen: Arguments, traced: Traced) -> None:
+    for t in chosen.types:
+        if is_complex(t.dtype):
+            raise TypeError(
+                f"bilaplacian sums over real directions, but {name_of(f)} was called with {t}; make it a function of "
+                f"the real and the imaginary part{at_line(user_line())}"
+            )
+    for t in traced.program.out_types:
+        if not is_inexact(t.dtype):
+            raise TypeError(
+                f"bilaplacian needs floating-point results, but {name_of(f)} returned {t}, whose derivative is zero "
+                f"everywhere or does not exist{at_line(user_line())}"
+            )
