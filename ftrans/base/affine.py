@@ -187,21 +187,24 @@ def composed(outer: Affine, inner: Affine) -> Affine | None:
     return affine(outer.offset + value(first), [n for n, _ in steps], [value(step) for _, step in steps])
 
 
-def difference(a: Affine, b: Affine) -> Affine | None:
-    """`a - b` of two functions with one size; None if no box is fine enough for both."""
+def weighted_sum(a: Affine, b: Affine, of_a: int, of_b: int) -> Affine | None:
+    """`of_a * a + of_b * b` of two functions with one size; None if no box is fine enough for both."""
+    if not a.size:
+        return NOTHING
     left, right = (list(zip(f.box, f.strides, strict=True)) for f in (a, b))
     axes = []
     while left and right:
         (n, s), (m, t) = left.pop(), right.pop()
         k = min(n, m)
-        if k == 0 or n % k or m % k:
+        if n % k or m % k:
             return None
-        axes.append((k, s - t))
+        axes.append((k, of_a * s + of_b * t))
         if n > k:
             left.append((n // k, s * k))
         if m > k:
             right.append((m // k, t * k))
-    return affine(a.offset - b.offset, [n for n, _ in reversed(axes)], [s for _, s in reversed(axes)])
+    offset = of_a * a.offset + of_b * b.offset
+    return affine(offset, [n for n, _ in reversed(axes)], [s for _, s in reversed(axes)])
 
 
 class _Digits(NamedTuple):

@@ -128,6 +128,22 @@ class IndexMap:
             return None
         return _from_numbers(_lanes_of(self).astype(_dtype(self.size)), shape, self.size)
 
+    def shifted(self, by: int, space: int) -> IndexMap:
+        """The same lanes for elements that are `by` further on in an array of `space` elements."""
+        if (by, space) == (0, self.space):
+            return self
+        if self.form is not None:
+            offset = self.form.offset + by if self.size else 0
+            return _from_form(self.form._replace(offset=offset), self.shape, space)
+        return _interned(_Table((self._numbers.astype(_dtype(space)) + by), self.shape, space))
+
+    def missing(self) -> IndexMap | None:
+        """From new lanes to the elements that no lane stands for; None if there are none."""
+        is_missing = np.ones(self.space, np.bool_)
+        is_missing[self._flat()] = False
+        elements = np.flatnonzero(is_missing)
+        return IndexMap.of(elements, self.space) if elements.size else None
+
     def _flat(self) -> Any:
         return self._numbers if self.form is None else forms.values(self.form)
 
@@ -190,6 +206,16 @@ def _dtype(space: int) -> type[np.signedinteger[Any]]:
     return np.int32 if space < _MOST_OF_32_BITS else np.int64
 
 
+def places(rows: IndexMap, cols: IndexMap) -> IndexMap:
+    """From lanes to the places in a matrix, counted in row-major order, that are in these rows and columns."""
+    space = rows.space * cols.space
+    if rows.form is not None and cols.form is not None:
+        form = forms.weighted_sum(rows.form, cols.form, cols.space, 1)
+        if form is not None:
+            return _from_form(form, rows.shape, space)
+    return IndexMap.of(rows.table() * cols.space + cols.table().reshape(rows.shape), space)
+
+
 # Lanes that stand for the same elements
 
 
@@ -221,6 +247,8 @@ def _pairs_of_forms(a: IndexMap, b: IndexMap, of_a: Affine, of_b: Affine) -> tup
 
 
 def _pairs_of_tables(a: IndexMap, b: IndexMap) -> tuple[Any, Any]:
+    if a.space > _MUCH_LARGER * (a.size + b.size):
+        return _pairs_found_by_search(a._flat(), b._flat())
     if b.is_injective:
         found = _lanes_of(b)[a._flat()]
         of_a = np.flatnonzero(found >= 0)
@@ -235,6 +263,15 @@ def _pairs_of_tables(a: IndexMap, b: IndexMap) -> tuple[Any, Any]:
     counts, starts = counts[a._flat()], starts[a._flat()]
     of_a = np.repeat(np.arange(a.size), counts)
     return of_a, order[np.arange(of_a.size) + np.repeat(starts - np.cumsum(counts) + counts, counts)]
+
+
+def _pairs_found_by_search(left: Any, right: Any) -> tuple[Any, Any]:
+    order = np.argsort(right, kind="stable")
+    found = right[order]
+    low, high = np.searchsorted(found, left, "left"), np.searchsorted(found, left, "right")
+    counts = high - low
+    of_left = np.repeat(np.arange(left.size), counts)
+    return of_left, order[np.arange(of_left.size) + np.repeat(low - np.cumsum(counts) + counts, counts)]
 
 
 def _in_order(keys: Any, numbers: Any) -> tuple[Any, Any]:
@@ -262,7 +299,7 @@ def _is_injective(map: IndexMap) -> bool:
         return True
     numbers, space = map._flat(), map.space
     if space > _MUCH_LARGER * numbers.size:
-        return bool(np.unique(numbers).size == numbers.size)
+        return bool((np.diff(np.sort(numbers)) != 0).all())
     seen = np.zeros(space, np.bool_)
     seen[numbers] = True
     return int(np.count_nonzero(seen)) == numbers.size
@@ -293,7 +330,7 @@ def _differences(a: IndexMap, b: IndexMap) -> tuple[int, int]:
     if a is b or not a.size:
         return 0, 0
     if a.form is not None and b.form is not None:
-        difference = forms.difference(a.form, b.form)
+        difference = forms.weighted_sum(a.form, b.form, 1, -1)
         if difference is not None:
             return forms.bounds(difference)
     differences = a.table() - b.table().reshape(a.shape)

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.index_map import IndexMap
+from ..base.index_map import IndexMap, matches, places
 from ..core.trace import Builder, Tracer
-from ..ops.elementwise import add
 from ..ops.literals import full
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from .arithmetic import Masked, traced
-from .emission import put
+from .emission import put, summed_at, take
 from .graph import Graph, Node
+
+# More blocks than this are sorted together rather than compared in pairs.
+_MOST_COMPARED = 200
 
 
 class Block(NamedTuple):
     """Entries of a matrix.
 
     Attributes:
-        keys: their positions, row times the number of columns plus column.
-        value: their values, in one axis.
+        rows: from lanes, which have one axis, to rows.
+        cols: from lanes to columns.
+        value: the values of the lanes.
     """
 
-    keys: Any
+    rows: IndexMap
+    cols: IndexMap
     value: Tracer
+
+    @property
+    def keys(self) -> IndexMap:
+        """From lanes to places in the matrix."""
+        return places(self.rows, self.cols)
+
+    def at(self, lanes: IndexMap) -> Block:
+        """The block of some of its lanes."""
+        return Block(self.rows.after(lanes), self.cols.after(lanes), take(self.value, lanes))
 
 
 def assembled(builder: Builder, graph: Graph, outputs: list[Node]) -> tuple[Any, Any, Tracer]:
     """The rows and columns of all entries, and their values as a vector, from the edges of outputs to inputs."""
+    height = sum(x.type.size for x in outputs)
     width = sum(x.type.size for x in graph.inputs)
     dtype = np.result_type(*(x.type.dtype for x in outputs))
     blocks: list[Block] = []
@@ -39,16 +55,21 @@ def assembled(builder: Builder, graph: Graph, outputs: list[Node]) -> tuple[Any,
         first_col = 0
         for j in graph.inputs:
             if k is j:
-                rows = cols = np.arange(k.type.size)
-                keys = (rows + first_row) * width + cols + first_col
-                blocks.append(Block(keys, full((rows.size,), 1, dtype)))
+                lanes = IndexMap.identity((k.type.size,))
+                rows, cols = lanes.shifted(first_row, height), lanes.shifted(first_col, width)
+                blocks.append(Block(rows, cols, full((k.type.size,), 1, dtype)))
             for edge in graph.ins.get(k, {}).get(j, ()):
-                rows = edge.rows.table().reshape(-1).astype(np.int64)
-                keys = (rows + first_row) * width + edge.cols.table().reshape(-1) + first_col
-                blocks.append(Block(keys, vector_of(builder, edge.value, edge.rows.shape, dtype)))
+                rows, cols = edge.rows.shifted(first_row, height), edge.cols.shifted(first_col, width)
+                blocks.append(block_of(builder, rows, cols, edge.value, dtype))
             first_col += j.type.size
         first_row += k.type.size
-    return entries_of(blocks, width, dtype)
+    return entries_of(united(blocks), dtype)
+
+
+def block_of(builder: Builder, rows: IndexMap, cols: IndexMap, value: Masked, dtype: Any) -> Block:
+    """The block of lanes with these values."""
+    vector = vector_of(builder, value, rows.shape, dtype)
+    return Block(rows.reshaped(vector.shape), cols.reshaped(vector.shape), vector)
 
 
 def vector_of(builder: Builder, value: Masked, shape: tuple[int, ...], dtype: Any) -> Tracer:
@@ -57,52 +78,63 @@ def vector_of(builder: Builder, value: Masked, shape: tuple[int, ...], dtype: An
     return x if x.ndim == 1 else reshape(x, shape=(x.size,))
 
 
-def entries_of(blocks: list[Block], width: int, dtype: Any) -> tuple[Any, Any, Tracer]:
-    """The rows, columns and values of blocks, those of one position added up."""
+def entries_of(blocks: Sequence[Block], dtype: Any) -> tuple[Any, Any, Tracer]:
+    """The rows, columns and values of blocks, one behind the other."""
     if not blocks:
         none = np.zeros(0, np.int64)
         return none, none, full((0,), 0, dtype)
-    blocks = united(blocks)
-    keys = np.concatenate([b.keys for b in blocks])
+    rows, cols = (
+        np.concatenate([m.table() for m in maps]) for maps in ([b.rows for b in blocks], [b.cols for b in blocks])
+    )
     vector = blocks[0].value if len(blocks) == 1 else concatenate(*(b.value for b in blocks), axis=0)
-    return keys // width, keys % width, vector
+    return rows, cols, vector
 
 
-def united(blocks: list[Block]) -> list[Block]:
-    """The blocks, with those that share positions added up."""
-    keys = np.concatenate([b.keys for b in blocks])
-    if np.unique(keys).size == keys.size:
-        return blocks
+def united(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks with each place in one of them, once: what others have there is added."""
+    if are_apart([b.keys for b in blocks]):
+        return list(blocks)
     found: list[Block] = []
     for block in blocks:
-        merged = block
-        if np.unique(block.keys).size < block.keys.size:
-            merged = _summed([block])
+        rest: Block | None = _without_repeats(block)
         remaining = []
         for other in found:
-            if _overlap(merged.keys, other.keys):
-                merged = _summed([other, merged])
-            else:
+            pairs = None if rest is None else matches(other.keys, rest.keys)
+            if rest is None or pairs is None:
                 remaining.append(other)
-        found = [*remaining, merged]
+            elif pairs[0].size == other.rows.size:
+                rest = _with_added(rest, other, pairs[1], pairs[0])
+            else:
+                remaining.append(_with_added(other, rest, *pairs))
+                beside = pairs[1].missing()
+                rest = None if beside is None else rest.at(beside)
+        found = remaining if rest is None else [*remaining, rest]
     return found
 
 
-def _overlap(a: Any, b: Any) -> bool:
-    if a.max() < b.min() or b.max() < a.min():
-        return False
-    return bool(np.isin(a, b).any())
+def are_apart(keys: Sequence[IndexMap]) -> bool:
+    """Whether no place occurs twice."""
+    if all(k.form is not None for k in keys) and len(keys) <= _MOST_COMPARED:
+        alone = all(k.is_injective for k in keys)
+        return alone and all(matches(a, b) is None for a, b in combinations(keys, 2))
+    everything = np.sort(np.concatenate([k.table() for k in keys]))
+    return bool((np.diff(everything) != 0).all())
 
 
-def _summed(blocks: list[Block]) -> Block:
-    """One block for several, with the values of each position added up."""
-    if len(blocks) == 2 and np.array_equal(blocks[0].keys, blocks[1].keys):
-        return Block(blocks[0].keys, add(blocks[0].value, blocks[1].value))
-    keys = np.unique(np.concatenate([b.keys for b in blocks]))
-    total: Tracer | None = None
-    for block in blocks:
-        places = IndexMap.of(np.searchsorted(keys, block.keys), keys.size)
-        values = put(keys.size, block.value, places)
-        total = values if total is None else add(total, values)
-    assert total is not None
-    return Block(keys, total)
+def _with_added(block: Block, other: Block, of_block: IndexMap, of_other: IndexMap) -> Block:
+    """A block with the values of some lanes of another one added to its own."""
+    return block._replace(value=summed_at(block.value, take(other.value, of_other), of_block))
+
+
+def _without_repeats(block: Block) -> Block:
+    """The block with each place once, and the values of all its lanes added up."""
+    keys = block.keys
+    if keys.is_injective:
+        return block
+    once, lanes = np.unique(keys.table(), return_inverse=True)
+    rows, cols = np.divmod(once, block.cols.space)
+    return Block(
+        IndexMap.of(rows, block.rows.space),
+        IndexMap.of(cols, block.cols.space),
+        put(once.size, block.value, IndexMap.of(lanes, once.size)),
+    )

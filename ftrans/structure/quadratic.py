@@ -16,22 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from ..base.index_map import IndexMap
+from ..base.index_map import IndexMap, places, where_lower
 from ..base.source import attributed_to
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import Elementwise
-from ..ops.literals import full
-from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..run.costs import program_cost
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
-from .assemble import Block, united, vector_of
+from .assemble import Block, are_apart, block_of, entries_of, united
 from .eliminate import Elimination, joined, met, price
-from .emission import put, take
+from .emission import put
 from .entries import Entries
 from .graph import Curved, Edge, Graph, Node, alone, product_lanes
 from .partials import second_partials
@@ -297,7 +295,7 @@ class Form(Elimination):
                 if k in self.parts.get(m, {}):
                     del self.parts[m][k]
         for m, entries in found.items():
-            for entry in self._merged(entries, k.type.size):
+            for entry in self._merged(entries):
                 if m is not k:
                     for j, edges in self.ins[k].items():
                         for edge in edges:
@@ -308,27 +306,17 @@ class Form(Elimination):
                 else:
                     self._substitute_product(k, entry)
 
-    def _merged(self, entries: list[Edge], width: int) -> list[Edge]:
+    def _merged(self, entries: list[Edge]) -> list[Edge]:
         """The entries, those of the same elements added up."""
         if any(e.value.mask is not None for e in entries):
             return entries
         dtype = np.result_type(*(x.type.dtype for x in self.graph.inputs))
         if len(entries) == 1 and (entries[0].rows.is_injective or entries[0].cols.is_injective):
             return entries
-        keys = [e.rows.table().reshape(-1).astype(np.int64) * width + e.cols.table().reshape(-1) for e in entries]
-        everything = np.concatenate(keys)
-        if np.unique(everything).size == everything.size:
+        if are_apart([places(e.rows, e.cols) for e in entries]):
             return entries
-        blocks = [
-            Block(key, vector_of(self.builder, e.value, e.rows.shape, dtype))
-            for key, e in zip(keys, entries, strict=True)
-        ]
-        space = entries[0].rows.space
-        merged = []
-        for block in united(blocks):
-            rows, cols = IndexMap.of(block.keys // width, space), IndexMap.of(block.keys % width, width)
-            merged.append(Edge(rows, cols, Masked(block.value)))
-        return merged
+        blocks = [block_of(self.builder, e.rows, e.cols, e.value, dtype) for e in entries]
+        return [Edge(b.rows, b.cols, Masked(b.value)) for b in united(blocks)]
 
     def _substitute_square(self, k: Node, entry: Edge) -> None:
         """Put in what the tangents of elements are made of, of which the form has half of the squares."""
@@ -374,31 +362,21 @@ class Form(Elimination):
         for i in inputs:
             for j in inputs:
                 for entry in self.parts.get(i, {}).get(j, ()):
-                    rows = entry.rows.table().reshape(-1).astype(np.int64) + start[i]
-                    cols = entry.cols.table().reshape(-1).astype(np.int64) + start[j]
-                    values = vector_of(self.builder, entry.value, entry.rows.shape, dtype)
-                    blocks.append(Block(rows * size + cols, values))
-        if not blocks:
-            none = np.zeros(0, np.int64)
-            return none, none, full((0,), 0, dtype)
+                    rows, cols = entry.rows.shifted(start[i], size), entry.cols.shifted(start[j], size)
+                    blocks.append(block_of(self.builder, rows, cols, entry.value, dtype))
         blocks = united(blocks)
         if not lower:
-            blocks = [*blocks, *(m for b in blocks if (m := _mirrored(b, size)) is not None)]
-        keys = np.concatenate([b.keys for b in blocks])
-        vector = blocks[0].value if len(blocks) == 1 else concatenate(*(b.value for b in blocks), axis=0)
-        return keys // size, keys % size, vector
+            blocks = [*blocks, *(m for b in blocks if (m := _mirrored(b)) is not None)]
+        return entries_of(blocks, dtype)
 
 
-def _mirrored(block: Block, size: int) -> Block | None:
+def _mirrored(block: Block) -> Block | None:
     """The part of a block below the diagonal, at its places above."""
-    rows, cols = block.keys // size, block.keys % size
-    below = np.flatnonzero(rows > cols)
-    if not below.size:
+    is_above = where_lower(block.cols, block.rows)
+    if is_above is True:
         return None
-    value = block.value
-    if below.size < rows.size:
-        value = take(value, IndexMap.of(below, rows.size))
-    return Block(cols[below] * size + rows[below], value)
+    below = block if is_above is False else block.at(IndexMap.of(np.flatnonzero(~is_above), block.rows.size))
+    return below._replace(rows=below.cols, cols=below.rows)
 
 
 def _turned(edge: Edge) -> Edge:
