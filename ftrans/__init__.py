@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from .api.lagrangian import gauss_newton, lagrangian_hessian
     from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
     from .api.loops import fori_loop, map, scan, while_loop
+    from .api.nlp import nlp
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparsity import Sparsity
     from .api.taps import tap
@@ -71,6 +72,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "nlp",
     "nn",
     "numpy",
     "odeint",
@@ -114,6 +116,7 @@ _FILES = {
     "api.laplacians": ("curl", "divergence", "hessian_diagonal", "laplacian"),
     "api.lagrangian": ("gauss_newton", "lagrangian_hessian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
+    "api.nlp": ("nlp",),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),
     "api.taps": ("tap",),

@@ -33,7 +33,7 @@ PUBLIC = {
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
     "explain_zero",
-    "Sparsity", "Coloring", "coloring",
+    "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "lagrangian_hessian", "gauss_newton",
     "taylor", "jet", "bilaplacian", "directional_derivative",

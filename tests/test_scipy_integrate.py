@@ -147,3 +147,12 @@ def test_sparse_jacobians(method: str) -> None:
     ours = integrate.solve_ivp(diffusion, (0, 0.1), start, method)
     assert ours.ftrans["jac"].entries == 3 * n
     assert np.allclose(ours.y[:, -1], theirs.y[:, -1], rtol=1e-3)
+
+
+def test_a_product_with_a_matrix_has_a_dense_jacobian() -> None:
+    matrix = np.eye(100) + 0.01 * np.cos(np.arange(10_000).reshape(100, 100))
+    solution = integrate.solve_ivp(lambda t, y: -(matrix @ y), (0, 1), np.ones(100), "BDF", rtol=1e-6)
+    assert solution.ftrans["jac"].entries is None
+    values, vectors = np.linalg.eig(matrix)
+    exact = vectors @ (np.exp(-values) * np.linalg.solve(vectors, np.ones(100)))
+    assert np.allclose(solution.y[:, -1], exact.real, atol=1e-4)

@@ -367,14 +367,3 @@ def test_sparse_constraints_beside_linear_ones() -> None:
     assert np.allclose(result.x, expected, atol=1e-6)
     assert result.ftrans["jac of constraint 0"].entries == 2 * (n - 1)
     assert result.ftrans["hess of constraint 0"].entries == n - 1
-
-
-def test_a_product_of_a_matrix_has_a_dense_jacobian() -> None:
-    matrix = np.cos(np.arange(120 * 100).reshape(120, 100))
-    constraint = optimize.NonlinearConstraint(lambda x: matrix @ x**2, -1.0, np.inf)
-    result = optimize.minimize(
-        lambda x: np.sum((x - 1) ** 2), np.zeros(100), method="trust-constr", constraints=constraint,
-        options={"maxiter": 3},
-    )  # fmt: skip
-    assert result.ftrans["jac of constraint"].entries is None
-    assert result.ftrans["hess of constraint"].engine
