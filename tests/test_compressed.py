@@ -16,6 +16,7 @@ from ftrans.run.places import place_of
 from ftrans.structure.compressed import hessian_by_colours, jacobian_by_colours
 from ftrans.structure.detect import hessian_pattern, jacobian_pattern
 from ftrans.structure.entries import Entries, NotStructured
+from ftrans.structure.probe import WrongEntries, check_hessian, check_jacobian
 
 N = 12
 
@@ -228,3 +229,83 @@ def test_what_is_told_about_an_engine() -> None:
     entries, _ = jacobian_of(stencil, (x,), "forward")
     assert entries.how[0] == "engine: colouring, forward products"
     assert entries.how[1].startswith("colours: 3 of columns") or entries.how[1].startswith("colours: 4 of columns")
+
+
+# A pattern of the user's own is checked before it is trusted
+
+
+def without(pattern: Any, row: int, col: int) -> Any:
+    """A pattern without one of its entries."""
+    entries = pattern.tocoo()
+    rows, cols = entries.coords
+    kept = (rows != row) | (cols != col)
+    return sp.csr_array((entries.data[kept], (rows[kept], cols[kept])), pattern.shape)
+
+
+@pytest.mark.parametrize("method", ["forward", "reverse", "bidirectional"])
+def test_entries_that_a_pattern_misses_are_named(method: Any) -> None:
+    x = np.random.default_rng(3).standard_normal(N)
+    for f in (stencil, full_row):
+        program, _ = program_of(f, (x,))
+        pattern = jacobian_pattern(program, (True,), 1, {})
+        check_jacobian(jacobian_by_colours(program, (True,), 1, pattern, method), program, (True,), 1, [x])
+        for row, col in zip(*pattern.tocoo().coords, strict=True):
+            entries = jacobian_by_colours(program, (True,), 1, without(pattern, row, col), method)
+            with pytest.raises(WrongEntries, match=rf"entry at \({row}, {col}\).*the pattern has none") as caught:
+                check_jacobian(entries, program, (True,), 1, [x])
+            assert (caught.value.row, caught.value.col, caught.value.is_missing) == (row, col, True)
+
+
+@pytest.mark.parametrize("method", ["star", "acyclic"])
+def test_entries_that_a_symmetric_pattern_misses_are_named(method: Any) -> None:
+    x = np.random.default_rng(4).standard_normal(N)
+    for f in (chain, hub):
+        program, _ = program_of(f, (x,))
+        pattern = hessian_pattern(program, (True,), {})
+        for lower in (False, True):
+            good = hessian_by_colours(program, (True,), pattern, method, lower=lower)
+            check_hessian(good, program, (True,), [x], lower)
+            for row, col in zip(*sp.tril(pattern).tocoo().coords, strict=True):
+                smaller = without(without(pattern, row, col), col, row)
+                entries = hessian_by_colours(program, (True,), smaller, method, lower=lower)
+                with pytest.raises(WrongEntries, match="the pattern has none") as caught:
+                    check_hessian(entries, program, (True,), [x], lower)
+                assert {caught.value.row, caught.value.col} == {row, col}
+
+
+def test_wrong_values_are_named() -> None:
+    x = np.random.default_rng(5).standard_normal(N)
+    program, _ = program_of(stencil, (x,))
+    pattern = jacobian_pattern(program, (True,), 1, {})
+    entries = jacobian_by_colours(program, (True,), 1, pattern, "forward")
+    swapped = entries._replace(rows=entries.rows[::-1].copy(), cols=entries.cols[::-1].copy())
+    with pytest.raises(WrongEntries, match=r"but .* was found"):
+        check_jacobian(swapped, program, (True,), 1, [x])
+
+
+def test_probes_of_complex_functions_and_of_numbers_that_are_not_finite() -> None:
+    x = np.linspace(0.5, 1.0, N)
+    for f, at, method in [
+        (lambda x: np.exp(1j * x) * x[::-1], x, "forward"),
+        (lambda z: np.abs(z) ** 2 + z[::-1].imag, x + 0.5j, "reverse"),
+        (stencil, x + 0.5j, "bidirectional"),
+        (lambda x: np.sqrt(x - 0.5) * x[::-1], x, "forward"),
+        (lambda x: x[1:] * x[:-1], x.astype(np.float32), "reverse"),
+    ]:
+        program, _ = program_of(f, (at,))
+        pattern = jacobian_pattern(program, (True,), 1, {})
+        entries = jacobian_by_colours(program, (True,), 1, pattern, method)  # type: ignore[arg-type]
+        check_jacobian(entries, program, (True,), 1, [at])
+        smaller = jacobian_by_colours(program, (True,), 1, without(pattern, 3, pattern[[3]].indices[0]), method)  # type: ignore[arg-type]
+        with pytest.raises(WrongEntries):
+            check_jacobian(smaller, program, (True,), 1, [at])
+
+
+def test_a_result_that_does_not_depend_on_the_argument() -> None:
+    x = np.ones(3)
+    program, captured = program_of(lambda x: np.arange(2.0), (x,))
+    pattern = sp.csr_array(np.ones((2, 3), bool))
+    for method in ("forward", "reverse", "bidirectional"):
+        entries = jacobian_by_colours(program, (True, False), 1, pattern, method)  # type: ignore[arg-type]
+        assert not whole(entries, [x, *captured]).any()
+        check_jacobian(entries, program, (True, False), 1, [x, *captured])

@@ -13,8 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.index_map import IndexMap
-from ..core.interpret import inline
-from ..core.program import Program, needed_eqns
+from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
 from ..ops.broadcast import broadcast
@@ -22,19 +21,17 @@ from ..ops.elementwise import convert, eq, mul
 from ..ops.literals import full, iota
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
-from ..transforms.differentiate import gradient, linearize, pushforward
+from ..transforms.differentiate import gradient
 from ..transforms.simplify import simplify
-from ..transforms.transpose import transpose
-from .chunks import apply_in_chunks
 from .colour import acyclic_colours, bidirectional_colours, column_colours, star_colours
 from .emission import constant, summed_at, take
 from .entries import Entries, NotStructured
+from .jacobian_products import Flags, Products
 from .orders import Order
 from .recovery import Forest, forest_of, in_rows
 
 JacobianMethod = Literal["forward", "reverse", "bidirectional"]
 HessianMethod = Literal["star", "acyclic"]
-Flags = tuple[bool, ...]
 
 # Orders of the greedy colouring that are compared.
 _ORDERS: tuple[Order, ...] = ("natural", "smallest_last")
@@ -77,8 +74,12 @@ def jacobian_by_colours(
     in_order = np.argsort(places, kind="stable")
     builder = Builder(program.in_types)
     with building(builder):
-        products = _Products(program, tuple(active), is_wanted, builder.inputs())
-        found = products.forward(of_columns, chunk_size) + products.reverse(of_rows, chunk_size)
+        products = Products(program, tuple(active), is_wanted, builder.inputs())
+        found = []
+        if forward_count:
+            found.append(products.forward(_seeds(of_columns, forward_count, products.ins), chunk_size))
+        if reverse_count:
+            found.append(products.reverse(_seeds(of_rows, reverse_count, products.outs), chunk_size))
         vector = _taken(found, places[in_order], products.dtype)
         made = simplify(builder.finish([*products.values, vector], f"sparse_jacobian({program.name})"))
     kind = {"forward": "columns", "reverse": "rows"}.get(method, "rows and columns")
@@ -121,8 +122,9 @@ def hessian_by_colours(
     rows, cols = _positions(pattern)
     builder = Builder(program.in_types)
     with building(builder):
-        products = _Products(inner, active, is_wanted, builder.inputs())
-        found = products.forward(colours, chunk_size)
+        products = Products(inner, active, is_wanted, builder.inputs())
+        count = _count(colours)
+        found = [products.forward(_seeds(colours, count, products.ins), chunk_size)] if count else []
         recover = _by_star if method == "star" else _by_substitution
         rows, cols, vector = recover(found, rows, cols, colours, products.dtype)
         if not lower:
@@ -131,82 +133,8 @@ def hessian_by_colours(
             rows, cols = np.append(rows, cols[is_below]), np.append(cols, rows[is_below])
         values = products.values[: len(program.outputs)]
         made = simplify(builder.finish([*values, vector], f"sparse_hessian({program.name})"))
-    how = _how(f"Hessian products, {method} colouring", f"{_count(colours)} of columns, {name}", made, rows, found)
+    how = _how(f"Hessian products, {method} colouring", f"{count} of columns, {name}", made, rows, found)
     return Entries(made, rows, cols, pattern.shape, how)
-
-
-class _Products:
-    """Products with the Jacobian of some outputs of a program, at its inputs, while another program is recorded.
-
-    Attributes:
-        values: all outputs of the program.
-        dtype: the dtype of the Jacobian.
-    """
-
-    def __init__(self, program: Program, active: Flags, is_wanted: Flags, inputs: list[Tracer]) -> None:
-        self._program, self._active = program, active
-        self._parts = linearize(program, active)
-        results = inline(self._parts.values, inputs)
-        self.values, self._residuals = results[: len(program.outputs)], results[len(program.outputs) :]
-        self._ins = [t for t, a in zip(program.in_types, active, strict=True) if a]
-        self._outs = [t for t, w in zip(program.out_types, is_wanted, strict=True) if w]
-        # Of the outputs of the linear program, those that are wanted; of the wanted ones, those it has.
-        self._chosen = tuple(w for w, a in zip(is_wanted, self._parts.out_active, strict=True) if a)
-        self._is_made = [a for w, a in zip(is_wanted, self._parts.out_active, strict=True) if w]
-        dtypes = [t.dtype for t in self._outs] or [t.dtype for t in self._ins]
-        self.dtype = np.result_type(*dtypes, *(t.dtype for t in self._ins if is_complex(t.dtype)))
-
-    def forward(self, colours: Any, chunk_size: int | None) -> list[Tracer]:
-        """For each colour of the columns, the product with the sum of their unit vectors: none, or one flat array."""
-        linear = pushforward(self._program, self._active).linear
-        outputs = [a for a, c in zip(linear.outputs, self._chosen, strict=True) if c]
-        needed = Program(linear.name, linear.inputs, needed_eqns(linear.eqns, outputs), outputs)
-        return self._applied(needed, self._ins, self._outs, self._is_made, colours, chunk_size)
-
-    def reverse(self, colours: Any, chunk_size: int | None) -> list[Tracer]:
-        """For each colour of the rows, the product of the sum of their unit vectors: none, or one flat array."""
-        if not any(self._chosen):
-            return self._applied(None, [], self._ins, [False] * len(self._ins), colours, chunk_size)
-        linear = (False,) * len(self._residuals) + (True,) * len(self._ins)
-        turned = transpose(self._parts.linear, linear, self._chosen)
-        made_of = np.concatenate([np.full(t.size, m) for t, m in zip(self._outs, self._is_made, strict=True)])
-        seeded = [t for t, m in zip(self._outs, self._is_made, strict=True) if m]
-        if _count(colours) == 0:
-            return []
-        return self._applied(
-            turned.program, seeded, self._ins, turned.in_active, colours[made_of], chunk_size, _count(colours)
-        )
-
-    def _applied(
-        self,
-        linear: Program | None,
-        seeded: Sequence[ArrayType],
-        results: Sequence[ArrayType],
-        is_made: Sequence[bool],
-        colours: Any,
-        chunk_size: int | None,
-        count: int | None = None,
-    ) -> list[Tracer]:
-        count = _count(colours) if count is None else count
-        if count == 0:
-            return []
-        made: list[Tracer] = []
-        if linear is not None and linear.outputs:
-            seeds = _seeds(colours, count, seeded)
-            if count == 1:
-                only = [reshape(x, shape=x.shape[1:]) for x in seeds]
-                made = [reshape(y, shape=(1, *y.shape)) for y in inline(linear, [*self._residuals, *only])]
-            else:
-                made = apply_in_chunks(linear, self._residuals, seeds, chunk_size)
-        remaining = iter(made)
-        blocks = [
-            convert(reshape(next(remaining), shape=(count, t.size)), dtype=self.dtype)
-            if m
-            else full((count, t.size), 0, self.dtype)
-            for t, m in zip(results, is_made, strict=True)
-        ]
-        joined = blocks[0] if len(blocks) == 1 else concatenate(*blocks, axis=1)
-        return [reshape(joined, shape=(joined.size,))]
 
 
 def _seeds(colours: Any, count: int, types: Sequence[ArrayType]) -> list[Tracer]:
@@ -229,8 +157,9 @@ def _taken(found: list[Tracer], places: Any, dtype: Any) -> Tracer:
     """The elements at these places of the products, one after the other."""
     if not places.size:
         return full((0,), 0, dtype)
-    flat = found[0] if len(found) == 1 else concatenate(*found, axis=0)
-    taken: Tracer = take(flat, _lanes(places, flat.size))
+    flat = [reshape(x, shape=(x.size,)) for x in found]
+    joined = flat[0] if len(flat) == 1 else concatenate(*flat, axis=0)
+    taken: Tracer = take(joined, _lanes(places, joined.size))
     return taken
 
 
