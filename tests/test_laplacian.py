@@ -145,3 +145,173 @@ def test_finite_where_the_hessian_is(group: str) -> None:
         close = {"rtol": 1e-10, "atol": 1e-12 * scale, "err_msg": row.name}
         np.testing.assert_allclose(ft.hessian_diagonal(row.f)(x), diagonal, **close)
         np.testing.assert_allclose(ft.laplacian(row.f)(x), np.sum(diagonal), **close)
+
+
+# Results and arguments of any form
+
+
+def test_results_of_any_shape() -> None:
+    def f(x: Any) -> Any:
+        return {"wave": np.exp(1j * (W1.T @ x)), "values": [np.sin(x), x[0] * x[1], x]}
+
+    found = ft.laplacian(f)(VECTOR)
+    wave = -np.sum(W1**2, axis=0) * np.exp(1j * (W1.T @ VECTOR))
+    np.testing.assert_allclose(found["wave"], wave, rtol=1e-12)
+    np.testing.assert_allclose(found["values"][0], -np.sin(VECTOR))
+    assert found["values"][1] == 0
+    np.testing.assert_array_equal(found["values"][2], np.zeros(4))
+    diagonal = ft.hessian_diagonal(f)(VECTOR)
+    np.testing.assert_allclose(diagonal["wave"], -((W1.T) ** 2) * f(VECTOR)["wave"][:, None], rtol=1e-12)
+    np.testing.assert_allclose(diagonal["values"][0], np.diag(-np.sin(VECTOR)))
+
+
+def test_containers_and_several_arguments() -> None:
+    def f(p: Any, scale: Any, q: Any) -> Any:
+        return scale * np.sum(np.sin(p["a"])) * np.prod(p["b"] ** 2) * q**3
+
+    p, q = {"a": POINTS[:2], "b": VECTOR}, np.array(1.5)
+    hessian = ft.hessian(f, (0, 2))(p, 2.0, q)
+    trace = np.einsum("ijij", hessian[0]["a"][0]["a"]) + np.trace(hessian[0]["b"][0]["b"]) + hessian[1][1]
+    np.testing.assert_allclose(ft.laplacian(f, (0, 2))(p, 2.0, q), trace)
+    diagonal, last = ft.hessian_diagonal(f, (0, 2))(p, 2.0, q)
+    np.testing.assert_allclose(diagonal["a"], np.einsum("ijij->ij", hessian[0]["a"][0]["a"]))
+    np.testing.assert_allclose(diagonal["b"], np.diag(hessian[0]["b"][0]["b"]))
+    np.testing.assert_allclose(last, hessian[1][1])
+    gradient = ft.grad(f, (0, 2))
+    np.testing.assert_allclose(
+        ft.divergence(lambda x: gradient(x[0], 2.0, x[1]))((p, q)), trace, err_msg="divergence of a gradient"
+    )
+
+
+def test_auxiliary_results() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x**3), {"norm": np.linalg.norm(x), "word": "kept"}
+
+    for transformed in (ft.laplacian, ft.hessian_diagonal):
+        found, aux = transformed(f, has_aux=True)(VECTOR)
+        np.testing.assert_allclose(np.sum(found), 6 * VECTOR.sum())
+        assert aux == {"norm": np.linalg.norm(VECTOR), "word": "kept"}
+
+
+def gaussian(x: Any, width: Any) -> Any:
+    return np.exp(-np.sum(x * x) / (2 * width))
+
+
+def laplacian_of_gaussian(x: Any, width: Any) -> Any:
+    return (np.sum(x * x) / width**2 - x.size / width) * gaussian(x, width)
+
+
+def test_transformed_further() -> None:
+    f = ft.laplacian(gaussian)
+    points = np.stack([VECTOR, 2 * VECTOR, -VECTOR])
+    mapped = ft.vmap(f, in_axes=(0, None))
+    wanted = [laplacian_of_gaussian(x, 0.7) for x in points]
+    np.testing.assert_allclose(mapped(points, 0.7), wanted)
+    np.testing.assert_allclose(ft.jit(mapped)(points, 0.7), wanted)
+    np.testing.assert_allclose(ft.grad(f, 1)(VECTOR, 0.7), ft.grad(laplacian_of_gaussian, 1)(VECTOR, 0.7), rtol=1e-12)
+    np.testing.assert_allclose(ft.hessian(f)(VECTOR, 0.7), ft.hessian(laplacian_of_gaussian)(VECTOR, 0.7), rtol=1e-11)
+    np.testing.assert_allclose(
+        ft.jit(ft.grad(lambda w: np.mean(mapped(points, w) ** 2)))(0.7),
+        ft.grad(lambda w: np.mean(np.stack([laplacian_of_gaussian(x, w) for x in points]) ** 2))(0.7),
+    )
+    twice = ft.laplacian(ft.laplacian(lambda x: np.sum(x**2) ** 3))
+    np.testing.assert_allclose(twice(VECTOR), 6 * 8 * 4 * 6 * np.sum(VECTOR**2), err_msg="6 (d + 4) 4 (d + 2) |x|^2")
+
+
+def test_grows_with_dependence_not_with_the_number_of_elements() -> None:
+    x = np.linspace(-1, 1, 100_000)
+    np.testing.assert_allclose(ft.laplacian(lambda x: np.sum(np.exp(np.sin(x))))(x), _of_exp_sin(x).sum())
+    np.testing.assert_allclose(ft.hessian_diagonal(lambda x: np.sum(np.exp(np.sin(x))))(x), _of_exp_sin(x))
+    inner, step = np.full(99_999, 200.0), 1200 * x[:-1] ** 2 - 400 * x[1:] + 2
+    diagonal = np.concatenate([step, [0]]) + np.concatenate([[0], inner])
+    np.testing.assert_allclose(ft.hessian_diagonal(chain)(x), diagonal, atol=1e-9)
+    np.testing.assert_allclose(ft.laplacian(chain)(x), diagonal.sum())
+
+
+def _of_exp_sin(x: Any) -> Any:
+    return (np.cos(x) ** 2 - np.sin(x)) * np.exp(np.sin(x))
+
+
+def test_first_product_is_the_matrix() -> None:
+    program = ft.trace(ft.laplacian(network))(VECTOR)
+    products = [eqn for eqn in program.eqns if eqn.primitive.name == "dot_general"]
+    rows = [eqn for eqn in products if eqn.operands[0].type.shape == (4, 6)]
+    # The values and the rows of the second layer, and its Laplacian and that of the result.
+    assert len(products) == 5
+    assert len(rows) == 1
+
+
+# Fields
+
+
+def test_divergence_and_curl() -> None:
+    def f(x: Any) -> Any:
+        return np.stack([x[1] * x[2] ** 2, np.sin(x[0]) * x[1], np.exp(x[0]) + x[1] * x[2]])
+
+    x, y, z = point = np.array([0.3, -0.7, 1.2])
+    np.testing.assert_allclose(ft.divergence(f)(point), np.sin(x) + y)
+    np.testing.assert_allclose(ft.curl(f)(point), [z, 2 * y * z - np.exp(x), np.cos(x) * y - z**2])
+    np.testing.assert_allclose(ft.curl(lambda x: np.stack([-x[1], x[0] * x[1]]))(point[:2]), y + 1)
+    np.testing.assert_allclose(ft.jit(ft.vmap(ft.curl(f)))(np.stack([point, point]))[1], ft.curl(f)(point))
+    np.testing.assert_allclose(ft.divergence(lambda x: np.tanh(x @ W2[:3, :3]) @ W2[:3, 3:])(point), _divergence(point))
+
+
+def _divergence(x: Any) -> Any:
+    return np.trace(ft.jacobian(lambda x: np.tanh(x @ W2[:3, :3]) @ W2[:3, 3:])(x))
+
+
+# The estimator
+
+
+def test_estimates_are_exact_where_the_hessian_is_diagonal() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.exp(x))
+
+    options = {"estimator": "hutchinson", "seed": 3}
+    np.testing.assert_allclose(ft.laplacian(f, **options)(VECTOR), np.exp(VECTOR).sum())
+    np.testing.assert_allclose(ft.hessian_diagonal(f, **options)(VECTOR), np.exp(VECTOR))
+    np.testing.assert_allclose(ft.divergence(np.exp, **options)(VECTOR), np.exp(VECTOR).sum())
+
+
+def test_estimates_approach_the_exact_values() -> None:
+    options = {"estimator": "hutchinson", "samples": 4000}
+    spread = np.linalg.norm(ft.hessian(network)(VECTOR)) / np.sqrt(4000)
+    exact = ft.laplacian(network)(VECTOR)
+    assert abs(ft.laplacian(network, **options)(VECTOR) - exact) < 6 * spread
+    assert abs(ft.divergence(ft.grad(network), **options)(VECTOR) - exact) < 6 * spread
+    error = ft.hessian_diagonal(network, **options)(VECTOR) - ft.hessian_diagonal(network)(VECTOR)
+    assert np.all(np.abs(error) < 6 * spread)
+
+
+def test_seeds() -> None:
+    def estimate(seed: Any) -> Any:
+        return ft.laplacian(network, estimator="hutchinson", seed=seed)(VECTOR)
+
+    assert estimate(1) == estimate(1) == estimate(np.uint8(1))
+    assert len({float(estimate(seed)) for seed in range(8)}) > 1
+    np.testing.assert_allclose(ft.jit(estimate)(5), estimate(5))
+    np.testing.assert_allclose(ft.vmap(estimate)(np.arange(3)), [estimate(i) for i in range(3)])
+    directions = ft.vmap(lambda s: ft.hessian_diagonal(lambda x: x @ x[::-1], estimator="hutchinson", seed=s)(VECTOR))
+    assert set(np.unique(directions(np.arange(20)))) == {-2.0, 2.0}
+
+
+# Refused
+
+
+def test_refused() -> None:
+    with pytest.raises(TypeError, match=r"sums over real directions.*real and the imaginary part"):
+        ft.laplacian(lambda z: np.sum(z**2).real)(VECTOR + 1j)
+    with pytest.raises(TypeError, match=r"needs floating-point results.*i64"):
+        ft.laplacian(lambda x: np.sum(x > 0))(VECTOR)
+    with pytest.raises(TypeError, match=r"result is like its argument.*use jacobian"):
+        ft.divergence(lambda x: x[:2])(VECTOR)
+    with pytest.raises(TypeError, match="2 numbers with 2 results and of 3 numbers"):
+        ft.curl(lambda x: x)(VECTOR)
+    with pytest.raises(ValueError, match='must be None or "hutchinson"'):
+        ft.laplacian(network, estimator="girard")
+    with pytest.raises(ValueError, match="positive integer"):
+        ft.divergence(network, estimator="hutchinson", samples=0)
+    with pytest.raises(TypeError, match="seed must be an integer"):
+        ft.laplacian(network, estimator="hutchinson", seed=0.5)(VECTOR)
+    with pytest.raises(TypeError, match="scalar result"):
+        ft.hessian_diagonal(np.sin, estimator="hutchinson")(VECTOR)

@@ -220,13 +220,13 @@ def _piece(x: Tracer, start: int, size: int) -> Tracer:
 
 def _own_products(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
     """The sum over the directions of each one times the derivative along it, element by element."""
-    found = []
+    found, start = [], 0
     for x, direction in zip(walked, directions, strict=True):
         if direction.array is None:
-            start = int(direction.parts[0].place.min(initial=0))
             found.append(columns(x, start) if isinstance(x, Rows) else x)
         else:
             found.append(reduce_sum(mul(direction.array, repeated(x, direction.count)), axes=(0,)))
+        start += direction.type.size
     return found
 
 
