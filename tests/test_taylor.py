@@ -145,6 +145,18 @@ def loop(x: Any) -> Any:
     return carry + ys.sum(0)
 
 
+@ft.custom_jvp
+def with_a_rule(x: Any) -> Any:
+    return ft.scan(lambda c, _: (np.sin(c), None), x, None, length=2)[0]
+
+
+@with_a_rule.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    y = with_a_rule(x)
+    return y, ft.scan(lambda c, _: (c * np.cos(y) * x, None), t, None, length=2)[0]
+
+
 MATRIX = np.array([[3.0, 1.0], [0.5, 2.0]])
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "scan": loop,
@@ -157,6 +169,23 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "eigenvalues": lambda x: np.linalg.eigvalsh(np.outer(x, np.sin(x)) + np.outer(np.sin(x), x) + MATRIX),
     "sort": lambda x: np.sort(np.sin(x)) * np.cumsum(x),
     "complex": lambda x: np.abs(np.exp(1j * x) + x),
+    "carry that begins to move late": lambda x: ft.scan(
+        lambda c, _: ((c[0] + 1, c[0] * x + c[2], c[1]), c[2]), (0.0, np.zeros(2), np.zeros(2)), None, length=4
+    )[0][1],
+    "constants and sequences of a loop": lambda x: ft.scan(
+        lambda c, w: (c * w * x + 1.0, c.sum()), np.zeros(2), np.stack([x, x * x]), reverse=True
+    )[1],
+    "loop with a counter": lambda x: ft.while_loop(
+        lambda c: c[1] < 4, lambda c: (c[0] * x + c[2], c[1] + 1, c[0]), (x, 0, np.ones(2))
+    )[0],
+    "branch that is constant": lambda x: x + ft.cond(x[0] > 0.5, lambda y: y * y, lambda y: np.zeros(2), x),
+    "gradient of a loop": ft.grad(
+        lambda x: np.sum(ft.while_loop(lambda c: np.sum(c) < 10.0, lambda c: c * 1.7 + np.sin(c), x) ** 2)
+    ),
+    "loops in a rule": lambda x: with_a_rule(x) * x,
+    "linear operator": lambda x: ft.linear_solve(lambda y: y * np.exp(x) + 0.1 * y[::-1], x),
+    "choices in a call": lambda x: np.sqrt(ft.jit(lambda y: np.where(y > 0.5, y - 0.5, 0))(x)),
+    "choices for a call": lambda x: ft.jit(lambda y: ft.checkpoint(np.sqrt)(y))(np.where(x > 0.5, x - 0.5, 0)),
     "choices": lambda x: np.where(x > 0.5, np.sqrt(np.where(x > 0.5, x - 0.5, 0)), 0.0),
 }
 

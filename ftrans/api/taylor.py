@@ -180,7 +180,7 @@ def _rows(
     orders = tuple(range(1, len(given) + 1))
     ins = tuple([orders if i < len(chosen.leaves) else () for i in range(len(program.inputs))])
     count = len(program.outputs)
-    derived = taylor_program(program, ins, order, (True,) * count, derivatives).program
+    derived = taylor_program(program, ins, order, (True,) * count, derivatives=derivatives).program
     by_argument = [row[i] for i in range(len(chosen.leaves)) for row in given]
     outs = run(derived, [*chosen.leaves, *traced.captured, *by_argument])
     return [[outs[i], *outs[count + i * order : count + (i + 1) * order]] for i in range(count)]

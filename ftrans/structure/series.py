@@ -9,7 +9,7 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.elementwise import mul, select
 from ..ops.literals import full_like
-from ..transforms.masks import Mask, all_of, any_of
+from ..transforms.masks import Condition, Mask, all_of, any_of
 
 Coefficient = Tracer | None
 # The degree of series that are no polynomials.
@@ -31,6 +31,11 @@ class Support(NamedTuple):
         """A product, with zeros where it is zero whatever its factors are."""
         mask = (*self.near, *self.far) if is_singular else self.near
         return x if x is None or not mask else select(all_of(mask), x, full_like(x, 0))
+
+    def whole(self) -> Tracer | None:
+        """The support as one array; None for everywhere."""
+        mask = (*self.near, *self.far)
+        return all_of(mask) if mask else None
 
 
 EVERYWHERE = Support()
@@ -134,6 +139,19 @@ class Series:
                 moving=lambda: self.support(1),
             )
         return self._derivative
+
+
+def series_of(row: Sequence[Coefficient], mask: Tracer | None = None) -> Series:
+    """The series with given coefficients.
+
+    Args:
+        row: the coefficients, of which the first is not zero.
+        mask: where those above may be nonzero.
+    """
+    degree = max(k for k, x in enumerate(row) if k == 0 or x is not None)
+    support = EVERYWHERE if mask is None else Support((), (Condition(mask),))
+    assert row[0] is not None
+    return Series(row[0].type, lambda k: row[k], degree, moving=lambda: support)
 
 
 def scaled(x: Coefficient, factor: float) -> Coefficient:

@@ -15,19 +15,21 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.source import attributed_to
+from ..control.subprograms import spread
 from ..core.interpret import inline, interpret
 from ..core.primitive import Primitive
 from ..core.program import Const, Eqn, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType
+from ..core.types import ArrayType, is_inexact
 from ..ops.contractions import dot_general
 from ..ops.elementwise import Elementwise, div, integer_pow, mul, sech_square, singular_slope, square, tanh
-from ..ops.literals import full_like
 from ..transforms.simplify import condense
 from .nested import needs_nesting, nested_coefficients
 from .products import minus_square, product, quotient, with_zeros
-from .series import Coefficient, Series, scaled
+from .series import UNBOUNDED, Coefficient, Series, scaled, series_of
 from .supports import of_linear
 from .tangents import TangentProgram, tangent_program
 from .taylor_holders import holder_rows, holds_programs
@@ -39,17 +41,25 @@ class Taylor(NamedTuple):
     """A program of Taylor coefficients.
 
     Attributes:
-        program: takes the inputs of the original, then the given coefficients of each input; returns the outputs of
-            the original, then the coefficients of each output that are not zero.
+        program: takes the inputs of the original, then the given coefficients of each input, then masks of inputs;
+            returns the outputs of the original, then the coefficients of each output that are not zero, then masks of
+            outputs.
         orders: for each output, the orders, from 1, of these.
+        masks: which outputs have a mask.
     """
 
     program: Program
     orders: tuple[Orders, ...]
+    masks: tuple[bool, ...]
 
 
 def taylor(
-    program: Program, given: tuple[Orders, ...], order: int, wanted: Sequence[bool] = (), derivatives: bool = False
+    program: Program,
+    given: tuple[Orders, ...],
+    order: int,
+    wanted: tuple[bool, ...] = (),
+    masked: tuple[bool, ...] = (),
+    derivatives: bool = False,
 ) -> Taylor:
     """The Taylor coefficients of the outputs of a program whose inputs are polynomials of a parameter.
 
@@ -58,38 +68,49 @@ def taylor(
         given: for each input, the orders, from 1, of its coefficients that are given; the others are zero.
         order: up to which order coefficients are wanted.
         wanted: which outputs get all coefficients, also where they are zero; none by default.
+        masked: which inputs have a mask that says where their coefficients from 1 may be nonzero.  By default none
+            has, and no output gets one.
         derivatives: whether the program takes and returns derivatives instead: coefficient k times the factorial of k.
     """
-    flags = tuple(wanted) or (False,) * len(program.outputs)
-    key = ("taylor", given, order, flags, derivatives)
-    return program.derive(key, lambda: _taylor(program, given, order, flags, derivatives))
+    key = ("taylor", given, order, wanted, masked, derivatives)
+    return program.derive(key, lambda: _taylor(program, given, order, wanted, masked, derivatives))
 
 
 def _taylor(
-    program: Program, given: tuple[Orders, ...], order: int, wanted: tuple[bool, ...], derivatives: bool
+    program: Program,
+    given: tuple[Orders, ...],
+    order: int,
+    wanted: tuple[bool, ...],
+    masked: tuple[bool, ...],
+    derivatives: bool,
 ) -> Taylor:
     factors = [float(math.factorial(k)) if derivatives else 1.0 for k in range(order + 1)]
-    program = condense(program)
-    count = len(program.inputs)
-    builder = Builder([*program.in_types, *(t for t, g in zip(program.in_types, given, strict=True) for _ in g)])
+    program, count, types = condense(program), len(program.inputs), program.in_types
+    coefficient_types = [t for t, g in zip(types, given, strict=True) for _ in g]
+    mask_types = [t.with_dtype(np.bool_) for t, m in zip(types, masked, strict=False) if m]
+    builder = Builder([*types, *coefficient_types, *mask_types])
     with building(builder):
-        values, coefficients = builder.inputs()[:count], iter(builder.inputs()[count:])
-        rows = [[x, *(scaled(next(coefficients), 1 / factors[k]) if k in g else None for k in range(1, order + 1))]
-                for x, g in zip(values, given, strict=True)]  # fmt: skip
+        values, rest = builder.inputs()[:count], iter(builder.inputs()[count:])
+        rows = [
+            [x, *(scaled(next(rest), 1 / factors[k]) if k in g else None for k in range(1, order + 1))]
+            for x, g in zip(values, given, strict=True)
+        ]
+        masks = spread(list(rest), masked) if masked else [None] * count
         if needs_nesting(program):
-            found = nested_coefficients(program, rows, order)
+            found = [series_of(row) for row in nested_coefficients(program, rows, order)]
         else:
-            found = _Expansion(builder, order).coefficients(program, rows)
-        orders = tuple(
-            [
-                tuple([k for k in range(1, order + 1) if is_wanted or row[k] is not None])
-                for row, is_wanted in zip(found, wanted, strict=True)
-            ]
-        )
-        results = [row[0] for row in found]
-        for row, ks, atom in zip(found, orders, program.outputs, strict=True):
-            results += [full_like(atom.type, 0) if (y := row[k]) is None else scaled(y, factors[k]) for k in ks]
-        return Taylor(builder.finish(results, f"taylor({program.name})"), orders)
+            found = _Expansion(builder, order).run(program, list(map(series_of, rows, masks)))
+        flags = wanted or (False,) * len(found)
+        orders = tuple([_orders(y, order, w) for y, w in zip(found, flags, strict=True)])
+        coefficients = [scaled(y.at(k), factors[k]) for y, ks in zip(found, orders, strict=True) for k in ks]
+        supports = [y.support(1).whole() if masked else None for y in found]
+        results = [*(y.at(0) for y in found), *coefficients, *(m for m in supports if m is not None)]
+        derived = builder.finish(results, f"taylor({program.name})")
+    return Taylor(derived, orders, tuple([m is not None for m in supports]))
+
+
+def _orders(y: Series, order: int, is_wanted: bool) -> Orders:
+    return tuple([k for k in range(1, order + 1) if is_wanted or y[k] is not None])
 
 
 class _Expansion:
@@ -109,16 +130,9 @@ class _Expansion:
         # Euclidean lengths, by the series of the length.
         self.lengths: dict[Series, tuple[Eqn, Sequence[Series]]] = {}
 
-    def coefficients(self, program: Program, rows: list[list[Coefficient]]) -> list[list[Coefficient]]:
-        """The coefficients of the outputs, from those of the inputs."""
-        outs = interpret(program, [self.given(row) for row in rows], self.outer, self.constant)
-        return [[y.at(0), *(y[k] for k in range(1, self.order + 1))] for y in outs]
-
-    def given(self, row: list[Coefficient]) -> Series:
-        """The series of an input."""
-        value = row[0]
-        assert value is not None
-        return Series(value.type, row.__getitem__, max(k for k, x in enumerate(row) if x is not None))
+    def run(self, program: Program, inputs: list[Series]) -> list[Series]:
+        """The series of the outputs of a program."""
+        return interpret(program, inputs, self.outer, self.constant)
 
     def constant(self, const: Const) -> Series:
         """The series of a constant operand."""
@@ -225,16 +239,22 @@ class _Expansion:
         values = self.values(eqn, operands)
 
         @cache
-        def rows(order: int) -> list[list[Coefficient]]:
-            given = [[x.at(0), *(x[k] for k in range(1, order + 1))] for x in operands]
-            return holder_rows(eqn.primitive, eqn.params, given, order, taylor)
+        def results(order: int) -> list[Series]:
+            rows = [[x.at(0), *(x[k] for k in range(1, order + 1))] for x in operands]
+            masks = [x.support(1).whole() for x in operands]
+            return [series_of(*found) for found in holder_rows(eqn.primitive, eqn.params, rows, masks, order, taylor)]
+
+        if is_outer:
+            return results(self.order)
 
         def coefficient(i: int, k: int) -> Coefficient:
-            # Operands that depend on the results have no more than the coefficients before.
-            order = self.order if is_outer else k
-            return rows(order)[i][k] if order else values()[i]
+            # The operands may depend on the results: they have no more than the coefficients before.
+            return results(k)[i][k] if k else values()[i]
 
-        return [Series(v.type, partial(coefficient, i)) for i, v in enumerate(eqn.outputs)]
+        return [
+            Series(v.type, partial(coefficient, i), UNBOUNDED if is_inexact(v.type.dtype) else 0)
+            for i, v in enumerate(eqn.outputs)
+        ]
 
     # Equations of which the tangent says all
 

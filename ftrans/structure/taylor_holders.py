@@ -13,7 +13,7 @@ from ..control.cond import Cond
 from ..control.loops.scan import Scan
 from ..control.loops.steps import with_more_carries
 from ..control.loops.while_loop import While
-from ..control.subprograms import cut, rewired
+from ..control.subprograms import cut, rewired, spread
 from ..core.primitive import ProgramHolder
 from ..core.program import Params, Program
 from ..core.trace import Tracer
@@ -26,15 +26,8 @@ Orders = tuple[int, ...]
 Rows = list[list[Tracer | None]]
 
 
-class Expanded(NamedTuple):
-    """A program of coefficients: see `Taylor`."""
-
-    program: Program
-    orders: tuple[Orders, ...]
-
-
-# `expand(program, given, order, wanted)`, which is `taylor`.
-Expand = Callable[[Program, tuple[Orders, ...], int, Sequence[bool]], Any]
+# `expand(program, given, order, wanted, masked)`, which is `taylor`.
+Expand = Callable[..., Any]
 
 
 def holds_programs(primitive: Any) -> bool:
@@ -42,25 +35,45 @@ def holds_programs(primitive: Any) -> bool:
     return isinstance(primitive, ProgramHolder | Cond | Scan | While)
 
 
-def holder_rows(primitive: Any, params: Params, rows: Rows, order: int, expand: Expand) -> Rows:
-    """The coefficients of the results of an equation that holds programs, up to `order`.
+def holder_rows(
+    primitive: Any, params: Params, rows: Rows, masks: Sequence[Tracer | None], order: int, expand: Expand
+) -> list[tuple[list[Tracer | None], Tracer | None]]:
+    """The coefficients of the results of an equation that holds programs, each with a mask as that of the operands.
 
     Args:
         primitive: the primitive of the equation.
         params: its parameters.
         rows: the coefficients of its operands.
-        order: up to which order they are wanted.
+        masks: for each operand, where its coefficients from 1 may be nonzero; None for everywhere.
+        order: up to which order coefficients are wanted.
         expand: expands a program.
     """
+    if isinstance(primitive, ProgramHolder):
+        return _call(primitive, params, rows, masks, order, expand)
     if isinstance(primitive, Scan):
-        return _scan(primitive, params, rows, order, expand)
-    if isinstance(primitive, While):
-        return _while(primitive, params, rows, order, expand)
-    if isinstance(primitive, Cond):
-        return _cond(primitive, params, rows, order, expand)
-    expanded = expand(params["program"], _orders(rows), order, ())
-    outs = primitive.bind_all([*_values(rows), *_given(rows)], {**params, "program": expanded.program})
-    return _spread(outs, expanded.orders, order)
+        found = _scan(primitive, params, rows, order, expand)
+    elif isinstance(primitive, While):
+        found = _while(primitive, params, rows, order, expand)
+    else:
+        found = _cond(primitive, params, rows, order, expand)
+    return [(row, None) for row in found]
+
+
+def _call(
+    primitive: ProgramHolder,
+    params: Params,
+    rows: Rows,
+    masks: Sequence[Tracer | None],
+    order: int,
+    expand: Expand,
+) -> list[tuple[list[Tracer | None], Tracer | None]]:
+    masked = tuple([m is not None for m in masks])
+    expanded = expand(params["program"], _orders(rows), order, (), masked)
+    operands = [*_values(rows), *_given(rows), *(m for m in masks if m is not None)]
+    outs = primitive.bind_all(operands, {**params, "program": expanded.program})
+    count = expanded.masks.count(True)
+    found, out_masks = cut(outs, len(outs) - count)
+    return list(zip(_spread(found, expanded.orders, order), spread(out_masks, expanded.masks), strict=True))
 
 
 def _orders(rows: Rows) -> tuple[Orders, ...]:
@@ -90,8 +103,8 @@ def _cond(primitive: Cond, params: Params, rows: Rows, order: int, expand: Expan
     index, *rest = rows
     branches = params["branches"]
     given = _orders(rest)
-    orders = [expand(branch, given, order, ()).orders for branch in branches]
-    wanted = [any(row) for row in zip(*orders, strict=True)]
+    orders = [expand(branch, given, order).orders for branch in branches]
+    wanted = tuple([any(row) for row in zip(*orders, strict=True)])
     expanded = [expand(branch, given, order, wanted) for branch in branches]
     outs = primitive.bind_all(
         [index[0], *_values(rest), *_given(rest)], {"branches": tuple([condense(e.program) for e in expanded])}
@@ -131,7 +144,7 @@ def _step(
     while True:
         given = [_orders(group) for group in groups]
         given[carry] = tuple([every if a else () for a in active])
-        wanted = [*active, *[False] * (len(program.outputs) - len(active))]
+        wanted = (*active, *[False] * (len(program.outputs) - len(active)))
         expanded = expand(program, tuple(ks for group in given for ks in group), order, wanted)
         grown = [bool(ks) for ks in expanded.orders[: len(active)]]
         if grown == active:
