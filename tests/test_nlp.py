@@ -46,7 +46,7 @@ def test_derivatives(compile: bool) -> None:
         return 3 * objective(x) + 0.5 * np.prod(x) - 2 * np.sum(x**2)
 
     assert np.allclose(H, np.tril(ft.hessian(lagrangian)(x)))
-    assert "sparse_hessian" in problem.explain()
+    assert "lagrangian_hessian" in problem.explain()
     assert not hasattr(problem, "intermediate")
 
 

@@ -12,8 +12,12 @@ from ..numpy.promotion import asarray
 from .call import check_function, name_of
 from .derivatives import Function, grad
 from .jit import jit
+from .lagrangian import lagrangian_hessian
 from .prepared import Prepared
-from .sparse import sparse_hessian, sparse_jacobian
+from .sparse import sparse_jacobian
+
+# With so many entries, compiled derivatives are ahead by more than compiling costs.
+_MANY = 100_000
 
 Structure = tuple[np.ndarray, np.ndarray]
 
@@ -23,7 +27,7 @@ def nlp(
     constraints: Function | None = None,
     *,
     intermediate: Callable[..., Any] | None = None,
-    compile: bool = True,
+    compile: bool | None = None,
 ) -> NonlinearProgram:
     """A nonlinear program with the methods that cyipopt's `Problem` calls.
 
@@ -32,7 +36,8 @@ def nlp(
         constraints: a function from that vector to another one, whose elements are bounded by the solver's `cl` and
             `cu`; None for a problem with bounds on the variables only.
         intermediate: what the solver is to call after each iteration.
-        compile: whether derivatives are compiled.
+        compile: whether derivatives are compiled; None compiles where the matrices have more than 100,000 entries.  For
+            smaller ones NumPy is done with the problem before they are compiled.
 
     Returns:
         A `NonlinearProgram`.  Patterns are fixed when it is prepared for a point: `nlp(f, g).prepare(x0)`, or else with
@@ -80,7 +85,7 @@ class NonlinearProgram:
 
     n: int
     m: int
-    _jacobian: Prepared | None
+    _jacobian: Prepared
     _hessian: Prepared
 
     def __init__(
@@ -88,7 +93,7 @@ class NonlinearProgram:
         objective: Function,
         constraints: Function | None,
         intermediate: Callable[..., Any] | None,
-        compile: bool,
+        compile: bool | None,
     ) -> None:
         self._functions = objective, constraints
         self._compile = compile
@@ -119,26 +124,25 @@ class NonlinearProgram:
             return np.reshape(asarray(objective(x)), ())
 
         def g(x: Any) -> Any:
-            return np.zeros(0) if constraints is None else np.reshape(asarray(constraints(x)), (-1,))
+            return x[:0] if constraints is None else np.reshape(asarray(constraints(x)), (-1,))
 
-        def lagrangian(x: Any, multipliers: Any, factor: Any) -> Any:
-            return factor * f(x) if constraints is None else factor * f(x) + np.sum(multipliers * g(x))
+        first: Any = sparse_jacobian(g)
+        second: Any = lagrangian_hessian(f, None if constraints is None else g)
 
-        def made(function: Function) -> Function:
-            return jit(function) if self._compile else function
+        def derivatives(compile: bool) -> tuple[Prepared, Prepared]:
+            found = first.prepare(x, compile=compile)
+            multipliers = np.ones(found.shape[0])
+            return found, second.prepare(x, multipliers, np.float64(1), compile=compile)
 
-        self._objective = objective if not self._compile else jit(f)
-        self._gradient = made(grad(f))
-        self._jacobian = None
-        self.n, self.m = x.size, 0
-        if constraints is not None:
-            self._constraints = jit(g) if self._compile else constraints
-            first: Any = sparse_jacobian(g)
-            self._jacobian = first.prepare(x, compile=self._compile)
-            self.m = self._jacobian.shape[0]
-        multipliers = np.ones(self.m)
-        second: Any = sparse_hessian(lagrangian, triangle="lower")
-        self._hessian = second.prepare(x, multipliers, np.float64(1), compile=self._compile)
+        self._jacobian, self._hessian = derivatives(bool(self._compile))
+        compile = self._compile
+        if compile is None:
+            compile = self._jacobian.nnz + self._hessian.nnz > _MANY
+            if compile:
+                self._jacobian, self._hessian = derivatives(True)
+        self._objective, self._gradient = (jit(f), jit(grad(f))) if compile else (objective, grad(f))
+        self._constraints = g if constraints is None else jit(g) if compile else constraints
+        self.n, self.m = x.size, self._jacobian.shape[0]
         self._ready = True
         return self
 
@@ -154,18 +158,16 @@ class NonlinearProgram:
 
     def constraints(self, x: Any) -> np.ndarray:
         """The constraints, of shape (m,)."""
-        self._at(x)
-        return np.reshape(self._constraints(np.asarray(x, float)), (-1,)) if self.m else np.zeros(0)
+        return np.reshape(self._at(x)._constraints(np.asarray(x, float)), (-1,))
 
     def jacobian(self, x: Any) -> np.ndarray:
         """The entries of the Jacobian of the constraints, in the order of `jacobianstructure`."""
-        self._at(x)
-        return np.zeros(0) if self._jacobian is None else self._jacobian.values(np.asarray(x, float))
+        return self._at(x)._jacobian.values(np.asarray(x, float))
 
     def jacobianstructure(self) -> Structure:
         """Rows and columns of the entries of the Jacobian."""
         self._require_ready()
-        return _nowhere() if self._jacobian is None else (self._jacobian.rows, self._jacobian.cols)
+        return self._jacobian.rows, self._jacobian.cols
 
     def hessian(self, x: Any, lagrange: Any, obj_factor: Any) -> np.ndarray:
         """The entries of the lower triangle of the Hessian of `obj_factor * objective + lagrange @ constraints`.
@@ -186,8 +188,7 @@ class NonlinearProgram:
     def explain(self) -> str:
         """How the entries of both matrices are computed, as text for people."""
         self._require_ready()
-        parts = [self._hessian] if self._jacobian is None else [self._jacobian, self._hessian]
-        return "\n\n".join(part.explain() for part in parts)
+        return f"{self._jacobian.explain()}\n\n{self._hessian.explain()}"
 
     def _at(self, x: Any) -> NonlinearProgram:
         return self if self._ready else self.prepare(x)
@@ -199,7 +200,3 @@ class NonlinearProgram:
                 f"variables, which is not known yet; prepare it for a point, ft.nlp(...).prepare(x0)"
                 + at_line(user_line())
             )
-
-
-def _nowhere() -> Structure:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64)
