@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,13 @@ def test_results_are_those_of_scipy_with_derivatives_by_hand(method: str) -> Non
     assert ours.nfev == pytest.approx(theirs.nfev, rel=0.2)
     assert 0 < ours.ftrans["jac"].evaluations <= ours.nfev
     assert ("hess" in ours.ftrans) == (method in HESSIANS)
+
+
+def test_results_can_be_pickled() -> None:
+    result = optimize.minimize(valley, START, method="Newton-CG")
+    again = pickle.loads(pickle.dumps(result))
+    assert again.ftrans == result.ftrans
+    assert np.array_equal(again.x, result.x)
 
 
 @pytest.mark.parametrize("method", ["BFGS", "trust-exact", "Newton-CG"])
@@ -181,6 +189,22 @@ def test_paths_that_depend_on_values_are_followed() -> None:
     for compile in (False, True):
         result = optimize.minimize(bent, [-2.0], compile=compile)
         assert np.allclose(result.x, [1], atol=1e-6)
+
+
+def test_functions_that_change_while_they_are_minimized() -> None:
+    center = np.zeros(2)
+
+    def f(x: Any) -> Any:
+        return np.sum((x - center) ** 4 + (x - center) ** 2)
+
+    def move(_: Any) -> None:
+        center[:] = 1.0
+
+    followed = optimize.minimize(f, [3.0, 4.0], callback=move)
+    assert np.allclose(followed.x, 1, atol=1e-3)
+    center[:] = 0.0
+    with pytest.warns(RuntimeWarning, match="the function behind jac depends on something that has changed"):
+        optimize.minimize(f, [3.0, 4.0], callback=move, compile=True)
 
 
 def test_errors_are_those_of_scipy() -> None:

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..api.jacobians import hessian, hvp, jacobian
 from ..api.jit import jit, trace
 from ..api.progress import bar_of
 from ..api.sparse import sparse_hessian, sparse_jacobian
+from ..base.source import at_line, user_line
 from ..core.program import Program, programs_in
 from ..numpy.promotion import asarray
 from ..run.costs import program_cost, program_flops
@@ -40,6 +43,8 @@ DENSE_BELOW = 10_000
 _FLOPS_OF_SPARSE = 30
 # Entries in a row, on average, that are looked for in any case.
 _FEW_IN_ROW = 20
+# Compiled values that differ by more, relative to the largest one, are of another function.
+_SAME = 1e-5
 # A dense Hessian with so many rows is cheaper than the products that a step takes.
 FEW = 50
 
@@ -55,6 +60,7 @@ class Used:
         is_compiled: whether it was compiled in the end.
         evaluations: how often the solver asked for it.
         reason: why it was left to SciPy; empty if it was not.
+        is_current: while it is solved, says whether a compiled derivative is still that of the function.
     """
 
     engine: str = ""
@@ -63,6 +69,7 @@ class Used:
     is_compiled: bool = False
     evaluations: int = 0
     reason: str = ""
+    is_current: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         if self.reason:
@@ -96,13 +103,16 @@ class Supplied:
         at: tuple[Any, ...],
         compile: bool | None,
     ) -> None:
-        self._call = plain
+        self._call = self._plain = plain
+        self._last: tuple[Any, ...] = at
         self._make_compiled = make_compiled
         self.used = used
         self._patience: float = 0 if compile else math.inf
         if compile:
             self._compile()
         value = self._call(*at)
+        self._scale = _largest(value)
+        used.is_current = self.is_current
         self._first: tuple[tuple[Any, ...], Any] | None = (tuple(map(np.copy, at)), value)
         # The value and the gradient are one derivative; its shape is the gradient's.
         used.shape = np.shape(value[-1] if isinstance(value, tuple) else value)
@@ -111,6 +121,7 @@ class Supplied:
 
     def __call__(self, *args: Any) -> Any:
         self.used.evaluations += 1
+        self._last = args
         if self._first is not None:
             at, value = self._first
             self._first = None
@@ -123,6 +134,24 @@ class Supplied:
     def _compile(self) -> None:
         self._call = self._make_compiled()
         self.used.is_compiled = True
+
+    def is_current(self) -> bool:
+        """Whether what was compiled is still the derivative of the function: that may depend on what has changed."""
+        if not self.used.is_compiled:
+            return True
+        compiled, now = self._call(*self._last), self._plain(*self._last)
+        error = max(_largest(a - b) for a, b in zip(_parts(compiled), _parts(now), strict=True))
+        return not error > _SAME * max(self._scale, _largest(now))
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _largest(value: Any) -> float:
+    """The size of the largest element of arrays, dense or sparse."""
+    parts = [part.data if issparse(part) else np.asarray(part) for part in _parts(value)]
+    return max((float(np.max(np.abs(part), initial=0)) for part in parts), default=0.0)
 
 
 class Gradient:
@@ -272,14 +301,37 @@ def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | Non
 
 
 @contextmanager
-def progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Function]:
-    """A function that moves a progress bar with each call, inside a context that shows it.
+def solving(what: str, f: Function, account: Account, progress: bool | str) -> Iterator[Function]:
+    """A context for a solver: the function that it is to call, which moves a progress bar.
+
+    At the end it is seen whether the functions that were compiled are still what they were.
 
     Args:
-        progress: whether to show a bar, or its description.
         what: the name of the solver.
         f: the function.
+        account: what the solver is given.
+        progress: whether to show a bar, or its description.
     """
+    with _progress_line(progress, what, f) as shown:
+        yield shown
+    changed = []
+    for name, used in account.items():
+        if used.is_current is not None and not used.is_current():
+            changed.append(name)
+        # Results can be pickled, derivatives cannot.
+        used.is_current = None
+    if changed:
+        warnings.warn(
+            f"the function behind {', '.join(changed)} depends on something that has changed while {what} ran, so that "
+            f"its compiled derivative was that of another function; pass what changes as an argument, or give "
+            f"compile=False{at_line(user_line())}",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+@contextmanager
+def _progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Function]:
     bar = bar_of(what if progress is True else progress, what, None)
     if bar is None:
         yield f

@@ -21,7 +21,7 @@ import scipy.integrate
 from ..api.jacobians import jacobian
 from ..api.jit import jit
 from ..numpy.promotion import asarray
-from .derivatives import Account, Function, Supplied, Used, attempt, jacobian_of, progress_line, vector
+from .derivatives import Account, Function, Supplied, Used, attempt, jacobian_of, solving, vector
 
 __all__ = ["solve_bvp", "solve_ivp"]
 
@@ -84,7 +84,7 @@ def solve_ivp(
         )
         if found is not None:
             options["jac"] = lambda t, y, *_: found(y, np.float64(t))
-    with progress_line(progress, "solve_ivp", fun) as shown:
+    with solving("solve_ivp", fun, account, progress) as shown:
         result = scipy.integrate.solve_ivp(
             shown, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
         )
@@ -170,7 +170,7 @@ def solve_bvp(
         fun_jac = attempt(account, "fun_jac", lambda used: _equations(fun, x, y, p, used, bool(compile)))
     if bc_jac is None:
         bc_jac = attempt(account, "bc_jac", lambda used: _conditions(bc, y, p, used, bool(compile)))
-    with progress_line(progress, "solve_bvp", fun) as shown:
+    with solving("solve_bvp", fun, account, progress) as shown:
         result = scipy.integrate.solve_bvp(shown, bc, x, y, p, S, fun_jac, bc_jac, tol, max_nodes, verbose, bc_tol)
     result.ftrans = account
     return result

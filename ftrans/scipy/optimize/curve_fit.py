@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ..derivatives import Account, Function, Used, attempt, jacobian_of, progress_line, vector
+from ..derivatives import Account, Function, Used, attempt, jacobian_of, solving, vector
 
 
 def curve_fit(
@@ -71,7 +71,7 @@ def curve_fit(
         xdata = jac.data
         # SciPy can divide a Jacobian by errors that have an axis only.
         sigma = None if sigma is None else np.atleast_1d(sigma)
-    with progress_line(progress, "curve_fit", f) as shown:
+    with solving("curve_fit", f, account, progress) as shown:
         found = scipy.optimize.curve_fit(
             shown, xdata, ydata, p0, sigma, absolute_sigma, check_finite, bounds, method, jac,
             full_output=full_output, nan_policy=nan_policy, **kwargs,

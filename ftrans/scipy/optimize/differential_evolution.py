@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, progress_line
+from ..derivatives import Account, Function, solving
 from .minimize import minimize
 
 
@@ -95,7 +95,7 @@ def differential_evolution(
         account.update(found.ftrans)
         return found
 
-    with progress_line(progress, "differential_evolution", func) as shown:
+    with solving("differential_evolution", func, account, progress) as shown:
         result = scipy.optimize.differential_evolution(
             shown, bounds, args, strategy, maxiter, popsize, tol, mutation, recombination, rng, callback, disp,
             polished if polish is True else polish, init, atol, updating, workers, constraints, x0,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, attempt, jacobian_of, progress_line, vector
+from ..derivatives import Account, Function, attempt, jacobian_of, solving, vector
 from .constraints import TWO_POINT, LeftOut
 
 # A dense Jacobian with fewer elements is solved by singular values, as SciPy does by default.
@@ -99,7 +99,7 @@ def least_squares(
             lambda used: jacobian_of(f, (x.astype(float),), used, sparse, compile, 0 if asked else _DENSE),
         )
         jac = "2-point" if found is None else lambda x, *_, **__: found(x)
-    with progress_line(progress, "least_squares", fun) as shown:
+    with solving("least_squares", fun, account, progress) as shown:
         result = scipy.optimize.least_squares(
             shown, x0, str(jac) if isinstance(jac, LeftOut) else jac, bounds, method, ftol, xtol, gtol, x_scale, loss,
             f_scale, diff_step, tr_solver, tr_options, jac_sparsity, max_nfev, verbose, args, kwargs, callback,

@@ -21,8 +21,8 @@ from ..derivatives import (
     attempt,
     hessian_of,
     product_of,
-    progress_line,
     scalar,
+    solving,
     sparse_hessian_of,
 )
 from .constraints import with_derivatives
@@ -142,7 +142,7 @@ def minimize(
             constraints, has_sparse = with_derivatives(constraints, x, takes.sparse, account, compile)
             if has_sparse:
                 options.setdefault("sparse_jacobian", True)
-    with progress_line(progress, "minimize", called) as shown:
+    with solving("minimize", called, account, progress) as shown:
         result = scipy.optimize.minimize(
             shown, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options
         )

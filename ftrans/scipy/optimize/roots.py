@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, Used, attempt, jacobian_of, progress_line, vector
+from ..derivatives import Account, Function, Used, attempt, jacobian_of, solving, vector
 
 
 def root(
@@ -57,7 +57,7 @@ def root(
     options = dict(options or {})
     if (jac is None or jac is False) and isinstance(method, str) and method.lower() in ("hybr", "lm"):
         jac = _jacobian(fun, x0, args, options.get("col_deriv", False), account, compile)
-    with progress_line(progress, "root", fun) as shown:
+    with solving("root", fun, account, progress) as shown:
         result = scipy.optimize.root(shown, x0, args, method, jac, tol, callback, options)
     result.ftrans = account
     return result
@@ -113,7 +113,7 @@ def fsolve(
     account: Account = {}
     if fprime is None and band is None and epsfcn is None:
         fprime = _jacobian(func, x0, args, col_deriv, account, compile)
-    with progress_line(progress, "fsolve", func) as shown:
+    with solving("fsolve", func, account, progress) as shown:
         found = scipy.optimize.fsolve(
             shown, x0, args, fprime, full_output, col_deriv, xtol, maxfev, band, epsfcn, factor, diag
         )
