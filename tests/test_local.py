@@ -7,13 +7,17 @@ from typing import Any
 import control_samples  # noqa: F401
 import linalg_samples  # noqa: F401
 import numpy as np
+import pytest
 import samples
 from sampling import SAMPLES, Sample
-from tables import each
+from tables import covering, each
 
+import ftrans as ft
+from ftrans.api.call import trace_flat
 from ftrans.base.index_map import Piece
-from ftrans.core.types import is_inexact
+from ftrans.core.types import is_inexact, type_of
 from ftrans.ops.elementwise import Elementwise
+from ftrans.transforms.dependence import dependence
 from ftrans.transforms.jvp import jvp
 
 # Results whose elements all depend on what the pieces say, for some values.
@@ -24,8 +28,9 @@ EXACT = {
 }  # fmt: skip
 
 assert samples
-ROWS = [s for s in SAMPLES if s.smooth and any(s.active) and not isinstance(s.primitive, Elementwise)]
-ROWS = [s for s in ROWS if any(is_inexact(t.dtype) for t in s.out_types)]
+ALL_ROWS = [s for s in SAMPLES if s.smooth and any(s.active) and any(is_inexact(t.dtype) for t in s.out_types)]
+ROWS = [s for s in ALL_ROWS if not isinstance(s.primitive, Elementwise)]
+ELEMENTWISE = covering([s for s in ALL_ROWS if isinstance(s.primitive, Elementwise)], lambda s: s.primitive.name)
 
 EXACT_ROWS = [s for s in ROWS if s.primitive.name in EXACT and s.types[0].dtype.name == "float64" and not s.note]
 
@@ -86,7 +91,7 @@ def check(sample: Sample, are_known: bool, seed: int = 0) -> Any:
     return pairs
 
 
-@each(lambda s: s.primitive.name, sample=ROWS)
+@each(lambda s: s.primitive.name, sample=[*ROWS, *ELEMENTWISE])
 def test_pieces_cover_jacobians(sample: Sample) -> None:
     check(sample, are_known=False)
     check(sample, are_known=True)
@@ -102,3 +107,47 @@ def test_pieces_have_no_elements_that_are_always_zero(sample: Sample) -> None:
 
 def test_what_is_exact_is_in_the_table() -> None:
     assert {s.primitive.name for s in EXACT_ROWS} == EXACT
+
+
+# Loops and branches
+
+
+def dependence_of(f: Any, x: Any) -> Any:
+    """Which results of a function depend on which elements of its argument, by the rules `local` of its program."""
+    traced, _ = trace_flat(f, [type_of(x)], lambda tracers: f(*tracers), [x])
+    found = dependence(traced.program)
+    assert found is not None
+    return found.toarray()[:, : x.size]
+
+
+def shifted(x: Any) -> Any:
+    return np.concatenate([x[1:] * 2.0, x[:1]])
+
+
+STEPS = 3
+LOOPS: dict[str, Any] = {
+    "sequence": lambda x: ft.map(lambda row: np.sin(row) * row[0], x.reshape(3, 4)),
+    "rows so far": lambda x: ft.scan(lambda c, u: (c * 0.5 + np.sin(u), c * u), x[:2], x[2:].reshape(5, 2))[1],
+    "rows from here": lambda x: ft.scan(
+        lambda c, u: (c * 0.5 + np.sin(u), c * u), x[:2], x[2:].reshape(5, 2), reverse=True
+    )[1],
+    "last carry": lambda x: ft.scan(lambda c, u: (c + np.sin(u), None), x[:2], x[2:].reshape(5, 2))[0],
+    "closure": lambda x: ft.scan(lambda c, u: (c, u * x[3]), 0.0, x)[1],
+    "few steps": lambda x: ft.scan(lambda c, _: (c + shifted(c), None), x, None, length=STEPS)[0],
+    "until": lambda x: ft.while_loop(lambda c: np.sum(c * c) > 1e-3, lambda c: 0.5 * np.sin(c), x),
+    "branches": lambda x: ft.cond(x[0] > 0, np.sin, shifted, x) + ft.cond(x[0] > 0, shifted, np.sin, x),
+    "checkpoint": lambda x: ft.checkpoint(lambda x: np.sin(x) * shifted(x))(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_dependence_through_loops_and_branches_is_that_of_the_jacobian(name: str) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.0, 12)
+    jacobian = np.reshape(ft.jacobian(LOOPS[name])(x), (-1, 12))
+    np.testing.assert_array_equal(dependence_of(LOOPS[name], x), jacobian != 0)
+
+
+def test_what_is_too_much_to_be_listed_is_not() -> None:
+    x = np.ones(3000)
+    traced, _ = trace_flat(np.cumsum, [type_of(x)], lambda tracers: np.cumsum(*tracers), [x])
+    assert dependence(traced.program) is None

@@ -12,7 +12,7 @@ from .affine import Affine, Shape, affine, detected, row_strides, values
 from .index_map import IndexMap, Piece
 
 # Up to so many lanes are listed.
-_MOST_LISTED = 10_000_000
+MOST_LISTED = 10_000_000
 
 # Two numbers for each lane of a part: one for the result and one for the operand.
 Part = tuple[Any, Any]
@@ -71,7 +71,7 @@ def aligned(
 
 def triangle(n: int, is_lower: bool = True) -> Part | None:
     """Places along an axis of `n` elements with those up to them, or from them on; None if they are too many."""
-    if n * (n + 1) // 2 > _MOST_LISTED:
+    if n * (n + 1) // 2 > MOST_LISTED:
         return None
     return np.tril_indices(n) if is_lower else np.triu_indices(n)
 
@@ -104,7 +104,7 @@ def combined(parts: Sequence[Part], rows: int, cols: int, factor: float | None =
 
 def can_be_listed(parts: Sequence[Part]) -> bool:
     """Whether the combinations of lanes are not too many to be listed, or need not be because all parts are affine."""
-    few = math.prod(part.size for part, _ in parts) <= _MOST_LISTED
+    few = math.prod(part.size for part, _ in parts) <= MOST_LISTED
     return few or all(_form(part) is not None for pair in parts for part in pair)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.pieces import each_on_itself
 from ...core.cost import Cost
 from ...core.on_numpy import Memory
 from ...core.primitive import SingleResult, Tangent
@@ -149,6 +150,13 @@ class Elementwise(SingleResult):
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return (Cost.arithmetic if self._arithmetic else Cost.functions)(results[0].size)
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        if self.is_constant:
+            return [()] * len(types)
+        return [each_on_itself(t.shape, None) if is_inexact(t.dtype) else () for t in types]
 
     def simplify(self, operands: Sequence[Tracer], **params: Any) -> Tracer | None:
         return None if self._simplify is None else self._simplify(*operands, **params)
