@@ -30,6 +30,7 @@ from . import (
     rosenbrock,
     scan,
     script,
+    taylor,
     training,
     while_loop,
 )
@@ -44,6 +45,7 @@ MEASURES = {
     "in_place": in_place.run,
     "lowering": lowering.run,
     "high_orders": high_orders.run,
+    "taylor": taylor.run,
     "implicit": implicit.run,
     "laplacian": laplacian.run,
     "while_loop": while_loop.run,
