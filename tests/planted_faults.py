@@ -41,6 +41,7 @@ class Fault(NamedTuple):
 
 
 RULES = "test_rules.py -k "
+TAYLOR = "test_taylor.py -k "
 FAULTS = [
     # Derivatives
     Fault("partial of a product", "ops/elementwise/family.py",
@@ -65,6 +66,21 @@ FAULTS = [
     Fault("tangent of an odd number of factors", "ops/reductions.py",
           "t = concatenate(t, t2, axis=out.ndim) if count % 2 else t",
           "t = concatenate(t, t, axis=out.ndim) if count % 2 else t", RULES + "reduce_prod"),
+    # Taylor series
+    Fault("quotient without its last term", "structure/products.py",
+          "for j in range(1, k + 1) if (y := b[j])", "for j in range(1, k) if (y := b[j])", TAYLOR + "digits"),
+    Fault("coefficient of a slope that is not divided by its order", "structure/taylor.py",
+          "scaled(slope()[k - 1], 1 / k)", "slope()[k - 1]", TAYLOR + "digits"),
+    Fault("choice that is forgotten", "structure/supports.py",
+          "return Support((*near, Condition(condition.at(0), holds)), far)", "return Support(near, far)",
+          TAYLOR + "edges"),
+    Fault("choice that is mistaken for a value's", "structure/series.py",
+          "if not k and not self.is_slope:", "if False:", TAYLOR + "edges"),
+    Fault("coefficients of a loop in another order", "structure/taylor_holders.py",
+          "order += [*range(first, first + count), *range(behind, behind + more)]",
+          "order += [*range(behind, behind + more), *range(first, first + count)]", TAYLOR + "programs"),
+    Fault("mixed derivatives counted once", "structure/bilaplacian.py",
+          "[1 - (count - 1) / 3, 1 / 6]", "[1 - (count - 1) / 6, 1 / 12]", TAYLOR + "bilaplacian"),
     # Transposes
     Fault("transposed permutation", "ops/shapes.py",
           "return [transpose(ct, axes=tuple(axes.index(i) for i in range(len(axes))))]",

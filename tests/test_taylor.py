@@ -389,6 +389,9 @@ def test_bilaplacian() -> None:
     found = ft.bilaplacian(lambda x, y: (x * y**2 * x**3, 1.0), argnums=(0, 1))(np.array([1.0, 2.0]), 2.0)
     assert_close([found[0]], [[144.0, 288.0]])
     assert found[1] == 0.0
+    value, aux = ft.bilaplacian(lambda x: (np.sum(x**4), x + 1), has_aux=True)(np.ones(2))
+    assert value == pytest.approx(48.0)
+    np.testing.assert_array_equal(aux, [2.0, 2.0])
 
 
 def test_mistakes() -> None:

@@ -70,7 +70,7 @@ def laplacian(
 
     @functools.wraps(f)
     def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "laplacian", has_aux)
+        chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "laplacian", has_aux)
         width = traced.structure.num_leaves
         program = structure.laplacian(traced.program, active_inputs(chosen, traced), width, count)
         outs = _run(program, chosen, traced, count, seed)
@@ -123,7 +123,7 @@ def hessian_diagonal(
 
     @functools.wraps(f)
     def hessian_diagonal_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, rebuild_aux = _trace(f, args, kwargs, argnums, "hessian_diagonal", has_aux)
+        chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "hessian_diagonal", has_aux)
         width, total = traced.structure.num_leaves, len(traced.program.outputs)
         active = active_inputs(chosen, traced)
         if count is None:
@@ -171,7 +171,7 @@ def divergence(
 
     @functools.wraps(f)
     def divergence_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, _ = _trace(f, args, kwargs, argnums, "divergence", False)
+        chosen, traced, _ = trace_real(f, args, kwargs, argnums, "divergence", False)
         _require_field(f, chosen, traced)
         program = structure.divergence(traced.program, active_inputs(chosen, traced), count)
         return _run(program, chosen, traced, count, seed)[-1]
@@ -203,7 +203,7 @@ def curl(f: Function, argnums: int = 0) -> Function:
 
     @functools.wraps(f)
     def curl_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, _ = _trace(f, args, kwargs, position, "curl", False)
+        chosen, traced, _ = trace_real(f, args, kwargs, position, "curl", False)
         types = [*chosen.types, *traced.program.out_types]
         if len(types) != 2 or types[0].shape != types[1].shape or types[0].shape not in ((2,), (3,)):
             raise TypeError(
@@ -217,7 +217,7 @@ def curl(f: Function, argnums: int = 0) -> Function:
     return named(curl_of_f, f, "curl")
 
 
-def _trace(
+def trace_real(
     f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, what: str, has_aux: bool
 ) -> tuple[Arguments, Traced, Any]:
     """The traced function, which has real arguments and floating-point results.

@@ -11,11 +11,11 @@ from typing import Any
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.program import Program
-from ..core.types import is_complex, is_inexact
 from ..structure.bilaplacian import bilaplacian as bilaplacian_program
 from ..structure.taylor import taylor as taylor_program
-from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run, type_name
+from .call import Arguments, Traced, as_argnums, as_tuple, check_function, named, run, type_name
 from .derivatives import Argnums, Function, active_inputs, checked_like, trace_at
+from .laplacians import trace_real
 
 
 def taylor(f: Function, x: Any, v: Any, order: int) -> list[Any]:
@@ -186,7 +186,7 @@ def _rows(
     return [[outs[i], *outs[count + i * order : count + (i + 1) * order]] for i in range(count)]
 
 
-def bilaplacian(f: Function, argnums: Argnums = 0, chunk_size: int | None = None) -> Function:
+def bilaplacian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Function:
     """The bilaplacian of a function: the Laplacian of its Laplacian, `sum_ij d^4 f / dx_i^2 dx_j^2`.
 
     It is exact up to rounding, and takes a Taylor series of order 4 along each of `n**2` directions for `n` elements of
@@ -195,10 +195,12 @@ def bilaplacian(f: Function, argnums: Argnums = 0, chunk_size: int | None = None
     Args:
         f: the function.  Its results may have any shape, and be complex; the argument is real.
         argnums: the position of the argument, or a sequence of positions, whose elements all count.
+        has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
         chunk_size: along how many directions to differentiate at once, which bounds the memory; all by default.
 
     Returns:
-        A function of the same arguments.  It returns a bilaplacian of the shape and dtype of each result.
+        A function of the same arguments.  It returns a bilaplacian of the shape and dtype of each result, and the
+        auxiliary result if `has_aux`.
 
     Raises:
         TypeError: the argument is not real floating-point, or a result is not floating-point.
@@ -222,25 +224,11 @@ def bilaplacian(f: Function, argnums: Argnums = 0, chunk_size: int | None = None
 
     @functools.wraps(f)
     def bilaplacian_of_f(*args: Any, **kwargs: Any) -> Any:
-        chosen, traced, _ = trace_at(f, args, kwargs, argnums, "bilaplacian", False)
-        _require_real(f, chosen, traced)
-        count = len(traced.program.outputs)
-        program = bilaplacian_program(traced.program, active_inputs(chosen, traced), count, chunk_size)
-        return tree.unflatten(traced.structure, run(program, [*chosen.leaves, *traced.captured])[count:])
+        chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "bilaplacian", has_aux)
+        width, total = traced.structure.num_leaves, len(traced.program.outputs)
+        program = bilaplacian_program(traced.program, active_inputs(chosen, traced), width, chunk_size)
+        outs = run(program, [*chosen.leaves, *traced.captured])
+        result = tree.unflatten(traced.structure, outs[total:])
+        return (result, rebuild_aux(outs[width:total])) if has_aux else result
 
     return named(bilaplacian_of_f, f, "bilaplacian")
-
-
-def _require_real(f: Function, chosen: Arguments, traced: Traced) -> None:
-    for t in chosen.types:
-        if is_complex(t.dtype):
-            raise TypeError(
-                f"bilaplacian sums over real directions, but {name_of(f)} was called with {t}; make it a function of "
-                f"the real and the imaginary part{at_line(user_line())}"
-            )
-    for t in traced.program.out_types:
-        if not is_inexact(t.dtype):
-            raise TypeError(
-                f"bilaplacian needs floating-point results, but {name_of(f)} returned {t}, whose derivative is zero "
-                f"everywhere or does not exist{at_line(user_line())}"
-            )
