@@ -25,6 +25,7 @@ from .jacobian_products import Flags, Products
 
 # Rounding errors that a difference has to exceed, in units of the last place of what is added up.
 _ROUNDING = 1e4
+_ROUNDINGS_OF_A_VALUE = 16
 # How many rows that differ are looked at.
 _MOST_ROWS = 16
 
@@ -111,9 +112,11 @@ class _Probe:
         self._forward = self._product(ins, lambda products, vectors: products.forward(vectors))
         self._reverse = self._product(outs, lambda products, vectors: products.reverse(vectors))
         self._is_complex = any(is_complex(t.dtype) for t in ins), any(is_complex(t.dtype) for t in outs)
-        self._ins, self._outs = ins, outs
         with np.errstate(all="ignore"):
             values = NUMPY.run(entries.program, self._args)[-1]
+        self._unit = _rounding_unit(values.dtype)
+        self._tolerance = _ROUNDING * self._unit
+        values = _wide(values)
         rows, cols = entries.rows, entries.cols
         if is_lower:
             is_below = rows > cols
@@ -122,7 +125,6 @@ class _Probe:
         # Entries of value zero are entries, too.
         self.matrix = sparse.coo_array((values, (rows, cols)), entries.shape).tocsr()
         self._by_column = self.matrix.tocsc()
-        self._tolerance = _ROUNDING * float(np.finfo(values.dtype).eps)
 
     def _product(self, types: list[ArrayType], multiply: Callable[[Products, list[Tracer]], Tracer]) -> Program:
         """A program of the inputs and one vector, for the product with it; the vector has all elements in one axis."""
@@ -138,7 +140,8 @@ class _Probe:
                 parts.append(_as_type(part, t))
                 start += t.size
             found = multiply(products, parts)
-            return builder.finish([reshape(found, shape=(found.size,))], f"product({self._program.name})")
+            wanted = [y for y, w in zip(products.values, self._is_wanted, strict=True) if w]
+            return builder.finish([reshape(found, shape=(found.size,)), *wanted], f"product({self._program.name})")
 
     def check(self, what: str, seed: int) -> None:
         """Raise if a product with a random vector differs.
@@ -153,7 +156,9 @@ class _Probe:
         if 0 in self.matrix.shape:
             return
         vector = self._random(seed)
-        expected = self._times(vector)
+        expected, *values = self._times(vector)
+        vector = _wide(vector)
+        noise = self._noise(values)
         found, scale = self.matrix @ vector, abs(self.matrix) @ abs(vector)
         if self._is_complex == (True, False):
             # The matrix is df/dx - i df/dy, so the derivative along dx + i dy is the real part.
@@ -162,17 +167,17 @@ class _Probe:
         # Where both are not finite, there is nothing to compare.
         excess = np.where(np.isfinite(expected) | np.isfinite(found), excess, 0.0)
         excess = np.where(np.isnan(excess), np.inf, excess)
-        suspects = np.flatnonzero(excess > self._tolerance)
+        suspects = np.flatnonzero((excess > self._tolerance) & ~(np.abs(expected - found) < noise))
         if not suspects.size:
             return
         suspects = suspects[np.argsort(-excess[suspects], kind="stable")][:_MOST_ROWS]
         # An entry that is missing may make others wrong, so that is looked for first.
         lines = [(i, self._row(i)) for i in suspects.tolist()]
         for i, row in lines:
-            self._check_line(what, row, _inside(self.matrix, i), row_of=i)
+            self._check_line(what, row, _inside(self.matrix, i), noise[i], row_of=i)
         if self._is_complex[0] == self._is_complex[1]:
             for i, row in lines:
-                self._check_values(what, i, row)
+                self._check_values(what, i, row, noise)
         i = int(suspects[0])
         if excess[i] > np.sqrt(self._tolerance):
             raise WrongEntries(
@@ -187,14 +192,24 @@ class _Probe:
             vector = vector + 1j * rng.uniform(0.5, 1.0, width)
         return vector.astype(self._forward.in_types[-1].dtype)
 
-    def _times(self, vector: Any) -> Any:
-        return NUMPY.run(self._forward, [*self._args, vector])[0]
+    def _noise(self, values: Sequence[Any]) -> Any:
+        """For each row, a derivative that is as good as zero: it changes the value by what rounding does."""
+        size = max((float(np.abs(_wide(x)).max(initial=0)) for x in self._differentiated()), default=0.0)
+        rows = np.concatenate([np.abs(_wide(np.asarray(y))).reshape(-1) for y in values])
+        return _ROUNDINGS_OF_A_VALUE * self._unit * rows / (size or 1.0)
+
+    def _differentiated(self) -> list[Any]:
+        return [x for x, a in zip(self._args, self._active, strict=True) if a]
+
+    def _times(self, vector: Any) -> list[Any]:
+        found, *values = NUMPY.run(self._forward, [*self._args, vector])
+        return [_wide(found), *values]
 
     def _row(self, i: int) -> Any:
         """A row of the derivative; for complex results, elements that are not zero where the row is not."""
         unit = np.zeros(self.matrix.shape[0], self._reverse.in_types[-1].dtype)
         unit[i] = 1
-        row = NUMPY.run(self._reverse, [*self._args, unit])[0]
+        row = _wide(NUMPY.run(self._reverse, [*self._args, unit])[0])
         if self._is_complex == (False, True):
             row = row + 1j * NUMPY.run(self._reverse, [*self._args, 1j * unit])[0]
         return row
@@ -202,17 +217,18 @@ class _Probe:
     def _column(self, j: int) -> Any:
         unit = np.zeros(self.matrix.shape[1], self._forward.in_types[-1].dtype)
         unit[j] = 1
-        return self._times(unit)
+        return self._times(unit)[0]
 
-    def _check_values(self, what: str, i: int, row: Any) -> None:
+    def _check_values(self, what: str, i: int, row: Any, noise: Any) -> None:
         """Raise if an entry differs from that in this row of the derivative."""
         mine = _inside(self.matrix, i)
         given = self.matrix.data[slice(*self.matrix.indptr[i : i + 2])]
         error = np.abs(row[mine] - given)
-        for place in np.flatnonzero(error > self._tolerance * np.abs(row).max(initial=0))[:2].tolist():
+        least = np.maximum(self._tolerance * np.abs(row).max(initial=0), noise[i])
+        for place in np.flatnonzero(error > least)[:2].tolist():
             # Another row of the same colour may be the one where the entry is missing.
             j = int(mine[place])
-            self._check_line(what, self._column(j), _inside(self._by_column, j), column_of=j)
+            self._check_line(what, self._column(j), _inside(self._by_column, j), noise, column_of=j)
             if error[place] > np.sqrt(self._tolerance) * np.abs(row).max():
                 raise WrongEntries(
                     f"the entry ({i}, {j}) of the {what} is {row[j]:g} at this point, but {given[place]:g} was found"
@@ -221,10 +237,10 @@ class _Probe:
                 )  # fmt: skip
 
     def _check_line(
-        self, what: str, line: Any, known: Any, row_of: int | None = None, column_of: int | None = None
+        self, what: str, line: Any, known: Any, noise: Any, row_of: int | None = None, column_of: int | None = None
     ) -> None:
         """Raise if a row or column of the derivative has an entry at a place that is not among the known ones."""
-        is_missing = np.abs(line) > self._tolerance * np.abs(line).max(initial=0)
+        is_missing = np.abs(line) > np.maximum(self._tolerance * np.abs(line).max(initial=0), noise)
         is_missing[known] = False
         if is_missing.any():
             at = int(np.argmax(np.where(is_missing, np.abs(line), 0)))
@@ -239,6 +255,15 @@ class _Probe:
 def _inside(matrix: Any, i: int) -> Any:
     """The columns of the entries in a row of a CSR array, or the rows of those in a column of a CSC array."""
     return matrix.indices[slice(*matrix.indptr[i : i + 2])]
+
+
+def _rounding_unit(dtype: Any) -> float:
+    return 2.0**-7 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
+
+
+def _wide(x: Any) -> Any:
+    """An array in a dtype of SciPy's sparse arrays, which have no numbers of 16 bits."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _as_type(part: Tracer, type: ArrayType) -> Tracer:
