@@ -7,9 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from random_programs import random_arguments, random_program
+from samples import SAMPLES
+from sampling import Sample
+from tables import covering, in_chunks, naming
 from test_finite import GROUPS
 
 import ftrans as ft
+from ftrans.core.interpret import inline
+from ftrans.core.program import Program, literal
+from ftrans.core.trace import Builder, Tracer, building
+from ftrans.core.types import ArrayType, is_complex, is_inexact
+from ftrans.ops.broadcast import broadcast, reduce_sum
+from ftrans.ops.elementwise import add, mul, sub
+from ftrans.run.evaluate import evaluate
+from ftrans.structure import laplacian as structure
+from ftrans.transforms.differentiate import gradient
+from ftrans.transforms.jvp import jvp
 
 rng = np.random.default_rng(0)
 W1, B1, W2 = rng.normal(size=(4, 6)), rng.normal(size=6), rng.normal(size=(6, 6))
@@ -145,6 +159,104 @@ def test_finite_where_the_hessian_is(group: str) -> None:
         close = {"rtol": 1e-10, "atol": 1e-12 * scale, "err_msg": row.name}
         np.testing.assert_allclose(ft.hessian_diagonal(row.f)(x), diagonal, **close)
         np.testing.assert_allclose(ft.laplacian(row.f)(x), np.sum(diagonal), **close)
+
+
+# Programs, against forward mode twice along one unit vector after another
+
+
+def second_derivatives(program: Program, active: tuple[bool, ...], args: list[Any]) -> list[Any]:
+    """Second derivatives of each output, stacked along axis 0 over the elements of the active inputs."""
+    width, count = sum(active), len(program.outputs)
+    first = jvp(program, active, wanted=(True,) * count)
+    second = jvp(first.program, active + (False,) * width, wanted=(True,) * (2 * count))
+    leaves = [x for x, a in zip(args, active, strict=True) if a]
+    found = []
+    for i, x in enumerate(leaves):
+        for k in range(np.size(x)):
+            unit = [np.zeros(np.shape(y), np.asarray(y).dtype) for y in leaves]
+            unit[i].reshape(-1)[k] = 1
+            found.append(evaluate(second.program, [*args, *unit, *unit])[3 * count :])
+    return [np.stack(rows) for rows in zip(*found, strict=True)]
+
+
+def check_program(program: Program, active: tuple[bool, ...], args: list[Any], tolerance: float = 1e-9) -> None:
+    """Laplacians and diagonals of Hessians of all outputs of a program."""
+    count = len(program.outputs)
+    wanted = second_derivatives(program, active, args)
+    values, found = evaluate(program, args), evaluate(structure.laplacian(program, active, count), args)
+    diagonals = evaluate(structure.hessian_diagonal(program, active, count), args)[count:]
+    width = sum(active)
+    for j, rows in enumerate(wanted):
+        close = {"rtol": tolerance, "atol": tolerance * np.max(np.abs(rows), initial=1.0)}
+        np.testing.assert_allclose(found[j], values[j], **close)
+        np.testing.assert_allclose(found[count + j], rows.sum(0), **close)
+        blocks = [np.reshape(y, (*rows.shape[1:], -1)) for y in diagonals[j * width : (j + 1) * width]]
+        np.testing.assert_allclose(np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0), rows, **close)
+
+
+@in_chunks(12, seeds=range(24))
+def test_random_programs(seeds: list[int]) -> None:
+    for seed in seeds:
+        program, args = random_program(seed), random_arguments(seed)
+        check_program(program, (True, True), args)
+        gradients = gradient(program, (True, True), with_value=False)
+        field = Program("field", gradients.inputs, gradients.eqns, [*gradients.outputs[1:], gradients.outputs[0]])
+        found = evaluate(structure.divergence(field, (True, True)), args)[-1]
+        np.testing.assert_allclose(found, second_derivatives(program, (True, True), args)[0].sum(), rtol=1e-9)
+
+
+def is_smooth(sample: Sample) -> bool:
+    """Whether a row of the table of primitives has real directions and derivatives that are accurate."""
+    types = [*sample.types, *sample.out_types]
+    return (
+        sample.smooth
+        and any(sample.active)
+        and all(t.dtype.itemsize >= 8 for t in types if is_inexact(t.dtype))
+        and not any(is_complex(t.dtype) for t, a in zip(sample.types, sample.active, strict=True) if a)
+        and 0 < sum(t.size for t, a in zip(sample.types, sample.active, strict=True) if a) <= 24
+        and any(is_inexact(t.dtype) for t in sample.out_types)
+    )
+
+
+def curved(sample: Sample, operands: list[Any]) -> Program:
+    """The sum of squares of results, as a function of what its operands depend on, all on all and with curvature."""
+    rng = np.random.default_rng(0)
+    inner = sample.program()
+    builder = Builder(inner.in_types)
+
+    def fixed(value: Any, like: Tracer) -> Tracer:
+        return Tracer(builder, literal(np.asarray(value, like.dtype), like.type))
+
+    with building(builder):
+        inputs = builder.inputs()
+        dtype = next(x.dtype for x, a in zip(inputs, sample.active, strict=True) if a)
+        changes = [a and x.dtype == dtype for x, a in zip(inputs, sample.active, strict=True)]
+        total = Tracer(builder, literal(0, ArrayType((), dtype)))
+        for x, value, is_changed in zip(inputs, operands, changes, strict=True):
+            if is_changed:
+                # Zero at the operands, so that these stay where derivatives exist.
+                moved = mul(sub(x, fixed(value, x)), fixed(rng.normal(size=x.shape), x))
+                total = add(total, reduce_sum(moved, axes=tuple(range(x.ndim))))
+        bent = add(total, mul(total, total))
+        given = [
+            add(x, mul(broadcast(bent, shape=x.shape, dims=()), fixed(rng.normal(size=x.shape) / 4, x))) if c else x
+            for x, c in zip(inputs, changes, strict=True)
+        ]
+        outs = [y for y in inline(inner, given) if is_inexact(y.dtype)]
+        sums = [reduce_sum(mul(mul(y, y), fixed(rng.normal(size=y.shape), y)), axes=tuple(range(y.ndim))) for y in outs]
+        return builder.finish([*outs, *sums], "curved")
+
+
+SMOOTH = covering([s for s in SAMPLES if is_smooth(s)], lambda s: s.primitive.name)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@in_chunks(40, samples=SMOOTH)
+def test_every_primitive(samples: list[Sample]) -> None:
+    for sample in samples:
+        operands = sample.draw()
+        with naming(sample):
+            check_program(curved(sample, operands), sample.active, operands, 1e-7)
 
 
 # Results and arguments of any form

@@ -48,7 +48,7 @@ def laplacian(program: Program, active: Flags, wanted: int, samples: int | None 
         def sums(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
             return [x for x in walked if isinstance(x, Tracer)]
 
-        return _along(_second(program, active, wanted), program, active, samples, True, sums)
+        return _along(_second(program, active, wanted), program, active, samples, True, sums, "laplacian")
 
     return program.derive(("laplacian", active, wanted, samples), make)
 
@@ -66,7 +66,7 @@ def hessian_diagonal(program: Program, active: Flags, wanted: int) -> Program:
             types = [x.type for x in directions]
             return [block for x in walked for block in _blocks(repeated(x, count), types)]
 
-        return _along(_second(program, active, wanted), program, active, None, False, lists)
+        return _along(_second(program, active, wanted), program, active, None, False, lists, "hessian_diagonal")
 
     return program.derive(("hessian_diagonal", active, wanted), make)
 
@@ -81,7 +81,7 @@ def divergence(program: Program, active: Flags, samples: int | None = None) -> P
     """
 
     def make() -> Program:
-        return _along(_first(program, active), program, active, samples, False, _trace)
+        return _along(_first(program, active), program, active, samples, False, _trace, "divergence")
 
     return program.derive(("divergence", active, samples), make)
 
@@ -100,7 +100,7 @@ def sampled_diagonal(program: Program, active: Flags, samples: int) -> Program:
         count = len(program.outputs)
         outputs = [*gradients.outputs[count:], *gradients.outputs[:count]]
         first = _first(Program(gradients.name, gradients.inputs, gradients.eqns, outputs), active)
-        return _along(first, program, active, samples, False, _own_products)
+        return _along(first, program, active, samples, False, _own_products, "hessian_diagonal")
 
     return program.derive(("sampled_diagonal", active, samples), make)
 
@@ -109,7 +109,7 @@ def curl(program: Program, active: Flags) -> Program:
     """The program for all outputs, then for the curl of the first, a vector of 2 or 3 numbers like its active input."""
 
     def make() -> Program:
-        return _along(_first(program, active), program, active, None, False, _rotation)
+        return _along(_first(program, active), program, active, None, False, _rotation, "curl")
 
     return program.derive(("curl", active), make)
 
@@ -156,6 +156,7 @@ def _along(
     samples: int | None,
     total: bool,
     finish: Callable[[Sequence[Value], list[Rows]], list[Tracer]],
+    what: str,
 ) -> Program:
     """The outputs of `program`, then what `finish` makes of a derivative along all directions."""
     derived, depends = derivative
@@ -171,7 +172,7 @@ def _along(
         found = finish(walk.run(), directions)
         if samples is not None:
             found = [mul(full_like(x, 1 / samples), x) for x in found]
-        made = builder.finish([*outs, *found], derived.name)
+        made = builder.finish([*outs, *found], f"{what}({program.name})")
     builder.known.clear()
     return condense(made)
 

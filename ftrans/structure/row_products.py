@@ -104,7 +104,8 @@ class _Dims:
 
     def places(self, place: np.ndarray) -> np.ndarray:
         """The directions of all products, in the shape of `outer`."""
-        ordered = place.transpose(self.of_rows).reshape(-1, *self.shared, *self.own)
+        summed = math.prod([place.shape[i] for i in self.contract[0]])
+        ordered = place.transpose(self.of_rows).reshape(summed, *self.shared, *self.own)
         kept = len(self.shared) + 1
         extra = (1,) * len(self.others)
         shape = (*ordered.shape[:kept], *((*self.own, *extra) if self.side == 0 else (*extra, *self.own)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.program import Eqn, literal
+from ..core.program import Eqn
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape
 from ..ops.broadcast import reduce_sum, with_batch_axis
@@ -24,6 +24,7 @@ from ..ops.indexing import scatter_add
 from ..ops.literals import full, full_like, iota, splat
 from ..ops.parts import pad, slice_
 from ..ops.shapes import reshape
+from ..transforms.simplify import Sharing
 
 # Elements that depend on more directions than this get a whole column of the rows.
 MOST_PARTS = 8
@@ -142,13 +143,10 @@ def kept(value: Tracer, where: Any) -> Tracer:
 
 
 def _constant(array: Any, dtype: np.dtype[Any]) -> Tracer:
-    """A known array as a part of the program."""
+    """A known array as a part of the program that is being recorded."""
     builder = current_builder()
-    assert builder is not None
-    array = np.asarray(array, dtype)
-    if array.size and (array == array.flat[0]).all():
-        return full(array.shape, array.flat[0], dtype)
-    return Tracer(builder, literal(array, ArrayType(array.shape, dtype)))
+    assert isinstance(builder, Sharing)
+    return builder.constant(np.asarray(array, dtype, order="C"))
 
 
 def _times(factor: Tracer | None, x: Tracer) -> Tracer:

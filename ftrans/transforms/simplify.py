@@ -81,6 +81,16 @@ class Sharing(Builder):
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
         return self.once(eqn.primitive, operands, eqn.params, lambda: Builder.repeat(self, eqn, operands))
 
+    def constant(self, array: Any) -> Tracer:
+        """A known array as a part of the program; equal arrays are one constant."""
+        type = ArrayType(array.shape, array.dtype)
+        if array.size and (array == array.flat[0]).all():
+            return Tracer(self, literal(array.flat[0], type))
+        key = ("constant", type, array.tobytes())
+        if key not in self.known:
+            self.known[key] = [Tracer(self, Const(array, type))]
+        return self.known[key][0]
+
     def once(
         self, primitive: Primitive, operands: Sequence[Any], params: Params, make: Callable[[], list[Tracer]]
     ) -> list[Tracer]:
