@@ -30,6 +30,7 @@ from . import (
     rosenbrock,
     scan,
     script,
+    solvers,
     taylor,
     training,
     while_loop,
@@ -52,6 +53,7 @@ MEASURES = {
     "odeint": odeint.run,
     "progress": progress.run,
     "anomaly": anomaly.run,
+    "solvers": solvers.run,
     "training": training.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}

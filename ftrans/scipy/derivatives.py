@@ -34,6 +34,8 @@ Function = Callable[..., Any]
 # Seconds, on a core of today: NumPy's evaluator and XLA for an equation and for an addition of two numbers.
 _TRACE_CALL, _TRACE_EQUATION, _NUMPY_EQUATION, _NUMPY_ADDITION = 25e-6, 4e-6, 2e-6, 1.4e-9
 _COMPILE, _COMPILE_EQUATION, _COMPILED_CALL, _COMPILED_ADDITION = 0.06, 4e-3, 25e-6, 0.7e-9
+# A sparse derivative costs about as much as so many evaluations of the function.
+_OF_SPARSE = 6
 # Steps that a loop without a known number of steps is taken to have.
 _STEPS = 10
 
@@ -93,6 +95,7 @@ class Supplied:
         at: arguments at which it is evaluated, to see that it can be; the solver's first question is most often the
             same.
         compile: whether to compile it; None leaves that to the estimate.
+        program: the program of the function, for the estimate, where that of the derivative takes long to find.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class Supplied:
         used: Used,
         at: tuple[Any, ...],
         compile: bool | None,
+        program: Program | None = None,
     ) -> None:
         self._call = self._plain = plain
         self._last: tuple[Any, ...] = at
@@ -116,8 +120,9 @@ class Supplied:
         self._first: tuple[tuple[Any, ...], Any] | None = (tuple(map(np.copy, at)), value)
         # The value and the gradient are one derivative; its shape is the gradient's.
         used.shape = np.shape(value[-1] if isinstance(value, tuple) else value)
+        used.entries = value.nnz if issparse(value) else None
         if compile is None:
-            self._patience = patience(trace(plain)(*at))
+            self._patience = patience(trace(plain)(*at)) if program is None else patience(program, _OF_SPARSE)
 
     def __call__(self, *args: Any) -> Any:
         self.used.evaluations += 1
@@ -181,9 +186,10 @@ class Gradient:
         return self._last[1]
 
 
-def patience(program: Program) -> float:
-    """After how many evaluations of a program by NumPy it would have paid to compile it."""
-    equations, executed, additions = len(program.eqns), _executed(program), program_cost(program).time
+def patience(program: Program, times: int = 1) -> float:
+    """After how many evaluations by NumPy it would have paid to compile what costs `times` as much as a program."""
+    equations, executed = times * len(program.eqns), times * _executed(program)
+    additions = times * program_cost(program).time
     by_numpy = _TRACE_CALL + _TRACE_EQUATION * equations + _NUMPY_EQUATION * executed + _NUMPY_ADDITION * additions
     compiled = _COMPILED_CALL + _COMPILED_ADDITION * additions
     return (_COMPILE + _COMPILE_EQUATION * equations) / max(by_numpy - compiled, 1e-6)
@@ -238,20 +244,23 @@ def jacobian_of(
         compile: whether it is compiled; None leaves that to the estimate.
         dense_below: the number of elements below which it is dense all the same.
     """
-    derivative = jacobian(f)
-    used.engine = "dense Jacobian"
-    if sparse:
-        program = trace(f)(*at)
-        size = program.out_types[0].size * at[0].size
+    program = trace(f)(*at) if sparse else None
+    if program is None or not _is_sparse(program, at[0].size, dense_below):
+        derivative = jacobian(f)
+        used.engine = "dense Jacobian"
+        return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+    derivative = sparse_jacobian(f)
+    used.engine = "sparse Jacobian"
+    return Supplied(derivative, lambda: jit(derivative), used, at, compile, program)
 
-        def find(program: Program, active: list[bool], at_most: float) -> Any:
-            return jacobian_pattern(program, active, 1, {}, at_most)
 
-        entries = size >= dense_below and _entries(program, size, find)
-        if entries or (not dense_below and size):
-            derivative = sparse_jacobian(f)
-            used.engine, used.entries = "sparse Jacobian", entries or size
-    return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+def _is_sparse(program: Program, width: int, dense_below: int) -> bool:
+    size = program.out_types[0].size * width
+
+    def find(active: list[bool], at_most: float) -> Any:
+        return jacobian_pattern(program, active, 1, {}, at_most)
+
+    return size >= dense_below and (not dense_below or _has_few_entries(program, size, find))
 
 
 def hessian_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied:
@@ -263,30 +272,29 @@ def hessian_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | Non
 
 def sparse_hessian_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied | None:
     """The Hessian of a scalar function by its first argument, as a sparse array; None if it is not sparse."""
+    program = trace(f)(*at)
 
-    def find(program: Program, active: list[bool], at_most: float) -> Any:
+    def find(active: list[bool], at_most: float) -> Any:
         return hessian_pattern(program, active, {}, at_most)
 
-    entries = _entries(trace(f)(*at), at[0].size ** 2, find)
-    if not entries:
+    if not _has_few_entries(program, at[0].size ** 2, find):
         return None
     derivative = sparse_hessian(f)
-    used.engine, used.entries = "sparse Hessian", entries
-    return Supplied(derivative, lambda: jit(derivative), used, at, compile)
+    used.engine = "sparse Hessian"
+    return Supplied(derivative, lambda: jit(derivative), used, at, compile, program)
 
 
-def _entries(program: Program, size: int, find: Function) -> int:
-    """The number of entries of a derivative by the first input; 0 if it is dense, or not worth looking for."""
+def _has_few_entries(program: Program, size: int, find: Function) -> bool:
+    """Whether a derivative by the first input, with `size` elements, is sparse, as far as it is worth finding out."""
     elements = sum(v.type.size for eqn in program.eqns for v in eqn.outputs)
     # Products of large matrices make dense derivatives, after a long look.
     if program_flops(program) > _FLOPS_OF_SPARSE * elements:
-        return 0
+        return False
     active = [i == 0 for i in range(len(program.inputs))]
     try:
-        found = find(program, active, max(size / 4, _FEW_IN_ROW * program.in_types[0].size)).nnz
+        return bool(find(active, max(size / 4, _FEW_IN_ROW * program.in_types[0].size)).nnz <= size / 4)
     except NotStructured:
-        return 0
-    return found if found <= size / 4 else 0
+        return False
 
 
 def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | None) -> Supplied:
