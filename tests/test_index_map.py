@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ftrans.base.affine import affine, detected, values
-from ftrans.base.index_map import IndexMap, matches, where_equal, where_lower
+from ftrans.base.index_map import IndexMap, by_way, count_matches, matches, where_equal, where_lower
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (6,), (3, 4), (2, 3, 4), (4, 1, 3), (0, 3), (12, 5)]
 
@@ -97,6 +97,7 @@ def test_matches_are_the_pairs_with_one_element(seed: range) -> None:
             assert not expected.size
             continue
         of_left, of_right = pairs
+        assert count_matches(IndexMap.of(left, space), IndexMap.of(right, space)) == of_left.size
         assert of_left.shape == of_right.shape
         assert (of_left.space, of_right.space) == (left.size, right.size)
         found = np.stack([of_left.table().reshape(-1), of_right.table().reshape(-1)], 1)
@@ -119,6 +120,34 @@ def test_lanes_are_compared(seed: range) -> None:
             np.testing.assert_array_equal(np.broadcast_to(found, left.shape), reference)
             assert (found is True) == reference.all()
             assert (found is False) == (reference.size > 0 and not reference.any())
+
+
+@each_random()
+def test_lanes_by_way_of_a_middle_reach_the_same_pairs(seed: range) -> None:
+    for rng in map(np.random.default_rng, seed):
+        shape = tuple(rng.integers(1, 4, 3))
+        strides = [tuple(int(n) for n in rng.integers(0, 3, 3) * (12, 4, 1)) for _ in range(2)]
+        rows, cols = (IndexMap.affine(shape, 1, s, 100) for s in strides)
+        expected = set(zip(rows.table().flat, cols.table().flat, strict=True))
+        steps = by_way(rows, cols)
+        if steps is None:
+            continue
+        to_cols, to_rows = ([m.table().reshape(-1) for m in maps] for maps in steps)
+        reached = {
+            (int(row), int(col))
+            for row, middle in zip(*to_rows, strict=True)
+            for other, col in zip(*to_cols, strict=True)
+            if middle == other
+        }
+        assert reached == expected
+
+
+def test_all_on_all_goes_by_way_of_one_element() -> None:
+    rows, cols = IndexMap.affine((10**6, 10**6), 0, (1, 0), 10**6), IndexMap.affine((10**6, 10**6), 0, (0, 1), 10**6)
+    steps = by_way(rows, cols)
+    assert steps is not None
+    assert [m.size for maps in steps for m in maps] == [10**6] * 4
+    assert count_matches(rows, rows) == 10**18
 
 
 CALLS: dict[str, Callable[[IndexMap, IndexMap], Any]] = {

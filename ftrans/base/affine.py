@@ -187,10 +187,10 @@ def composed(outer: Affine, inner: Affine) -> Affine | None:
     return affine(outer.offset + value(first), [n for n, _ in steps], [value(step) for _, step in steps])
 
 
-def weighted_sum(a: Affine, b: Affine, of_a: int, of_b: int) -> Affine | None:
-    """`of_a * a + of_b * b` of two functions with one size; None if no box is fine enough for both."""
+def side_by_side(a: Affine, b: Affine) -> list[tuple[int, int, int]] | None:
+    """For each axis of a box, its size and the strides of two functions with one size; None if no box fits both."""
     if not a.size:
-        return NOTHING
+        return [(0, 0, 0)]
     left, right = (list(zip(f.box, f.strides, strict=True)) for f in (a, b))
     axes = []
     while left and right:
@@ -198,13 +198,21 @@ def weighted_sum(a: Affine, b: Affine, of_a: int, of_b: int) -> Affine | None:
         k = min(n, m)
         if n % k or m % k:
             return None
-        axes.append((k, of_a * s + of_b * t))
+        axes.append((k, s, t))
         if n > k:
             left.append((n // k, s * k))
         if m > k:
             right.append((m // k, t * k))
+    return axes[::-1]
+
+
+def weighted_sum(a: Affine, b: Affine, of_a: int, of_b: int) -> Affine | None:
+    """`of_a * a + of_b * b` of two functions with one size; None if no box is fine enough for both."""
+    axes = side_by_side(a, b)
+    if axes is None:
+        return None
     offset = of_a * a.offset + of_b * b.offset
-    return affine(offset, [n for n, _ in reversed(axes)], [s for _, s in reversed(axes)])
+    return affine(offset, [n for n, _, _ in axes], [of_a * s + of_b * t for _, s, t in axes])
 
 
 class _Digits(NamedTuple):

@@ -22,6 +22,8 @@ from .forks import lock
 _MOST_OF_32_BITS = 2**31
 # What fits a table of this many times the lanes is looked up; what does not is searched for.
 _MUCH_LARGER = 16
+# Larger maps are not written out only to see how many of their lanes meet others.
+_MOST_LOOKED_AT = 100_000_000
 
 
 class IndexMap:
@@ -239,6 +241,19 @@ def matches(a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:
     return IndexMap.of(of_a.reshape(shape), a.size), IndexMap.of(of_b.reshape(shape), b.size)
 
 
+def count_matches(a: IndexMap, b: IndexMap) -> int:
+    """How many pairs `matches` finds, or, for maps that are too large to look at, the most that there can be."""
+    if a.form is not None and b.form is not None:
+        met = forms.met(a.form, b.form)
+        if met is not None:
+            return met[0].size
+    if max(a.size, b.size) > _MOST_LOOKED_AT:
+        return a.size * b.size
+    if a.space > _MUCH_LARGER * (a.size + b.size):
+        return int(_pairs_found_by_search(a._flat(), b._flat())[0].size)
+    return int(np.dot(*(np.bincount(m._flat(), minlength=m.space) for m in (a, b))))
+
+
 def _pairs_of_forms(a: IndexMap, b: IndexMap, of_a: Affine, of_b: Affine) -> tuple[IndexMap, IndexMap] | None:
     if not of_a.size:
         return None
@@ -303,6 +318,42 @@ def _is_injective(map: IndexMap) -> bool:
     seen = np.zeros(space, np.bool_)
     seen[numbers] = True
     return int(np.count_nonzero(seen)) == numbers.size
+
+
+def by_way(rows: IndexMap, cols: IndexMap) -> tuple[tuple[IndexMap, IndexMap], tuple[IndexMap, IndexMap]] | None:
+    """Lanes between rows and columns as two steps, by way of an array in the middle, where that takes fewer lanes.
+
+    It does where each of some rows has a lane to each of some columns.  How many lanes there are between two elements
+    is not kept.
+
+    Returns:
+        Maps from lanes to elements of the middle and to columns, and from other lanes to rows and to elements of the
+        middle; None if there are no such steps.
+    """
+    axes = None if rows.form is None or cols.form is None else forms.side_by_side(rows.form, cols.form)
+    if axes is None or rows.form is None or cols.form is None:
+        return None
+    both = [axis for axis in axes if axis[1] and axis[2]]
+    of_rows = [axis for axis in axes if axis[1] and not axis[2]]
+    of_cols = [axis for axis in axes if axis[2] and not axis[1]]
+    if not of_rows or not of_cols:
+        return None
+    shape = tuple(n for n, _, _ in both)
+    middle, size = forms.row_strides(shape), math.prod(shape)
+
+    def map(beside: list[tuple[int, int, int]], strides: list[int], offset: int, space: int) -> IndexMap:
+        return IndexMap.affine((*shape, *(n for n, _, _ in beside)), offset, tuple(strides), space)
+
+    return (
+        (
+            map(of_cols, [*middle, *(0 for _ in of_cols)], 0, size),
+            map(of_cols, [t for _, _, t in (*both, *of_cols)], cols.form.offset, cols.space),
+        ),
+        (
+            map(of_rows, [s for _, s, _ in (*both, *of_rows)], rows.form.offset, rows.space),
+            map(of_rows, [*middle, *(0 for _ in of_rows)], 0, size),
+        ),
+    )
 
 
 # Lanes compared

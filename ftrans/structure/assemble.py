@@ -117,7 +117,7 @@ def are_apart(keys: Sequence[IndexMap]) -> bool:
     if all(k.form is not None for k in keys) and len(keys) <= _MOST_COMPARED:
         alone = all(k.is_injective for k in keys)
         return alone and all(matches(a, b) is None for a, b in combinations(keys, 2))
-    everything = np.sort(np.concatenate([k.table() for k in keys]))
+    everything = np.sort(np.concatenate([k.table().reshape(-1) for k in keys]))
     return bool((np.diff(everything) != 0).all())
 
 

@@ -15,12 +15,13 @@ from ..base.index_map import IndexMap
 from ..core.program import Program
 from ..core.types import is_inexact
 from ..ops.elementwise import Elementwise
+from ..transforms.dependence import TooMany, through
 from .entries import NotStructured
 from .graph import Curved, Edge, Graph, Node, has_complex, product_lanes
 from .partials import second_partials
 
 # A pattern with more entries than this is refused.
-_MOST_ENTRIES = 500_000_000
+_MOST_ENTRIES = 100_000_000
 
 
 def jacobian_pattern(
@@ -119,10 +120,16 @@ class Patterns:
         total = sp.csr_array((k.type.size, self.width), dtype=bool)
         for j, edges in self.graph.ins[k].items():
             for edge in edges:
-                part = through(edge, k.type.size, self.of(j))
-                _check_size(part.nnz, self._at_most)
+                part = self._through(edge, j)
                 total = part if not total.nnz else total + part
         return total
+
+    def _through(self, edge: Edge, j: Node) -> Any:
+        """What the rows of an edge depend on by way of its columns."""
+        try:
+            return through(edge.rows, edge.cols, self.of(j), self._at_most)
+        except TooMany:
+            raise _too_large(self._at_most) from None
 
     def pairs(self, curved: Curved) -> list[tuple[Any, Any]]:
         """Pairs of patterns with one row for each product of two tangents in the second derivative of an equation."""
@@ -143,21 +150,13 @@ def _rows(pattern: Any, lanes: IndexMap) -> Any:
     return pattern if lanes.is_identity else pattern[lanes.table().reshape(-1)]
 
 
-def through(edge: Edge, size: int, pattern: Any) -> Any:
-    """The pattern of a result of `size` elements, from that of an operand and an edge between them."""
-    import scipy.sparse as sp
-
-    taken = _rows(pattern, edge.cols)
-    if edge.rows.is_identity:
-        return taken
-    rows = edge.rows.table().reshape(-1)
-    places = (rows, np.arange(rows.size))
-    return sp.csr_array((np.ones(rows.size, bool), places), shape=(size, rows.size)) @ taken
-
-
 def _check_size(entries: int, at_most: float) -> None:
     if entries > at_most:
-        raise NotStructured(f"the pattern may have more than {at_most:,.0f} entries")
+        raise _too_large(at_most)
+
+
+def _too_large(at_most: float) -> NotStructured:
+    return NotStructured(f"the pattern may have more than {at_most:,.0f} entries")
 
 
 def _canonical(pattern: Any) -> Any:

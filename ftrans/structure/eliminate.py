@@ -11,9 +11,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..base.index_map import IndexMap, matches
+from ..base.index_map import IndexMap, count_matches, matches
 from ..core.program import Program
 from ..core.trace import Builder, building
 from ..run.costs import program_cost
@@ -212,8 +210,7 @@ def met(a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:
         NotStructured: there are too many.
     """
     if not (a.is_injective or b.is_injective):
-        counts = (np.bincount(m.table().reshape(-1), minlength=m.space) for m in (a, b))
-        _check_products(int(np.dot(*counts)))
+        _check_products(count_matches(a, b))
     return matches(a, b)
 
 

@@ -365,9 +365,7 @@ def _dense(result: ArrayType, operand: ArrayType) -> list[Piece]:
     if not is_inexact(operand.dtype) or not result.size or not operand.size:
         return []
     shape = (result.size, operand.size)
-    rows = IndexMap.of(np.broadcast_to(np.arange(result.size)[:, None], shape), result.size)
-    cols = IndexMap.of(np.broadcast_to(np.arange(operand.size), shape), operand.size)
-    return [Piece(rows, cols)]
+    return [Piece(IndexMap.affine(shape, 0, (1, 0), result.size), IndexMap.affine(shape, 0, (0, 1), operand.size))]
 
 
 def _fit(a: Masked, b: Masked) -> bool:

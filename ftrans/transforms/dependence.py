@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.index_map import IndexMap, Piece
+from ..base.index_map import IndexMap, Piece, by_way
+from ..base.pieces import aligned
 from ..core.primitive import ProgramHolder
 from ..core.program import Const, Eqn, Program, Var
 from ..core.types import ArrayType, is_inexact
@@ -62,6 +63,35 @@ def closure(pattern: Pattern, most: int | None = None) -> Pattern:
             return power
         power = further
     return reached
+
+
+def through(rows: IndexMap, cols: IndexMap, pattern: Pattern, most: float) -> Pattern:
+    """What rows depend on that have lanes to rows `cols` of a pattern.
+
+    Raises:
+        TooMany: there may be more entries, or are more lanes, than `most`.
+    """
+    steps = by_way(rows, cols)
+    if steps is None:
+        return _united(rows, cols, pattern, most)
+    to_middle, to_rows = steps
+    return _united(*to_rows, _united(*to_middle, pattern, most), most)
+
+
+def _united(rows: IndexMap, cols: IndexMap, pattern: Pattern, most: float) -> Pattern:
+    import scipy.sparse as sp
+
+    height, width = rows.space, pattern.shape[1]
+    if rows.size > most:
+        raise TooMany
+    taken = cols.table().reshape(-1)
+    if min(np.diff(pattern.indptr)[taken].sum(), height * width) > most:
+        raise TooMany
+    if rows.is_identity:
+        return pattern if cols.is_identity else pattern[taken]
+    places = (rows.table().reshape(-1), taken)
+    lanes = sp.csr_array((np.ones(taken.size, np.bool_), places), shape=(height, pattern.shape[0]))
+    return lanes @ pattern
 
 
 def bounded(pattern: Pattern) -> Pattern:
@@ -116,33 +146,14 @@ def _results(eqn: Eqn, operands: Sequence[Pattern | None], width: int) -> list[P
     known = [a.value if isinstance(a, Const) else None for a in eqn.operands]
     pieces = eqn.primitive.local(types, out_types, known, eqn.params)
     if pieces is None:
-        pieces = [[None] * len(types)] * len(out_types)
+        pieces = [[aligned(t.shape, x.shape, []) for x in types] for t in out_types]
     elif not eqn.primitive.multiple_results:
         pieces = [pieces]
     results = []
     for t, of_result in zip(out_types, pieces, strict=True):
         total = sp.csr_array((t.size, width), dtype=bool)
         for x, of_operand in zip(operands, of_result, strict=True):
-            if x is not None:
-                total = bounded(total + _through(of_operand, t.size, x))
+            for piece in () if x is None else of_operand:
+                total = bounded(total + through(piece.rows, piece.cols, x, _MOST_ENTRIES))
         results.append(total)
     return results
-
-
-def _through(pieces: Sequence[Piece] | None, size: int, operand: Pattern) -> Pattern:
-    """The pattern of a result by way of one operand; without pieces, each element depends on all of it."""
-    import scipy.sparse as sp
-
-    if pieces is None or sum(piece.rows.size for piece in pieces) > _MOST_ENTRIES:
-        everything = np.flatnonzero(operand.sum(axis=0))
-        if size * everything.size > _MOST_ENTRIES:
-            raise TooMany
-        rows = np.repeat(np.arange(size), everything.size)
-        ones = np.ones(rows.size, np.bool_)
-        return sp.csr_array((ones, (rows, np.tile(everything, size))), shape=(size, operand.shape[1]))
-    total = sp.csr_array((size, operand.shape[1]), dtype=bool)
-    for piece in pieces:
-        rows, cols = piece.rows.table().reshape(-1), piece.cols.table().reshape(-1)
-        lanes = sp.csr_array((np.ones(rows.size, np.bool_), (rows, cols)), shape=(size, operand.shape[0]))
-        total = total + lanes @ operand
-    return total
