@@ -42,6 +42,8 @@ class Fault(NamedTuple):
 
 RULES = "test_rules.py -k "
 TAYLOR = "test_taylor.py -k "
+COLOURING = "test_colouring.py -k "
+COMPRESSED = "test_compressed.py -k "
 FAULTS = [
     # Derivatives
     Fault("partial of a product", "ops/elementwise/family.py",
@@ -66,6 +68,27 @@ FAULTS = [
     Fault("tangent of an odd number of factors", "ops/reductions.py",
           "t = concatenate(t, t2, axis=out.ndim) if count % 2 else t",
           "t = concatenate(t, t, axis=out.ndim) if count % 2 else t", RULES + "reduce_prod"),
+    # Colourings
+    Fault("star around a vertex that comes late", "structure/colour.py",
+          "                if twice[v] >> colours[w] & 1:", "                if False:", COLOURING + "stars"),
+    Fault("star whose first leaf is forgotten", "structure/colour.py",
+          "centres[first[w * count + mine]] |= 1 << colours[w]", "centres[v] |= 1 << colours[w]", COLOURING + "stars"),
+    Fault("cycle of two colours", "structure/colour.py",
+          "taken |= (root in met) << colour", "taken |= 0", COLOURING + "trees"),
+    Fault("row without a product whose columns are alike", "structure/colour.py",
+          "if is_neutral is not None and is_neutral[w]:", "if False:", COLOURING + "both_sides"),
+    Fault("smallest degrees first", "structure/orders.py",
+          "return found if takes_most else found[::-1]", "return found", COLOURING + "orders"),
+    Fault("star read from its centre", "structure/compressed.py",
+          "places = np.where(is_alone, colours[cols]", "places = np.where(~is_alone, colours[cols]",
+          COMPRESSED + "hessians"),
+    Fault("substitution that adds what it should take away", "structure/recovery.py",
+          "1 - 2 * (levels % 2)", "1 + 0 * levels", COMPRESSED + "hessians"),
+    Fault("substitution that ends early", "structure/compressed.py",
+          "while (above >= 0).any():", "if (above >= 0).any():", COMPRESSED + "hessians"),
+    Fault("missing entry that is taken for a rounding error", "structure/probe.py",
+          "max(self._tolerance * np.abs(row).max(), noise):\n            raise",
+          "max(1e3 * np.abs(row).max(), noise):\n            raise", COMPRESSED + "misses"),
     # Taylor series
     Fault("quotient without its last term", "structure/products.py",
           "for j in range(1, k + 1) if (y := b[j])", "for j in range(1, k) if (y := b[j])", TAYLOR + "digits"),

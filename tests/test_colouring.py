@@ -107,6 +107,12 @@ def test_rows_and_columns_show_all_entries(order: Any) -> None:
         if len(x) <= 8:
             found = colour.bidirectional_colours(csr(x), order, 1)
             assert is_bidirectional(x, found.rows, found.columns)
+    for seed in range(3):
+        x = np.eye(8, dtype=bool) | (np.random.default_rng(seed).random((8, 8)) < 0.04)
+        x[2] = x[:, 1] = True
+        found = colour.bidirectional_colours(csr(x), order, 1)
+        assert found.total < 8
+        assert is_bidirectional(x, found.rows, found.columns)
 
 
 def test_full_rows_and_columns_are_coloured_from_both_sides() -> None:

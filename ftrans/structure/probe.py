@@ -1,7 +1,7 @@
 """Probes: whether the entries of a sparse matrix of derivatives are those of the function, at one point.
 
 The product of the matrix with a random vector is compared with that of the derivative, which needs no pattern.  Where
-they differ, single rows and columns of the derivative tell which entry it is.
+they differ, single rows of the derivative tell which entry it is.
 """
 
 from __future__ import annotations
@@ -124,7 +124,6 @@ class _Probe:
             rows, cols = np.append(rows, cols[is_below]), np.append(cols, rows[is_below])
         # Entries of value zero are entries, too.
         self.matrix = sparse.coo_array((values, (rows, cols)), entries.shape).tocsr()
-        self._by_column = self.matrix.tocsc()
 
     def _product(self, types: list[ArrayType], multiply: Callable[[Products, list[Tracer]], Tracer]) -> Program:
         """A program of the inputs and one vector, for the product with it; the vector has all elements in one axis."""
@@ -174,10 +173,10 @@ class _Probe:
         # An entry that is missing may make others wrong, so that is looked for first.
         lines = [(i, self._row(i)) for i in suspects.tolist()]
         for i, row in lines:
-            self._check_line(what, row, _inside(self.matrix, i), noise[i], row_of=i)
+            self._check_missing(what, i, row, noise[i])
         if self._is_complex[0] == self._is_complex[1]:
             for i, row in lines:
-                self._check_values(what, i, row, noise)
+                self._check_values(what, i, row, noise[i])
         i = int(suspects[0])
         if excess[i] > np.sqrt(self._tolerance):
             raise WrongEntries(
@@ -194,12 +193,10 @@ class _Probe:
 
     def _noise(self, values: Sequence[Any]) -> Any:
         """For each row, a derivative that is as good as zero: it changes the value by what rounding does."""
-        size = max((float(np.abs(_wide(x)).max(initial=0)) for x in self._differentiated()), default=0.0)
+        active = [_wide(x) for x, a in zip(self._args, self._active, strict=True) if a]
+        size = max(float(np.abs(x).max(initial=0)) for x in active)
         rows = np.concatenate([np.abs(_wide(np.asarray(y))).reshape(-1) for y in values])
         return _ROUNDINGS_OF_A_VALUE * self._unit * rows / (size or 1.0)
-
-    def _differentiated(self) -> list[Any]:
-        return [x for x, a in zip(self._args, self._active, strict=True) if a]
 
     def _times(self, vector: Any) -> list[Any]:
         found, *values = NUMPY.run(self._forward, [*self._args, vector])
@@ -214,46 +211,37 @@ class _Probe:
             row = row + 1j * NUMPY.run(self._reverse, [*self._args, 1j * unit])[0]
         return row
 
-    def _column(self, j: int) -> Any:
-        unit = np.zeros(self.matrix.shape[1], self._forward.in_types[-1].dtype)
-        unit[j] = 1
-        return self._times(unit)[0]
+    def _check_missing(self, what: str, i: int, row: Any, noise: float) -> None:
+        """Raise if this row of the derivative has an entry at a place where the pattern has none."""
+        size = np.abs(row)
+        size[_inside(self.matrix, i)] = 0
+        j = int(np.argmax(size))
+        if size[j] > max(self._tolerance * np.abs(row).max(), noise):
+            raise WrongEntries(
+                f"the {what} has an entry at ({i}, {j}), which is {row[j]:g} at this point, and the pattern has none; "
+                f"add it to the pattern, or give no pattern, so that it is found out{at_line(user_line())}",
+                i, j, True,
+            )  # fmt: skip
 
-    def _check_values(self, what: str, i: int, row: Any, noise: Any) -> None:
-        """Raise if an entry differs from that in this row of the derivative."""
+    def _check_values(self, what: str, i: int, row: Any, noise: float) -> None:
+        """Raise if an entry is not that of this row of the derivative."""
         mine = _inside(self.matrix, i)
         given = self.matrix.data[slice(*self.matrix.indptr[i : i + 2])]
         error = np.abs(row[mine] - given)
-        least = np.maximum(self._tolerance * np.abs(row).max(initial=0), noise[i])
-        for place in np.flatnonzero(error > least)[:2].tolist():
-            # Another row of the same colour may be the one where the entry is missing.
+        if not error.size:
+            return
+        place = int(np.argmax(error))
+        if error[place] > max(np.sqrt(self._tolerance) * np.abs(row).max(), noise):
             j = int(mine[place])
-            self._check_line(what, self._column(j), _inside(self._by_column, j), noise, column_of=j)
-            if error[place] > np.sqrt(self._tolerance) * np.abs(row).max():
-                raise WrongEntries(
-                    f"the entry ({i}, {j}) of the {what} is {row[j]:g} at this point, but {given[place]:g} was found"
-                    + at_line(user_line()),
-                    i, j, False,
-                )  # fmt: skip
-
-    def _check_line(
-        self, what: str, line: Any, known: Any, noise: Any, row_of: int | None = None, column_of: int | None = None
-    ) -> None:
-        """Raise if a row or column of the derivative has an entry at a place that is not among the known ones."""
-        is_missing = np.abs(line) > np.maximum(self._tolerance * np.abs(line).max(initial=0), noise)
-        is_missing[known] = False
-        if is_missing.any():
-            at = int(np.argmax(np.where(is_missing, np.abs(line), 0)))
-            i, j = (at if row_of is None else row_of), (at if column_of is None else column_of)
             raise WrongEntries(
-                f"the {what} has an entry at ({i}, {j}), which is {line[at]:g} at this point, and the pattern has "
-                f"none; add it to the pattern, or give no pattern, so that it is found out{at_line(user_line())}",
-                i, j, True,
+                f"the entry ({i}, {j}) of the {what} is {row[j]:g} at this point, but {given[place]:g} was found"
+                + at_line(user_line()),
+                i, j, False,
             )  # fmt: skip
 
 
 def _inside(matrix: Any, i: int) -> Any:
-    """The columns of the entries in a row of a CSR array, or the rows of those in a column of a CSC array."""
+    """The columns of the entries in a row of a CSR array."""
     return matrix.indices[slice(*matrix.indptr[i : i + 2])]
 
 
