@@ -60,6 +60,14 @@ def coulomb(x: Any) -> Any:
     return np.sum(np.where(eye > 0, 0.0, 1 / np.sqrt(np.sum(d * d, -1) + eye)))
 
 
+FIRSTS, SECONDS = np.triu_indices(5, 1)
+
+
+def pairs(x: Any) -> Any:
+    d = x[FIRSTS] - x[SECONDS]
+    return np.sum(np.exp(-np.sqrt(np.sum(d * d, -1))))
+
+
 def chain(x: Any) -> Any:
     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
@@ -101,6 +109,7 @@ FUNCTIONS = [
     Row("network of particles", lambda x: np.sum(np.tanh(np.tanh(x @ W1[:3]) @ W2) ** 2), POINTS),
     Row("network of scaled inputs", lambda x: network((x - 1) / VECTOR), VECTOR + 2),
     Row("particles", coulomb, POINTS),
+    Row("pairs of particles", pairs, POINTS),
     Row("log of a sum over particles", lambda x: np.log(5 + coulomb(x) ** 2), POINTS),
     Row("differences of neighbours", chain, VECTOR),
     Row("exponential of a chain", lambda x: np.exp(-chain(x) / 100), VECTOR),
@@ -183,8 +192,8 @@ def check_program(program: Program, active: tuple[bool, ...], args: list[Any], t
     """Laplacians and diagonals of Hessians of all outputs of a program."""
     count = len(program.outputs)
     wanted = second_derivatives(program, active, args)
-    values, found = evaluate(program, args), evaluate(structure.laplacian(program, active, count), args)
-    diagonals = evaluate(structure.hessian_diagonal(program, active, count), args)[count:]
+    values, found = evaluate(program, args), evaluate(structure.laplacian(program, active, count, {}), args)
+    diagonals = evaluate(structure.hessian_diagonal(program, active, count, {}), args)[count:]
     width = sum(active)
     for j, rows in enumerate(wanted):
         close = {"rtol": tolerance, "atol": tolerance * np.max(np.abs(rows), initial=1.0)}
@@ -201,7 +210,7 @@ def test_random_programs(seeds: list[int]) -> None:
         check_program(program, (True, True), args)
         gradients = gradient(program, (True, True), with_value=False)
         field = Program("field", gradients.inputs, gradients.eqns, [*gradients.outputs[1:], gradients.outputs[0]])
-        found = evaluate(structure.divergence(field, (True, True)), args)[-1]
+        found = evaluate(structure.divergence(field, (True, True), {}), args)[-1]
         np.testing.assert_allclose(found, second_derivatives(program, (True, True), args)[0].sum(), rtol=1e-9)
 
 
@@ -338,6 +347,33 @@ def test_grows_with_dependence_not_with_the_number_of_elements() -> None:
     diagonal = np.concatenate([step, [0]]) + np.concatenate([[0], inner])
     np.testing.assert_allclose(ft.hessian_diagonal(chain)(x), diagonal, atol=1e-9)
     np.testing.assert_allclose(ft.laplacian(chain)(x), diagonal.sum())
+
+
+def test_captured_indices_say_which_elements_depend_on_which() -> None:
+    x = np.random.default_rng(1).normal(size=(40, 3))
+    indices = np.triu_indices(40, 1)
+
+    def f(x: Any) -> Any:
+        d = x[indices[0]] - x[indices[1]]
+        return np.sum(np.exp(-np.sum(d * d, -1)))
+
+    found = ft.laplacian(f)(x)
+    program = ft.trace(ft.laplacian(f))(x)
+    assert max(v.type.size for eqn in program.eqns for v in eqn.outputs) <= 3 * 780
+    d2 = np.sum((x[indices[0]] - x[indices[1]]) ** 2, -1)
+    np.testing.assert_allclose(found, np.sum((8 * d2 - 12) * np.exp(-d2)))
+    np.testing.assert_allclose(ft.jit(ft.laplacian(f))(x), found)
+
+
+@pytest.mark.parametrize("shift", range(7))
+def test_indices_that_change(shift: int) -> None:
+    place = np.array([shift % 4, (1 + 3 * shift) % 4])
+    wanted = 2 * np.eye(4)[place]
+    np.testing.assert_allclose(of_squares(place)(VECTOR), wanted)
+
+
+def of_squares(place: Any) -> Any:
+    return ft.hessian_diagonal(lambda x: x[place] ** 2)
 
 
 def _of_exp_sin(x: Any) -> Any:

@@ -15,12 +15,16 @@ from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..numpy.promotion import cast
 from ..structure import laplacian as structure
+from ..structure.choice import key_of
 from .call import Arguments, Traced, as_argnums, check_function, name_of, named, require_scalar, run, type_name
 from .derivatives import Argnums, Function, active_inputs, trace_at
+from .sparse_call import known_captures
 
 Estimator = Literal["hutchinson"] | None
 
 _MASK = 0xFFFFFFFF
+# Programs for as many different values of captured indices are made of one function.
+_MOST_INDICES = 4
 
 
 def laplacian(
@@ -72,7 +76,9 @@ def laplacian(
     def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "laplacian", has_aux)
         width = traced.structure.num_leaves
-        program = structure.laplacian(traced.program, active_inputs(chosen, traced), width, count)
+        program = structure.laplacian(
+            traced.program, active_inputs(chosen, traced), width, _known(chosen, traced), count
+        )
         outs = _run(program, chosen, traced, count, seed)
         total = len(traced.program.outputs)
         result = tree.unflatten(traced.structure, outs[total:])
@@ -127,7 +133,7 @@ def hessian_diagonal(
         width, total = traced.structure.num_leaves, len(traced.program.outputs)
         active = active_inputs(chosen, traced)
         if count is None:
-            program = structure.hessian_diagonal(traced.program, active, width)
+            program = structure.hessian_diagonal(traced.program, active, width, _known(chosen, traced))
         else:
             require_scalar(traced.program, f, "hessian_diagonal by an estimator", "the exact one, without estimator")
             program = structure.sampled_diagonal(traced.program, active, count)
@@ -173,7 +179,7 @@ def divergence(
     def divergence_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, _ = trace_real(f, args, kwargs, argnums, "divergence", False)
         _require_field(f, chosen, traced)
-        program = structure.divergence(traced.program, active_inputs(chosen, traced), count)
+        program = structure.divergence(traced.program, active_inputs(chosen, traced), _known(chosen, traced), count)
         return _run(program, chosen, traced, count, seed)[-1]
 
     return named(divergence_of_f, f, "divergence")
@@ -239,6 +245,17 @@ def trace_real(
                 f"everywhere or does not exist{at_line(user_line())}"
             )
     return chosen, traced, rebuild_aux
+
+
+def _known(chosen: Arguments, traced: Traced) -> dict[int, Any]:
+    """The captured integers, which say which elements are used; none where they are others on each call."""
+    known = known_captures(traced, len(chosen.leaves))
+    met: set[Any] = traced.program.derive("indices met", set)
+    key = key_of(known)
+    if key not in met and len(met) == _MOST_INDICES:
+        return {}
+    met.add(key)
+    return known
 
 
 def _require_field(f: Function, chosen: Arguments, traced: Traced) -> None:

@@ -8,7 +8,7 @@ are needed only in front of products of two of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.source import attributed_to
@@ -32,19 +32,21 @@ BOTH = FIRST | SECOND
 Value = Tracer | Rows
 
 
-def without_calls(program: Program) -> Program:
-    """`program` with the programs of compiled functions in place of their calls."""
-    if not any(isinstance(eqn.primitive, ProgramCall) for eqn in program.eqns):
+def prepared(program: Program, known: Mapping[int, Any]) -> Program:
+    """`program` with the programs of compiled functions in place of their calls, and known inputs as constants."""
+    if not known and not any(isinstance(eqn.primitive, ProgramCall) for eqn in program.eqns):
         return program
 
     def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
         if isinstance(eqn.primitive, ProgramCall):
-            return inline(without_calls(eqn.params["program"]), operands)
+            return inline(prepared(eqn.params["program"], {}), operands)
         return repeat(eqn, operands)
 
     builder = Builder(program.in_types)
     with building(builder):
-        outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
+        inputs = builder.inputs()
+        given = [Tracer(builder, Const(known[i], x.type)) if i in known else x for i, x in enumerate(inputs)]
+        outs = interpret(program, given, apply, lambda const: Tracer(builder, const))
         return builder.finish(outs, program.name)
 
 

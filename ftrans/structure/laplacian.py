@@ -25,7 +25,8 @@ from ..ops.shapes import reshape, transpose
 from ..transforms.differentiate import gradient
 from ..transforms.jvp import jvp
 from ..transforms.simplify import Sharing, condense
-from .directions import FIRST, SECOND, Directions, Value, repeated, without_calls
+from .choice import Known, key_of
+from .directions import FIRST, SECOND, Directions, Value, prepared, repeated
 from .rows import Rows, columns, unit_vectors
 
 Flags = tuple[bool, ...]
@@ -33,57 +34,60 @@ Flags = tuple[bool, ...]
 _KEY = ArrayType((2,), np.uint32)
 
 
-def laplacian(program: Program, active: Flags, wanted: int, samples: int | None = None) -> Program:
+def laplacian(program: Program, active: Flags, wanted: int, known: Known, samples: int | None = None) -> Program:
     """The program for all outputs, then for the Laplacians of the first `wanted` of them.
 
     Args:
         program: the program.
         active: which inputs to differentiate with respect to.
         wanted: how many leading outputs get a Laplacian.
+        known: values of inputs that are known beforehand, by position: integers, which say which elements are used.
         samples: if given, it is estimated: the mean over as many random directions of elements 1 and -1, for which
             the program takes a key u32[2] as its last input.
     """
 
     def make() -> Program:
-        def sums(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
-            return [x for x in walked if isinstance(x, Tracer)]
+        given = prepared(program, known)
+        return _along("laplacian", _second(given, active, wanted), given, active, samples, _sums)
 
-        return _along(_second(program, active, wanted), program, active, samples, True, sums, "laplacian")
-
-    return program.derive(("laplacian", active, wanted, samples), make)
+    return program.derive(("laplacian", active, wanted, samples, key_of(known)), make)
 
 
-def hessian_diagonal(program: Program, active: Flags, wanted: int) -> Program:
+def hessian_diagonal(program: Program, active: Flags, wanted: int, known: Known) -> Program:
     """The program for all outputs, then for the second derivatives of the first `wanted` by each element of the inputs.
 
     For each of these outputs, it gives an array for each active input, of the shape of the output followed by that of
     the input.
+
+    Args:
+        program: the program.
+        active: which inputs to differentiate with respect to.
+        wanted: how many leading outputs get a diagonal.
+        known: as for `laplacian`.
     """
 
     def make() -> Program:
-        def lists(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
-            count = directions[0].count
-            types = [x.type for x in directions]
-            return [block for x in walked for block in _blocks(repeated(x, count), types)]
+        given = prepared(program, known)
+        return _along("hessian_diagonal", _second(given, active, wanted), given, active, None, _all_blocks)
 
-        return _along(_second(program, active, wanted), program, active, None, False, lists, "hessian_diagonal")
-
-    return program.derive(("hessian_diagonal", active, wanted), make)
+    return program.derive(("hessian_diagonal", active, wanted, key_of(known)), make)
 
 
-def divergence(program: Program, active: Flags, samples: int | None = None) -> Program:
+def divergence(program: Program, active: Flags, known: Known, samples: int | None = None) -> Program:
     """The program for all outputs, then for the sum of the derivatives of each element by its element of the inputs.
 
     Args:
         program: the program; its first outputs have the types of its active inputs.
         active: which inputs to differentiate with respect to.
+        known: as for `laplacian`.
         samples: as for `laplacian`; the mean is that of the products of each direction with the derivative along it.
     """
 
     def make() -> Program:
-        return _along(_first(program, active), program, active, samples, False, _trace, "divergence")
+        given = prepared(program, known)
+        return _along("divergence", _first(given, active), given, active, samples, _trace)
 
-    return program.derive(("divergence", active, samples), make)
+    return program.derive(("divergence", active, samples, key_of(known)), make)
 
 
 def sampled_diagonal(program: Program, active: Flags, samples: int) -> Program:
@@ -96,11 +100,12 @@ def sampled_diagonal(program: Program, active: Flags, samples: int) -> Program:
     """
 
     def make() -> Program:
-        gradients = gradient(program, active, with_value=True)
+        given = prepared(program, {})
+        gradients = gradient(given, active, with_value=True)
         count = len(program.outputs)
         outputs = [*gradients.outputs[count:], *gradients.outputs[:count]]
         first = _first(Program(gradients.name, gradients.inputs, gradients.eqns, outputs), active)
-        return _along(first, program, active, samples, False, _own_products, "hessian_diagonal")
+        return _along("hessian_diagonal", first, given, active, samples, _own_products)
 
     return program.derive(("sampled_diagonal", active, samples), make)
 
@@ -109,7 +114,8 @@ def curl(program: Program, active: Flags) -> Program:
     """The program for all outputs, then for the curl of the first, a vector of 2 or 3 numbers like its active input."""
 
     def make() -> Program:
-        return _along(_first(program, active), program, active, None, False, _rotation, "curl")
+        given = prepared(program, {})
+        return _along("curl", _first(given, active), given, active, None, _rotation)
 
     return program.derive(("curl", active), make)
 
@@ -117,7 +123,7 @@ def curl(program: Program, active: Flags) -> Program:
 def _first(program: Program, active: Flags) -> tuple[Program, list[int]]:
     """The derivatives along one direction of as many outputs as there are active inputs."""
     width = active.count(True)
-    derived = jvp(without_calls(program), active)
+    derived = jvp(program, active)
     at = _positions(derived.out_active)
     outputs = [_output(derived.program, at[j], program.out_types[j]) for j in range(width)]
     return _with_outputs(derived.program, outputs), [0] * len(program.inputs) + [FIRST] * width
@@ -126,7 +132,7 @@ def _first(program: Program, active: Flags) -> tuple[Program, list[int]]:
 def _second(program: Program, active: Flags, wanted: int) -> tuple[Program, list[int]]:
     """The second derivatives of the first outputs, along one direction and then along another."""
     width = active.count(True)
-    first = jvp(without_calls(program), active)
+    first = jvp(program, active)
     second = jvp(first.program, active + (False,) * width)
     inner, outer = _positions(first.out_active), _positions(second.out_active)
     outputs = []
@@ -149,14 +155,16 @@ def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
     return condense(Program(program.name, program.inputs, program.eqns, outputs))
 
 
+Finish = Callable[[Sequence[Value], list[Rows]], list[Tracer]]
+
+
 def _along(
+    what: str,
     derivative: tuple[Program, list[int]],
     program: Program,
     active: Flags,
     samples: int | None,
-    total: bool,
-    finish: Callable[[Sequence[Value], list[Rows]], list[Tracer]],
-    what: str,
+    finish: Finish,
 ) -> Program:
     """The outputs of `program`, then what `finish` makes of a derivative along all directions."""
     derived, depends = derivative
@@ -167,8 +175,8 @@ def _along(
         inputs, key = inputs[: len(active)], inputs[len(active) :]
         directions = _unit_directions(types) if samples is None else _random_directions(types, samples, *key)
         copies = (len(depends) - len(active)) // len(types)
-        walk = Directions(derived, [*inputs, *directions * copies], depends, total, directions[0].count)
-        outs = inline(without_calls(program), inputs)
+        walk = Directions(derived, [*inputs, *directions * copies], depends, finish is _sums, directions[0].count)
+        outs = inline(program, inputs)
         found = finish(walk.run(), directions)
         if samples is not None:
             found = [mul(full_like(x, 1 / samples), x) for x in found]
@@ -199,6 +207,17 @@ def _random_directions(types: Sequence[ArrayType], samples: int, key: Tracer) ->
         found.append(Rows(t, samples, signs))
         start += size
     return found
+
+
+def _sums(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
+    """The sums over the directions, which the walk gives here."""
+    return [x for x in walked if isinstance(x, Tracer)]
+
+
+def _all_blocks(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
+    """The derivatives of each output by the elements of each input."""
+    types = [x.type for x in directions]
+    return [block for x in walked for block in _blocks(repeated(x, directions[0].count), types)]
 
 
 def _blocks(stacked: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:

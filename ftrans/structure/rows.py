@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.program import Eqn
+from ..core.program import Const, Eqn
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape
 from ..ops.broadcast import reduce_sum, with_batch_axis
@@ -230,14 +230,15 @@ def moved(eqn: Eqn, operands: Sequence[Rows | Tracer]) -> Rows | None:
     for x in operands:
         if isinstance(x, Rows):
             known.append(None)
-        elif x.dtype.kind in "biu" and splat(x) is not None:
-            known.append(np.full(x.shape, splat(x)))
+        elif x.dtype.kind in "biu" and isinstance(x.atom, Const):
+            known.append(x.atom.array())
         elif x.dtype.kind not in "biu" and splat(x) == 0:
             known.append(np.full(x.shape, -1))
         else:
             return None
     (out,) = eqn.outputs
-    keeps_factor = len(rows) == len(operands) == 1
+    indices = [x for x in operands[1:] if isinstance(x, Tracer) and x.dtype.kind in "biu"]
+    keeps_factor = len(operands) == 1 + len(indices)
     given = [(x.parts if keeps_factor else x.plain_parts()) if isinstance(x, Rows) else None for x in operands]
     parts = []
     for i in range(max([len(x.parts) for x in rows])):
@@ -247,18 +248,18 @@ def moved(eqn: Eqn, operands: Sequence[Rows | Tracer]) -> Rows | None:
             is_row = isinstance(x, Rows)
             values.append(part.value if part is not None else full_like(x.type, 0) if is_row else x)
             places.append(part.place if part is not None else np.full(x.type.shape, -1) if is_row else value)
-        place = np.asarray(eqn.primitive.numpy(*places, **eqn.params)).reshape(out.type.shape)
-        parts.append(Part(_moved_value(eqn, values), place))
+        try:
+            place = np.asarray(eqn.primitive.numpy(*places, **eqn.params)).reshape(out.type.shape)
+        except IndexError:
+            # The program says so, with the user's line, or takes the nearest valid index.
+            return None
+        number = splat(values[0]) if keeps_factor else None
+        value = eqn.primitive(*values, **eqn.params) if number is None else full_like(out.type, number)
+        parts.append(Part(value, place))
     factor = rows[0].factor if keeps_factor else None
     if factor is not None:
-        factor = eqn.primitive(factor, **eqn.params)
+        factor = eqn.primitive(factor, *indices, **eqn.params)
     return Rows(out.type, rows[0].count, parts=parts, factor=factor)
-
-
-def _moved_value(eqn: Eqn, values: Sequence[Any]) -> Tracer:
-    """The result of an equation that moves elements; what is filled with one number stays known to be."""
-    number = splat(values[0]) if len(values) == 1 else None
-    return eqn.primitive(*values, **eqn.params) if number is None else full_like(eqn.outputs[0].type, number)
 
 
 def summed(rows: Rows, axes: Shape) -> Rows:
