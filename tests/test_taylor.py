@@ -424,3 +424,55 @@ def test_loops_do_not_grow_with_their_length() -> None:
         return len(str(ft.trace(lambda x: ft.taylor(f, x, 1.0, 3))(0.7)))
 
     assert of_length(1000) - of_length(100) < 20
+
+
+# Steps of random programs: of the last value, an earlier one, and a number.
+STEPS: list[Callable[[Any, Any, float], Any]] = [
+    lambda a, b, c: np.where(a > c, a, 0.0),
+    lambda a, b, c: np.where(b > c, a, b),
+    lambda a, b, c: np.where(b > 0, np.sqrt(a), 0.0),
+    lambda a, b, c: np.where(a > c, a - c, 0.0) * b,
+    lambda a, b, c: ft.jit(lambda y: np.where(y > c, y, 0.0))(a),
+    lambda a, b, c: np.maximum(a, c),
+    lambda a, b, c: np.minimum(a, b),
+    lambda a, b, c: np.abs(a),
+    lambda a, b, c: np.sqrt(a),
+    lambda a, b, c: np.log(a),
+    lambda a, b, c: np.hypot(a, b),
+    lambda a, b, c: np.linalg.norm(a) * b,
+    lambda a, b, c: a / b,
+    lambda a, b, c: a * b,
+    lambda a, b, c: a + b,
+    lambda a, b, c: a**1.5,
+    lambda a, b, c: a**3,
+    lambda a, b, c: a**-2,
+    lambda a, b, c: np.exp(a),
+    lambda a, b, c: np.pad(a[1:-1], 1),
+    lambda a, b, c: np.concatenate([np.zeros(2), a[:3]]),
+    lambda a, b, c: a[::-1],
+    lambda a, b, c: np.cumsum(a),
+]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs_of_choices_and_infinities(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(len(STEPS), size=rng.integers(2, 7))
+    earlier, numbers = rng.integers(100, size=steps.size), rng.choice([0.0, 0.5, 1.0], steps.size)
+
+    def f(x: Any) -> Any:
+        values = [x, x * x]
+        for step, place, c in zip(steps, earlier, numbers, strict=True):
+            values.append(STEPS[step](values[-1], values[place % len(values)], c))
+        return values[-1]
+
+    x, v, order = rng.choice([0.0, 1.0, -1.0, 0.5, 2.0, -0.3], 5), rng.choice([1.0, -1.0, 0.5], 5), 3
+    program = ft.trace(f)(x)
+    given = ((1,), *[()] * (len(program.inputs) - 1))
+    captured = [np.zeros(t.shape) for t in program.in_types[1:]]
+    with np.errstate(all="ignore"):
+        expected = simplify(nested_program(program, given, order))(x, *captured, v)
+        found = ft.taylor(f, x, v, order)
+    for a, b in zip(found, expected, strict=True):
+        is_finite = np.isfinite(b)
+        np.testing.assert_allclose(np.asarray(a)[is_finite], b[is_finite], rtol=1e-8, atol=1e-8)

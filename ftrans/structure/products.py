@@ -47,19 +47,21 @@ def product(primitive: Primitive, params: Params, a: Series, b: Series) -> Serie
 
 def quotient(a: Series, b: Series) -> Series:
     """The series of `a / b`, from `b * z = a`."""
+    is_singular = not (_is_finite(b, 0) and splat(b.at(0)))
 
     def make(k: int) -> Coefficient:
         known = [mul(z, y) for j in range(1, k + 1) if (y := b[j]) is not None and (z := series[k - j]) is not None]
         rest, x = _sum(known), a[k]
         change = x if rest is None else neg(rest) if x is None else sub(x, rest)
         z = None if change is None else div(change, b.at(0))
-        return z if _is_finite(b, 0) and splat(b.at(0)) else series.support(k).zeros_in(z, True)
+        return series.support(k).zeros_in(z, is_singular)
 
-    def moving() -> Support:
-        return union([x.support(1) for x in (a, b) if not x.is_constant])
+    def support(k: int) -> Support:
+        found = union([x.support(k) for x in ((a, b) if k else (a,)) if not (k and x.is_constant)])
+        return found.chosen() if is_singular else found
 
     degree = a.degree if b.is_constant else UNBOUNDED
-    series = Series(a.type, make, degree, a.is_slope, lambda: a.support(0), moving)
+    series = Series(a.type, make, degree, a.is_slope, lambda: support(0), lambda: support(1))
     return series
 
 
@@ -69,7 +71,7 @@ def with_zeros(x: Series) -> Series:
     def make(k: int) -> Coefficient:
         return x.support(k).zeros_in(x[k], True)
 
-    return Series(x.type, make, x.degree, x.is_slope, lambda: x.support(0), lambda: x.support(1))
+    return Series(x.type, make, x.degree, x.is_slope, lambda: x.support(0).chosen(), lambda: x.support(1).chosen())
 
 
 def minus_square(x: Series) -> Series:

@@ -32,6 +32,10 @@ class Support(NamedTuple):
         mask = (*self.near, *self.far) if is_singular else self.near
         return x if x is None or not mask else select(all_of(mask), x, full_like(x, 0))
 
+    def chosen(self) -> Support:
+        """The same, all of it as choices: no factor matters any more, since one may have been infinite."""
+        return Support((*self.near, *self.far))
+
     def whole(self) -> Tracer | None:
         """The support as one array; None for everywhere."""
         mask = (*self.near, *self.far)
@@ -46,9 +50,9 @@ def union(supports: Sequence[Support]) -> Support:
     if not supports:
         return EVERYWHERE
     near = any_of([s.near for s in supports])
-    if near:
-        return Support(near, any_of([s.far for s in supports]))
-    return Support((), any_of([(*s.near, *s.far) for s in supports]))
+    if near and not any([s.far for s in supports]):
+        return Support(near)
+    return Support(near, any_of([(*s.near, *s.far) for s in supports]))
 
 
 def intersection(a: Support, b: Support) -> Support:

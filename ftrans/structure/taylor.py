@@ -29,7 +29,7 @@ from ..ops.elementwise import Elementwise, div, integer_pow, mul, sech_square, s
 from ..transforms.simplify import condense
 from .nested import needs_nesting, nested_coefficients
 from .products import minus_square, product, quotient, with_zeros
-from .series import UNBOUNDED, Coefficient, Series, scaled, series_of
+from .series import UNBOUNDED, Coefficient, Series, scaled, series_of, union
 from .supports import of_linear
 from .tangents import TangentProgram, tangent_program
 from .taylor_holders import holder_rows, holds_programs
@@ -319,7 +319,8 @@ class _Expansion:
 
         degree = max([x.degree for x in at])
         if of is not eqn:
-            return Series(type, make, degree)
+            moving = [x for x in at if not x.is_constant]
+            return Series(type, make, degree, moving=lambda: union([x.support(1) for x in moving]))
         primitive, params = eqn.primitive, eqn.params
         return Series(
             type,
