@@ -105,6 +105,22 @@ def test_pieces_have_no_elements_that_are_always_zero(sample: Sample) -> None:
         np.testing.assert_array_equal(met, used)
 
 
+# What these move or add up is said without an array.
+AFFINE = {
+    "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "add_slice", "reduce_sum",
+    "reduce_max", "dot_general", "window_sum", "sort", "fft", "inv",
+}  # fmt: skip
+
+
+@each(lambda s: s.primitive.name, sample=[s for s in ROWS if s.primitive.name in AFFINE])
+def test_pieces_are_affine(sample: Sample) -> None:
+    known = [x if i and np.ndim(x) == 0 else None for i, x in enumerate(sample.draw())]
+    for of_result in pieces_of(sample, known):
+        for piece in (p for of_operand in of_result for p in of_operand):
+            assert piece.rows.form is not None
+            assert piece.cols.form is not None
+
+
 def test_what_is_exact_is_in_the_table() -> None:
     assert {s.primitive.name for s in EXACT_ROWS} == EXACT
 

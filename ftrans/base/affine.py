@@ -9,6 +9,7 @@ such box, so that equal functions are equal tuples.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
@@ -63,10 +64,11 @@ def coordinates(number: int, shape: Sequence[int]) -> Shape:
 
 def values(f: Affine) -> Any:
     """All values, as an array."""
-    out: Any = np.array([f.offset])
-    for n, s in zip(f.box, f.strides, strict=True):
-        out = np.add.outer(out, np.arange(0, n * s, s) if s else np.zeros(n, np.int64))
-    return out.reshape(-1)
+    lines = [np.arange(0, n * s, s) if s else np.zeros(n, np.int64) for n, s in zip(f.box, f.strides, strict=True)]
+    if not lines:
+        return np.array([f.offset])
+    lines[0] += f.offset
+    return functools.reduce(np.add.outer, lines).reshape(-1)
 
 
 def values_at(f: Affine, numbers: Any) -> Any:
