@@ -14,7 +14,7 @@ import numpy as np
 from ..base.index_map import IndexMap, Shape
 from ..core.program import Const, Eqn, literal
 from ..core.trace import Builder, Tracer, definition
-from ..core.types import ArrayType
+from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.elementwise import add, bitwise_and, bitwise_or, convert, mul, neg, select
 from ..ops.literals import full, full_like, splat
 from ..ops.shapes import reshape
@@ -66,8 +66,9 @@ def known_value(x: Any) -> Value:
             return x
         x = x.atom.value
     array = np.asarray(x)
-    if array.size and array.dtype.kind in "fc" and bool((array == array.flat[0]).all()):
-        return array.flat[0].item()  # type: ignore[no-any-return]
+    if array.size and is_inexact(array.dtype) and bool((array == array.flat[0]).all()):
+        number = array.reshape(-1)[0]
+        return complex(number) if is_complex(array.dtype) else float(number)  # type: ignore[no-any-return]
     return array
 
 

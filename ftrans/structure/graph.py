@@ -177,6 +177,10 @@ class Graph:
             return self._values(eqn, operands, any(x.depends for x in operands))
         if isinstance(primitive, ProgramHolder):
             return self.walk(eqn.params["program"], operands, is_linear)
+        unknown = [x for x in operands if x.depends and x.value is None and not is_inexact(x.type.dtype)]
+        if self.builder is not None and unknown:
+            # For instance whether the solver of a linear system has converged, which is to be checked.
+            raise NotStructured(f"{primitive.name} needs a value of the linear program")
         if self.builder is not None and has_complex(eqn):
             raise NotStructured(f"{primitive.name} computes with complex numbers")
         if isinstance(primitive, Elementwise):

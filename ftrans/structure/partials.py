@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.interpret import inline
+from ..core.primitive import MissingRule
 from ..core.program import Atom, Const, Eqn, Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
@@ -13,6 +14,7 @@ from ..ops.elementwise import Elementwise
 from ..ops.literals import full_like
 from ..transforms.jvp import jvp
 from ..transforms.simplify import simplify
+from .entries import NotStructured
 
 _CACHE_SIZE = 10_000
 _cache: dict[Hashable, Any] = {}
@@ -58,7 +60,10 @@ def _cached(kind: str, eqn: Eqn, active: Sequence[bool], make: Any) -> Any:
     if found is None:
         if len(_cache) > _CACHE_SIZE:
             _cache.clear()
-        found = _cache[key] = make(eqn, tuple(active))
+        try:
+            found = _cache[key] = make(eqn, tuple(active))
+        except MissingRule as error:
+            raise NotStructured(f"a partial derivative of {eqn.primitive.name} is not known ({error})") from None
     return found
 
 
