@@ -15,7 +15,7 @@ from ..base.index_map import IndexMap, Shape
 from ..core.program import Const, Eqn, literal
 from ..core.trace import Builder, Tracer, definition
 from ..core.types import ArrayType, is_complex, is_inexact
-from ..ops.elementwise import add, bitwise_and, bitwise_or, convert, mul, neg, select
+from ..ops.elementwise import add, bitwise_and, bitwise_not, bitwise_or, convert, mul, neg, select
 from ..ops.literals import full, full_like, splat
 from ..ops.shapes import reshape
 from .emission import take
@@ -41,6 +41,8 @@ class Masked(NamedTuple):
 
 
 ONE = Masked(1.0)
+# In patterns, a derivative that is not the same number everywhere: no sum or product with it is known to be zero.
+SOME = Masked(float("nan"))
 
 
 def constant(builder: Builder, array: Any) -> Tracer:
@@ -78,10 +80,18 @@ def masked(x: Any) -> Masked:
         eqn = definition(x)
         if eqn is not None and eqn.primitive is select and eqn.operands[0].type.shape == x.shape:
             condition, chosen, other = (Tracer(x.builder, a) for a in eqn.operands)
+            if _is_zero(chosen):
+                condition, chosen, other = _negated(condition), other, chosen
             if _is_zero(other):
                 inner = masked(chosen)
-                return Masked(inner.value, condition if inner.mask is None else bitwise_and(condition, inner.mask))
+                return Masked(inner.value, _both(condition, inner.mask))
     return Masked(known_value(x))
+
+
+def _negated(condition: Tracer) -> Tracer:
+    if isinstance(condition.atom, Const):
+        return constant(condition.builder, np.logical_not(condition.atom.array()))
+    return bitwise_not(condition)
 
 
 def _is_zero(x: Tracer) -> bool:

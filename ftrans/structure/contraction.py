@@ -21,6 +21,10 @@ from .arithmetic import Masked, Number, lifted, product, reshaped, unmasked
 from .graph import Edge
 
 
+# Sums over up to this many products with choices are made product by product.
+_MOST_CHOSEN = 1_000_000
+
+
 class _Axes(NamedTuple):
     """The steps of an affine edge along the axes of its lanes."""
 
@@ -43,7 +47,12 @@ def contracted(outer: Edge, inner: Edge) -> Edge | None:
     if meeting is None:
         return None
     summed = [(i, j) for i, j in meeting if not a.rows[i] and not b.cols[j]]
-    if math.prod(a.shape[i] for i, _ in summed) <= 1:
+    count = math.prod(a.shape[i] for i, _ in summed)
+    if count <= 1:
+        return None
+    is_chosen = outer.value.mask is not None or inner.value.mask is not None
+    if is_chosen and outer.rows.size * inner.rows.size <= _MOST_CHOSEN * count:
+        # A sum over products would let an infinite slope meet the zeros of what was not chosen.
         return None
     shared = [pair for pair in meeting if pair not in summed]
     of_a = [i for i in range(len(a.shape)) if i not in {i for i, _ in meeting}]

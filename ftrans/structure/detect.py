@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..base.index_map import IndexMap
-from ..core.program import Program
+from ..core.program import Eqn, Program
 from ..core.types import is_inexact
 from ..ops.elementwise import Elementwise
 from ..transforms.dependence import TooMany, through
+from .arithmetic import SOME
 from .entries import NotStructured
 from .graph import Curved, Edge, Graph, Node, has_complex, product_lanes
+from .held_patterns import held_pieces
 from .partials import second_partials
 
 # A pattern with more entries than this is refused.
@@ -48,7 +50,7 @@ def jacobian_pattern(
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None), at_most)
+    patterns = Patterns(_graph(program, active, known), at_most)
     rows = [patterns.of(k) for k in patterns.graph.outputs[:wanted]]
     return _canonical(sp.vstack(rows, format="csr") if rows else sp.csr_array((0, patterns.width), dtype=bool))
 
@@ -62,7 +64,7 @@ def hessian_pattern(
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(Graph(program, active, [known.get(i) for i in range(len(active))], None), at_most)
+    patterns = Patterns(_graph(program, active, known), at_most)
     graph = patterns.graph
     used = _used(graph, graph.outputs[:1])
     total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
@@ -85,6 +87,23 @@ def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
                 found[j] = None
                 waiting.append(j)
     return found
+
+
+def _graph(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Graph:
+    return Graph(program, active, [known.get(i) for i in range(len(active))], None, _held)
+
+
+def _held(graph: Graph, eqn: Eqn, operands: list[Node], is_linear: bool) -> list[Node] | None:
+    """The results of a branch or a loop, with its pattern; None for other equations."""
+    pieces = held_pieces(jacobian_pattern, eqn, [x.is_active for x in operands], [x.known for x in operands])
+    if pieces is None:
+        return None
+    results = [graph.node(v.type, None, True, eqn.line) for v in eqn.outputs]
+    for k, of_result in zip(results, pieces, strict=True):
+        for j, of_operand in zip(operands, of_result, strict=True):
+            for piece in of_operand if is_inexact(k.type.dtype) else ():
+                graph.edge(k, j, piece.rows, piece.cols, SOME)
+    return results
 
 
 class Patterns:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..base.index_map import IndexMap, count_matches, matches
@@ -20,7 +21,8 @@ from .arithmetic import Masked, product, taken
 from .assemble import assembled
 from .contraction import contracted
 from .entries import Entries, NotStructured
-from .graph import Edge, Graph, Node
+from .graph import Edge, Graph, Node, lifted
+from .holders import held_results
 
 # An elimination that computes more products than this is left to other engines.
 _MOST_PRODUCTS = 30_000_000
@@ -52,19 +54,19 @@ def _jacobian(program: Program, active: Sequence[bool], wanted: int, known: Mapp
     builder = Builder(program.in_types)
     with building(builder):
         inputs = [known.get(i, x) for i, x in enumerate(builder.inputs())]
-        graph = Graph(program, active, inputs, builder)
+        graph = Graph(program, active, inputs, builder, held)
         outputs = graph.outputs[:wanted]
         Elimination(graph, outputs).run(order)
         rows, cols, vector = assembled(builder, graph, outputs)
-        values = [_output(graph, builder, x) for x in graph.outputs]
+        values = [lifted(builder, x) for x in graph.outputs]
         made = simplify(builder.finish([*values, vector], f"sparse_jacobian({program.name})"))
     shape = (sum(x.type.size for x in outputs), sum(x.type.size for x in graph.inputs))
     how = ("engine: elimination", f"order: {order}", f"equations: {len(made.eqns)}", f"entries: {rows.size}")
     return Entries(made, rows, cols, shape, how)
 
 
-def _output(graph: Graph, builder: Builder, x: Node) -> Any:
-    return x.value if x.value is not None else 0
+# For equations that hold programs, whose Jacobians are found in the same way.
+held = partial(held_results, jacobian_entries)
 
 
 class Elimination:

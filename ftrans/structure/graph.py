@@ -9,25 +9,27 @@ Everything else is linearized, and the linear program takes its place in the gra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.index_map import IndexMap, Piece
 from ..base.source import Line, attributed_to
-from ..core.interpret import inline
-from ..core.primitive import MissingRule, ProgramHolder
+from ..core.interpret import inline, interpret
+from ..core.primitive import MissingRule, Moving, ProgramHolder
 from ..core.program import Atom, Const, Eqn, Program, Var
 from ..core.trace import Builder, Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.contractions import dot_general
-from ..ops.elementwise import Elementwise
+from ..ops.elementwise import Elementwise, ne
+from ..ops.literals import full_like
 from ..transforms.differentiate import linearize
 from ..transforms.jvp import jvp
 from ..transforms.simplify import condense
-from .arithmetic import ONE, Masked, computed, constant, evaluated, masked, taken, total
+from .arithmetic import ONE, SOME, Masked, computed, constant, evaluated, known_value, masked, taken, total
 from .entries import NotStructured
+from .lengths import squared
 from .local_blocks import block_values
 from .partials import first_partials
 
@@ -97,6 +99,9 @@ class Curved(NamedTuple):
     results: list[Node]
 
 
+Held = Callable[["Graph", Eqn, list[Node], bool], list[Node] | None]
+
+
 class Graph:
     """The graph of a program.
 
@@ -105,6 +110,7 @@ class Graph:
         active: the inputs to differentiate with respect to.
         values: values of the inputs: traced, or of NumPy where they are known; None in a graph of patterns.
         builder: records the values of edges; None for a graph of patterns only.
+        held: what finds the results of equations that hold programs, if it knows them.
 
     Attributes:
         inputs: nodes of the active inputs.
@@ -114,12 +120,19 @@ class Graph:
     """
 
     def __init__(
-        self, program: Program, active: Sequence[bool], values: Sequence[Any], builder: Builder | None
+        self,
+        program: Program,
+        active: Sequence[bool],
+        values: Sequence[Any],
+        builder: Builder | None,
+        held: Held,
     ) -> None:
         self.builder = builder
+        self.held = held
         self.ins: Edges = {}
         self.curved: list[Curved] = []
         self._count = 0
+        self._lengths: dict[Node, tuple[Eqn, list[Node]]] = {}
         nodes = [self.node(v.type, x, a) for v, x, a in zip(program.inputs, values, active, strict=True)]
         self.inputs = [node for node, a in zip(nodes, active, strict=True) if a]
         program = condense(program)
@@ -141,8 +154,6 @@ class Graph:
         edges = self.ins.setdefault(k, {}).setdefault(j, [])
         for i, other in enumerate(edges):
             if other.rows is rows and other.cols is cols and _fit(other.value, value):
-                if self.builder is None:
-                    return
                 value = total(other.value, value, rows.shape, k.type.dtype)
                 if value.is_number_equal_to(0.0):
                     del edges[i]
@@ -185,6 +196,10 @@ class Graph:
             raise NotStructured(f"{primitive.name} computes with complex numbers")
         if isinstance(primitive, Elementwise):
             return self._elementwise(eqn, operands, active, is_linear)
+        results = self.held(self, eqn, operands, is_linear)
+        if results is not None:
+            self._note_curvature(eqn, operands, results)
+            return results
         pieces = primitive.local(
             [x.type for x in operands], [v.type for v in eqn.outputs], [x.known for x in operands], eqn.params
         )
@@ -221,7 +236,7 @@ class Graph:
                 elif self.builder is not None:
                     values = computed(self.builder, eqn, [constant(self.builder, _array(x)) for x in operands])
             elif self.builder is not None:
-                values = computed(self.builder, eqn, [_lifted(self.builder, x) for x in operands])
+                values = computed(self.builder, eqn, [lifted(self.builder, x) for x in operands])
         return [self.node(v.type, y, depends, eqn.line) for v, y in zip(eqn.outputs, values, strict=True)]
 
     def _elementwise(self, eqn: Eqn, operands: list[Node], active: list[bool], is_linear: bool) -> list[Node]:
@@ -231,11 +246,18 @@ class Graph:
             # The derivative of a real part along 1 says nothing of the one along i.
             for j, is_active in zip(operands, active, strict=True):
                 if is_active and not eqn.primitive.is_constant:
-                    self._diagonal(k, j, ONE)
+                    self._diagonal(k, j, SOME)
             self._note_curvature(eqn, operands, results)
             return results
+        length = self._lengths.get(operands[0])
+        if eqn.primitive.square is not None:
+            self._lengths[k] = eqn, operands
+        smooth = None if length is None else squared(eqn, length[0])
+        if smooth is not None and length is not None:
+            eqn, operands = smooth, length[1]
+            active = [x.is_active for x in operands]
         first = first_partials(eqn, active)
-        values = [ONE] * len(first.wrt) if self.builder is None else self.partial_values(first.program, operands)
+        values = self.partial_values(first.program, operands)
         for position, value in zip(first.wrt, values, strict=True):
             self._diagonal(k, operands[position], value)
         if not is_linear and first.wrt:
@@ -244,8 +266,10 @@ class Graph:
 
     def partial_values(self, program: Program, operands: Sequence[Node]) -> list[Masked]:
         """The results of a program of partial derivatives on the operands of its equation."""
-        assert self.builder is not None
-        xs = [_lifted(self.builder, x) for x in operands]
+        if self.builder is None:
+            known = interpret(program, [x.known for x in operands], _evaluated, lambda const: const.value)
+            return [SOME if y is None else Masked(known_value(y)) for y in known]
+        xs = [lifted(self.builder, x) for x in operands]
         return [masked(y) for y in inline(program, xs)]
 
     def _diagonal(self, k: Node, j: Node, value: Masked) -> None:
@@ -270,7 +294,7 @@ class Graph:
                 if piece.factor is not None:
                     found[-1].append(Masked(piece.factor))
                 elif self.builder is None:
-                    found[-1].append(ONE)
+                    found[-1].append(SOME)
                 elif eqn.primitive is dot_general:
                     other, shared = operands[1 - i], pieces[1 - i]
                     value = other.value if isinstance(other.value, Tracer) else _array(other)
@@ -294,7 +318,7 @@ class Graph:
         if self.builder is None:
             values = [None] * len(parts.values.outputs)
         else:
-            values = inline(parts.values, [_lifted(self.builder, x) for x in operands])
+            values = inline(parts.values, [lifted(self.builder, x) for x in operands])
         count = len(eqn.outputs)
         residuals = [self.node(t, x) for t, x in zip(parts.linear.in_types, values[count:], strict=False)]
         moved = [x for x in operands if x.is_active]
@@ -321,10 +345,13 @@ class Graph:
                 if not active[i] or not of_operand:
                     continue
                 if self.builder is None:
-                    values = [ONE] * len(of_operand)
+                    values = [SOME] * len(of_operand)
                 else:
-                    known = [None if a else _lifted(self.builder, x) for x, a in zip(operands, active, strict=True)]
+                    known = [None if a else lifted(self.builder, x) for x, a in zip(operands, active, strict=True)]
                     values = block_values(self.builder, eqn, r, i, known, of_operand)
+                    if isinstance(eqn.primitive, Moving):
+                        # What is not moved to a place has no influence there, however steep it is.
+                        values = [Masked(1.0, ne(v.value, full_like(v.value, 0))) for v in values]
                 for piece, value in zip(of_operand, values, strict=True):
                     self.edge(k, j, piece.rows, piece.cols, value)
         return results
@@ -377,12 +404,17 @@ def _fit(a: Masked, b: Masked) -> bool:
     return a.mask is b.mask or (a.mask is not None and b.mask is not None and a.mask.atom is b.mask.atom)
 
 
+def _evaluated(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation of functions of each element, where the operands are known; None elsewhere."""
+    return [None] * len(eqn.outputs) if any(x is None for x in operands) else evaluated(eqn, operands)
+
+
 def _array(x: Node) -> Any:
     """The known array of a node, in its shape."""
     return np.broadcast_to(x.value, x.type.shape) if x.type.shape else np.asarray(x.value)[()]
 
 
-def _lifted(builder: Builder, x: Node) -> Tracer:
+def lifted(builder: Builder, x: Node) -> Tracer:
     """The value of a node as a traced array.  A tangent has none, and nothing depends on it."""
     if isinstance(x.value, Tracer):
         return x.value

@@ -21,17 +21,18 @@ from ..base.source import attributed_to
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.elementwise import Elementwise
+from ..ops.elementwise import Elementwise, convert, ne
+from ..ops.literals import full_like
 from ..ops.shapes import reshape
 from ..run.costs import program_cost
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
-from .eliminate import Elimination, joined, met, price
+from .eliminate import Elimination, held, joined, met, price
 from .emission import put
 from .entries import Entries
-from .graph import Curved, Edge, Graph, Node, alone, product_lanes
+from .graph import Curved, Edge, Graph, Node, alone, lifted, product_lanes
 from .partials import second_partials
 
 ORDERS = ("greedy", "reverse")
@@ -62,11 +63,11 @@ def _hessian(program: Program, active: Sequence[bool], known: Mapping[int, Any],
     builder = Builder(program.in_types)
     with building(builder):
         values = [known.get(i, x) for i, x in enumerate(builder.inputs())]
-        graph = Graph(program, active, values, builder)
+        graph = Graph(program, active, values, builder, held)
         form = Form(graph)
         form.run(order)
         rows, cols, vector = form.entries(lower)
-        results = [x.value for x in graph.outputs]
+        results = [lifted(builder, x) for x in graph.outputs]
         made = simplify(builder.finish([*results, vector], f"sparse_hessian({program.name})"))
     size = sum(x.type.size for x in graph.inputs)
     how = (
@@ -121,6 +122,10 @@ class Form(Elimination):
         self, adjoints: dict[Node, Masked], support: dict[Node, Any], k: Node, j: Node, adjoint: Masked, edge: Edge
     ) -> None:
         """Add what `k` gives to the adjoint of `j` along an edge."""
+        if k in support:
+            kept = np.flatnonzero(support[k][edge.rows.table().reshape(-1)])
+            lanes = IndexMap.of(kept, edge.rows.size)
+            edge = Edge(edge.rows.after(lanes), edge.cols.after(lanes), taken(edge.value, lanes))
         value = product(taken(adjoint, edge.rows), edge.value)
         type = j.type
         is_whole = edge.cols.is_identity
@@ -129,10 +134,9 @@ class Form(Elimination):
         adjoints[j] = given if old is None else total(old, given, type.shape, type.dtype)
         # Where an adjoint is zero for certain, a second derivative that is infinite must not meet it.
         covered = None
-        if k in support or not is_whole:
+        if not is_whole:
             covered = np.zeros(type.size, bool)
-            lanes = slice(None) if k not in support else support[k][edge.rows.table().reshape(-1)]
-            covered[edge.cols.table().reshape(-1)[lanes]] = True
+            covered[edge.cols.table().reshape(-1)] = True
         if old is None:
             if covered is not None and not covered.all():
                 support[j] = covered
@@ -151,7 +155,11 @@ class Form(Elimination):
             )
             return Masked(found.reshape(type.shape))
         values = traced(self.builder, value, cols.shape, type.dtype)
-        return Masked(reshape(put(type.size, values, cols), shape=type.shape))
+        found = Masked(reshape(put(type.size, values, cols), shape=type.shape))
+        if value.mask is None:
+            return found
+        chosen = put(type.size, convert(value.mask, dtype=np.dtype(np.int32)), cols)
+        return found._replace(mask=reshape(ne(chosen, full_like(chosen, 0)), shape=type.shape))
 
     def _curve(self, curved: Curved, k: Node, adjoint: Masked, support: Any) -> None:
         """Add the products of an equation: its second partial derivatives times the adjoint of its result."""
@@ -187,6 +195,7 @@ class Form(Elimination):
             (*active, *(False for _ in cotangents)),
             [*(x.value for x in operands), *cotangents],
             self.builder,
+            held,
         )
         outputs = graph.outputs[len(results) :]
         Elimination(graph, outputs).run("reverse")

@@ -117,7 +117,7 @@ class _Application:
         if isinstance(primitive, Elementwise):
             if primitive.square is not None:
                 self.lengths[eqn.outputs[0]] = primitive, primals, tangents
-            elif self.lengths and _is_square(eqn):
+            elif self.lengths and is_square(eqn):
                 length = self.lengths.get(eqn.operands[0])  # type: ignore[arg-type]
                 if length is not None:
                     # The square of a length is smooth even at 0, where the length is not.
@@ -131,7 +131,7 @@ def _tangent_of_square(length: Elementwise, primals: Sequence[Tracer], tangents:
     return combined(length.square(*primals), tangents)
 
 
-def _is_square(eqn: Eqn) -> bool:
+def is_square(eqn: Eqn) -> bool:
     """Whether an equation squares its first operand."""
     if eqn.primitive is mul:
         return eqn.operands[0] is eqn.operands[1]
