@@ -70,7 +70,7 @@ def known_value(x: Any) -> Value:
     array = np.asarray(x)
     if array.size and is_inexact(array.dtype) and bool((array == array.flat[0]).all()):
         number = array.reshape(-1)[0]
-        return complex(number) if is_complex(array.dtype) else float(number)  # type: ignore[no-any-return]
+        return complex(number) if is_complex(array.dtype) else float(number)
     return array
 
 
@@ -130,7 +130,7 @@ def _both(a: Tracer | None, b: Tracer | None) -> Tracer | None:
 def _product(a: Value, b: Value) -> Value:
     if not isinstance(a, Tracer) and not isinstance(b, Tracer):
         with np.errstate(all="ignore"):
-            return a * b  # type: ignore[operator]
+            return a * b
     if not isinstance(a, Tracer):
         a, b = b, a
     assert isinstance(a, Tracer)

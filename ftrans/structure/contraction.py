@@ -20,7 +20,6 @@ from ..ops.contractions import dot_general
 from .arithmetic import Masked, Number, lifted, product, reshaped, unmasked
 from .graph import Edge
 
-
 # Sums over up to this many products with choices are made product by product.
 _MOST_CHOSEN = 1_000_000
 
@@ -115,8 +114,8 @@ def _axes(edge: Edge) -> _Axes | None:
     of_rows, of_cols = edge.rows.form, edge.cols.form
     if of_rows is None or of_cols is None or not edge.rows.size:
         return None
-    ends = {row_strides((*form.box, 1))[i] for form in (of_rows, of_cols) for i in range(len(form.box))}
-    ends = sorted({*ends, 1, edge.rows.size}, reverse=True)
+    steps = {row_strides((*form.box, 1))[i] for form in (of_rows, of_cols) for i in range(len(form.box))}
+    ends = sorted({*steps, 1, edge.rows.size}, reverse=True)
     if any(high % low for high, low in pairwise(ends)):
         return None
     shape = tuple(high // low for high, low in pairwise(ends))

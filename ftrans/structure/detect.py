@@ -14,13 +14,12 @@ import numpy as np
 from ..base.index_map import IndexMap
 from ..core.program import Eqn, Program
 from ..core.types import is_inexact
-from ..ops.elementwise import Elementwise
 from ..transforms.dependence import TooMany, through
 from .arithmetic import SOME
 from .entries import NotStructured
 from .graph import Curved, Edge, Graph, Node, has_complex, product_lanes
 from .held_patterns import held_pieces
-from .partials import second_partials
+from .partials import OnElements, second_partials
 
 # A pattern with more entries than this is refused.
 _MOST_ENTRIES = 100_000_000
@@ -154,7 +153,7 @@ class Patterns:
         """Pairs of patterns with one row for each product of two tangents in the second derivative of an equation."""
         eqn, operands, results = curved
         active = [x.is_active for x in operands]
-        if isinstance(eqn.primitive, Elementwise) and not has_complex(eqn):
+        if isinstance(eqn.primitive, OnElements) and not has_complex(eqn):
             wrt = second_partials(eqn, active).wrt
             return [(self.of(operands[i]), self.of(operands[j])) for i, j in wrt]
         lanes = product_lanes(curved)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from ..base.index_map import IndexMap, count_matches, matches
+from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Builder, building
 from ..run.costs import program_cost
@@ -44,9 +45,11 @@ def jacobian_entries(
     Raises:
         NotStructured: a part of the program has no edges, or there are too many.
     """
-    if order != "auto":
-        return _jacobian(program, active, wanted, known, order)
-    found = [_jacobian(program, active, wanted, known, name) for name in ORDERS[:2]]
+    orders = ORDERS[:2] if order == "auto" else (order,)
+    try:
+        found = [_jacobian(program, active, wanted, known, name) for name in orders]
+    except MissingRule as error:
+        raise NotStructured(str(error)) from None
     return min(found, key=lambda entries: program_cost(entries.program).time)
 
 

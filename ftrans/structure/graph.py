@@ -22,7 +22,7 @@ from ..core.program import Atom, Const, Eqn, Program, Var
 from ..core.trace import Builder, Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.contractions import dot_general
-from ..ops.elementwise import Elementwise, ne
+from ..ops.elementwise import ne
 from ..ops.literals import full_like
 from ..transforms.differentiate import linearize
 from ..transforms.jvp import jvp
@@ -31,7 +31,7 @@ from .arithmetic import ONE, SOME, Masked, computed, constant, evaluated, known_
 from .entries import NotStructured
 from .lengths import squared
 from .local_blocks import block_values
-from .partials import first_partials
+from .partials import OnElements, first_partials
 
 # Known arrays larger than this are not computed while the graph is built.
 _MOST_COMPUTED = 10_000_000
@@ -194,7 +194,7 @@ class Graph:
             raise NotStructured(f"{primitive.name} needs a value of the linear program")
         if self.builder is not None and has_complex(eqn):
             raise NotStructured(f"{primitive.name} computes with complex numbers")
-        if isinstance(primitive, Elementwise):
+        if isinstance(primitive, OnElements):
             return self._elementwise(eqn, operands, active, is_linear)
         results = self.held(self, eqn, operands, is_linear)
         if results is not None:
@@ -245,12 +245,12 @@ class Graph:
         if has_complex(eqn):
             # The derivative of a real part along 1 says nothing of the one along i.
             for j, is_active in zip(operands, active, strict=True):
-                if is_active and not eqn.primitive.is_constant:
+                if is_active and not getattr(eqn.primitive, "is_constant", False):
                     self._diagonal(k, j, SOME)
             self._note_curvature(eqn, operands, results)
             return results
         length = self._lengths.get(operands[0])
-        if eqn.primitive.square is not None:
+        if getattr(eqn.primitive, "square", None) is not None:
             self._lengths[k] = eqn, operands
         smooth = None if length is None else squared(eqn, length[0])
         if smooth is not None and length is not None:
@@ -349,9 +349,9 @@ class Graph:
                 else:
                     known = [None if a else lifted(self.builder, x) for x, a in zip(operands, active, strict=True)]
                     values = block_values(self.builder, eqn, r, i, known, of_operand)
-                    if isinstance(eqn.primitive, Moving):
-                        # What is not moved to a place has no influence there, however steep it is.
-                        values = [Masked(1.0, ne(v.value, full_like(v.value, 0))) for v in values]
+                    if isinstance(eqn.primitive, Moving) or any(x.type.dtype.kind == "b" for x in operands):
+                        # What is not chosen for a place has no influence there, however steep it is.
+                        values = [_chosen(value) for value in values]
                 for piece, value in zip(of_operand, values, strict=True):
                     self.edge(k, j, piece.rows, piece.cols, value)
         return results
@@ -407,6 +407,12 @@ def _fit(a: Masked, b: Masked) -> bool:
 def _evaluated(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
     """The results of an equation of functions of each element, where the operands are known; None elsewhere."""
     return [None] * len(eqn.outputs) if any(x is None for x in operands) else evaluated(eqn, operands)
+
+
+def _chosen(x: Masked) -> Masked:
+    """A value whose zeros are those of a choice."""
+    assert isinstance(x.value, Tracer)
+    return Masked(x.value, ne(x.value, full_like(x.value, 0)))
 
 
 def _array(x: Node) -> Any:

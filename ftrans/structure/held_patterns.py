@@ -37,6 +37,7 @@ def held_pieces(
     Returns:
         None for other equations, and for loops that are too long.
     """
+    pattern: tuple[Any, Any] | None
     if eqn.primitive is cond:
         pattern = _of_branches(pattern_of, eqn, active, known)
     elif eqn.primitive is scan:

@@ -116,7 +116,9 @@ def _of_steps(entries_of: EntriesOf, builder: Builder, eqn: Eqn, operands: list[
     known = {i: x.known for i, x in enumerate(operands[:consts]) if x.known is not None and not active[i]}
     found = entries_of(program, active, len(program.outputs), known)
     xs = [lifted(builder, x) for x in operands]
-    *values, entries = scan.apply(found.program, *cut(xs, consts, carries), length, params["reverse"], params["unroll"])
+    fixed, carry, sequences = cut(xs, consts, carries)
+    loop = scan.apply(found.program, fixed, carry, sequences, length, params["reverse"], params["unroll"])
+    *values, entries = loop
     moves = [i >= consts + carries for i in range(len(operands))]
     steps = np.arange(length)[:, None]
     rows, growth = _first_step(found.rows, program.out_types, eqn.outputs, [i >= carries for i in range(len(values))])

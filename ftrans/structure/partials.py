@@ -12,9 +12,13 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import Elementwise
 from ..ops.literals import full_like
+from ..ops.special.family import Special
 from ..transforms.jvp import jvp
 from ..transforms.simplify import simplify
 from .entries import NotStructured
+
+# Primitives that act on each element by itself.
+OnElements = Elementwise | Special
 
 _CACHE_SIZE = 10_000
 _cache: dict[Hashable, Any] = {}
@@ -81,7 +85,7 @@ def _operand(x: Tracer, atom: Atom) -> Tracer:
 
 
 def _first(eqn: Eqn, active: tuple[bool, ...]) -> First:
-    primitive: Elementwise = eqn.primitive
+    primitive: OnElements = eqn.primitive
     types: list[ArrayType] = [a.type for a in eqn.operands]
     builder = Builder(types)
     found: list[Tracer] = []

@@ -18,10 +18,11 @@ import numpy as np
 
 from ..base.index_map import IndexMap, places, where_lower
 from ..base.source import attributed_to
+from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
-from ..ops.elementwise import Elementwise, convert, ne
+from ..ops.elementwise import convert, ne
 from ..ops.literals import full_like
 from ..ops.shapes import reshape
 from ..run.costs import program_cost
@@ -31,9 +32,9 @@ from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
 from .eliminate import Elimination, held, joined, met, price
 from .emission import put
-from .entries import Entries
+from .entries import Entries, NotStructured
 from .graph import Curved, Edge, Graph, Node, alone, lifted, product_lanes
-from .partials import second_partials
+from .partials import OnElements, second_partials
 
 ORDERS = ("greedy", "reverse")
 
@@ -53,9 +54,11 @@ def hessian_entries(
     Raises:
         NotStructured: a part of the program has no edges or no second partial derivatives, or there are too many.
     """
-    if order != "auto":
-        return _hessian(program, active, known, lower, order)
-    found = [_hessian(program, active, known, lower, name) for name in ORDERS]
+    orders = ORDERS if order == "auto" else (order,)
+    try:
+        found = [_hessian(program, active, known, lower, name) for name in orders]
+    except MissingRule as error:
+        raise NotStructured(str(error)) from None
     return min(found, key=lambda entries: program_cost(entries.program).time)
 
 
@@ -155,16 +158,16 @@ class Form(Elimination):
             )
             return Masked(found.reshape(type.shape))
         values = traced(self.builder, value, cols.shape, type.dtype)
-        found = Masked(reshape(put(type.size, values, cols), shape=type.shape))
+        summed = Masked(reshape(put(type.size, values, cols), shape=type.shape))
         if value.mask is None:
-            return found
+            return summed
         chosen = put(type.size, convert(value.mask, dtype=np.dtype(np.int32)), cols)
-        return found._replace(mask=reshape(ne(chosen, full_like(chosen, 0)), shape=type.shape))
+        return summed._replace(mask=reshape(ne(chosen, full_like(chosen, 0)), shape=type.shape))
 
     def _curve(self, curved: Curved, k: Node, adjoint: Masked, support: Any) -> None:
         """Add the products of an equation: its second partial derivatives times the adjoint of its result."""
         eqn, operands, _ = curved
-        if isinstance(eqn.primitive, Elementwise):
+        if isinstance(eqn.primitive, OnElements):
             second = second_partials(eqn, [x.is_active for x in operands])
             lanes = IndexMap.identity(k.type.shape)
             if support is not None:
@@ -176,7 +179,8 @@ class Form(Elimination):
                 self.add(operands[p], operands[q], lanes, lanes, value, is_square=p == q)
         elif (lanes_of_product := product_lanes(curved)) is not None:
             left, right = lanes_of_product
-            self.add(*operands, left.cols, right.cols, taken(adjoint, left.rows))
+            x, y = operands
+            self.add(x, y, left.cols, right.cols, taken(adjoint, left.rows))
         else:
             self._curve_as_whole(curved, k, adjoint)
 
