@@ -43,6 +43,7 @@ class Fault(NamedTuple):
 RULES = "test_rules.py -k "
 TAYLOR = "test_taylor.py -k "
 COLOURING = "test_colouring.py -k "
+LAPLACIAN = "test_laplacian.py -k "
 COMPRESSED = "test_compressed.py -k "
 FAULTS = [
     # Derivatives
@@ -57,6 +58,17 @@ FAULTS = [
           'erfi = Special("erfi", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, exp(square(x))))])',
           'erfi = Special("erfi", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, exp(square(y))))])',
           RULES + "erfi"),
+    Fault("sum of two derivatives along one direction", "structure/rows.py",
+          "return parts if are_unique(parts) else None", "return parts", LAPLACIAN + "second_derivatives"),
+    Fault("product that sums two derivatives along one direction", "structure/row_products.py",
+          "parts=parts) if are_unique(parts) else None", "parts=parts)", LAPLACIAN + "second_derivatives"),
+    Fault("derivatives where there are none", "structure/rows.py",
+          "return kept(part.value, part.place >= 0)", "return part.value", LAPLACIAN + "second_derivatives"),
+    Fault("products of derivatives along different directions", "structure/rows.py",
+          "parts.append(Part(value, np.where(meet, p.place, -1)))", "parts.append(Part(value, p.place))",
+          LAPLACIAN + "second_derivatives"),
+    Fault("elements of a second array along the directions of the first", "structure/laplacian.py",
+          "start += direction.type.size", "start += 0", LAPLACIAN + "containers"),
     Fault("tangent of an unstable order", "ops/sorting.py",
           "return take_along(x, order, axis), take_along(t, order, axis)",
           "return take_along(x, order, axis), take_along(t, order, 0)", RULES + "sort"),

@@ -253,7 +253,7 @@ def moved(eqn: Eqn, operands: Sequence[Rows | Tracer]) -> Rows | None:
         except IndexError:
             # The program says so, with the user's line, or takes the nearest valid index.
             return None
-        number = splat(values[0]) if keeps_factor else None
+        number = splat(rows[0].parts[i].value) if keeps_factor else None
         value = eqn.primitive(*values, **eqn.params) if number is None else full_like(out.type, number)
         parts.append(Part(value, place))
     factor = rows[0].factor if keeps_factor else None
