@@ -46,6 +46,33 @@ COLOURING = "test_colouring.py -k "
 LAPLACIAN = "test_laplacian.py -k "
 COMPRESSED = "test_compressed.py -k "
 FAULTS = [
+    # Maps between elements
+    Fault("slices of a row that run over its end", "base/affine.py",
+          "if all(a >= 0 and b < n for a, b, n in zip(low, high, shape, strict=True)):",
+          "if all(a >= 0 for a, b, n in zip(low, high, shape, strict=True)):", "test_index_map.py -k compose"),
+    Fault("matches that carry over from one digit to the next", "base/affine.py",
+          "if place and low + n > steps[place - 1] // step:", "if place and low > steps[place - 1] // step:",
+          "test_index_map.py -k matches"),
+    Fault("lanes of a reversed map in the wrong order", "base/affine.py",
+          "first = low if r_a >= 0 else end - 1", "first = low", "test_index_map.py -k matches"),
+    Fault("tables taken for the affine map that they begin like", "base/affine.py",
+          "return found if last == numbers[-1] and np.array_equal(values(found), numbers) else None",
+          "return found if last == numbers[-1] else None", "test_index_map.py -k found_in_tables"),
+    Fault("values put at reversed lanes without turning them", "structure/emission.py",
+          "return reverse(x, axes=self.reversed) if self.reversed else x", "return x", "test_emission.py"),
+    Fault("entries that fall on one place twice", "structure/assemble.py",
+          "rest = None if beside is None else rest.at(beside)", "rest = rest", "test_assemble.py"),
+    Fault("a cumulative sum of what comes after", "ops/reductions.py",
+          "{(axis, axis): triangle(shape[axis], not reverse)}", "{(axis, axis): triangle(shape[axis])}",
+          "test_local.py -k cumsum"),
+    Fault("windows that begin after the padding", "ops/windows.py",
+          "np.divmod(place * stride + inner * dilation - low, spacing)",
+          "np.divmod(place * stride + inner * dilation, spacing)", "test_local.py -k window"),
+    Fault("indices from the end", "ops/indexing.py",
+          "places += np.clip(np.where(index < 0, index + n, index), 0, max(n - 1, 0)) * stride",
+          "places += np.clip(index, 0, max(n - 1, 0)) * stride", "test_local.py -k gather"),
+    Fault("one step of a loop too few", "transforms/dependence.py",
+          "reached = bounded(reached @ power) if most % 2 else reached", "reached = reached", "test_local.py -k loops"),
     # Derivatives
     Fault("partial of a product", "ops/elementwise/family.py",
           "lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(x, t)]",

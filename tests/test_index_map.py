@@ -223,3 +223,4 @@ def test_forms_are_found_in_tables() -> None:
         assert detected(values(form)) == form
     assert detected(np.array([0, 1, 3])) is None
     assert detected(np.array([0, 1, 4, 6])) is None
+    assert detected(np.array([0, 1, 5, 7, 10, 11, 15, 16])) is None
