@@ -72,6 +72,21 @@ def test_custom_backward() -> None:
     assert len(ran.stdout.splitlines()) == 5
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "promise"),
+    [
+        ("cart_pole", ["--nodes", "24"], "sparse Jacobian"),
+        ("brusselator", ["--cells", "12"], "The methods agree within"),
+        ("bundle_adjustment", ["--observations", "2000"], "sparse Jacobian, 48000 of"),
+    ],
+)
+def test_solvers_of_scipy(name: str, options: list[str], promise: str) -> None:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert promise in ran.stdout
+
+
 # Of the examples that train for minutes, the parts run on a small budget.
 
 
