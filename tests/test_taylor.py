@@ -403,6 +403,8 @@ def test_mistakes() -> None:
         ft.taylor(np.exp, 0.0, np.ones(2), 1)
     with pytest.raises(ValueError, match=r"lists of the lengths \[1, 2\]"):
         ft.jet(np.multiply, (0.0, 1.0), ([1.0], [1.0, 2.0]))
+    with pytest.raises(TypeError, match=r"write \(\[d1, d2\],\)"):
+        ft.jet(np.exp, (0.0,), (np.ones(2),))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="real directions"):
         ft.bilaplacian(np.exp)(1j)
     with pytest.raises(ValueError, match="chunk_size"):
@@ -414,6 +416,30 @@ def test_programs_grow_with_the_square_of_the_order() -> None:
         return len(ft.trace(lambda x: ft.taylor(lambda y: np.exp(np.sin(y)), x, 1.0, order))(0.7).eqns)
 
     assert count(16) < 4.5 * count(8)
+
+
+def test_long_programs_of_choices_grow_with_their_length() -> None:
+    def count(steps: int) -> int:
+        def f(x: Any) -> Any:
+            for _ in range(steps):
+                x = np.where(x > 0, x, 0.0)[::-1] * 1.01 + 0.01
+            return np.sqrt(x)
+
+        x = np.array([0.3, 0.8])
+        return len(taylor(ft.trace(f)(x), ((1,),), 3).program.eqns)
+
+    assert count(600) < 2.1 * count(300)
+
+
+@pytest.mark.parametrize("f", [np.linalg.eigvalsh, np.linalg.inv])
+def test_curves_without_a_velocity(f: Any) -> None:
+    a, b = MATRIX + MATRIX.T, np.array([[0.3, 0.1], [0.1, -0.4]])
+    value, terms = ft.jet(f, (a,), ([np.zeros((2, 2)), b, np.zeros((2, 2)), np.zeros((2, 2))],), False)
+    along = ft.taylor(f, a, b, 2)
+    assert_close([value, *terms], [along[0], 0 * value, along[1], 0 * value, along[2]])
+    program = ft.trace(lambda a: f(a))(a)
+    program = taylor(program, ((2,),), 4, (True,)).program
+    assert_close(program(a, b), [value, *terms])
 
 
 def test_loops_do_not_grow_with_their_length() -> None:

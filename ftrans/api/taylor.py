@@ -79,7 +79,12 @@ def jet(
     """
     check_function(fun, "jet")
     args, terms = as_tuple(primals, "jet", "primals"), as_tuple(series, "jet", "series")
-    lengths = [len(as_tuple(row, "jet", "an entry of series")) for row in terms]
+    if not all(isinstance(row, tuple | list) for row in terms):
+        raise TypeError(
+            "series of jet has a list of derivatives for each argument: for one argument of derivatives d1 and d2 "
+            f"write ([d1, d2],), not {series!r}{at_line(user_line())}"
+        )
+    lengths = [len(row) for row in terms]
     if len(terms) != len(args) or len(set(lengths)) > 1:
         raise ValueError(
             f"series of jet has a list of derivatives for each argument, all of one length, but for {len(args)} "

@@ -8,11 +8,10 @@ from ..core.interpret import inline
 from ..core.primitive import Primitive
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
+from ..ops.literals import full_like
 from ..transforms.jvp import jvp
 from ..transforms.simplify import condense
 from .series import scaled
-
-Orders = tuple[int, ...]
 
 
 def needs_nesting(program: Program) -> bool:
@@ -31,6 +30,7 @@ def nested_coefficients(program: Program, inputs: list[list[Tracer | None]], ord
         inputs: for each input, its coefficients; None for zero.
         order: up to which order coefficients are wanted.
     """
+    inputs = [_without_gaps(row) for row in inputs]
     # The program of derivative k takes the derivatives of the inputs up to k that are not zero.  Its tangent along
     # the next ones is derivative k + 1.
     places = [(i, 0) for i in range(len(program.inputs))]
@@ -47,6 +47,14 @@ def nested_coefficients(program: Program, inputs: list[list[Tracer | None]], ord
         active = tuple(n + 1 < len(inputs[i]) and inputs[i][n + 1] is not None for i, n in places)
         derivative, places, alive = _next(derivative, places, active, alive)
     return results
+
+
+def _without_gaps(row: list[Tracer | None]) -> list[Tracer | None]:
+    """Coefficients with zeros below the last one that is given."""
+    last = max(k for k, x in enumerate(row) if x is not None)
+    assert row[0] is not None
+    zero = full_like(row[0], 0)
+    return [zero if x is None and k < last else x for k, x in enumerate(row)]
 
 
 def _derivative(coefficients: list[Tracer | None], n: int) -> Tracer | None:

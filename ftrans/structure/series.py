@@ -9,11 +9,15 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.elementwise import mul, select
 from ..ops.literals import full_like
-from ..transforms.masks import Condition, Mask, all_of, any_of
+from ..transforms.masks import Condition, Mask, all_of, any_of, weight
 
 Coefficient = Tracer | None
 # The degree of series that are no polynomials.
 UNBOUNDED = 1 << 30
+# More choices than this are merged into one condition, and so are choices made of more conditions than that; other
+# conditions are dropped.
+_MOST_CHOICES = 8
+_MOST_CONDITIONS = 64
 
 
 class Support(NamedTuple):
@@ -31,6 +35,13 @@ class Support(NamedTuple):
         """A product, with zeros where it is zero whatever its factors are."""
         mask = (*self.near, *self.far) if is_singular else self.near
         return x if x is None or not mask else select(all_of(mask), x, full_like(x, 0))
+
+    def bounded(self) -> Support:
+        """The same by few conditions, so that programs do not grow with the square of the number of choices."""
+        near, far = self.near, self.far
+        if len(near) > _MOST_CHOICES or weight(near) > _MOST_CONDITIONS:
+            near = (Condition(all_of(near)),)
+        return Support(near, far if weight(far) <= _MOST_CONDITIONS else ())
 
     def chosen(self) -> Support:
         """The same, all of it as choices: no factor matters any more, since one may have been infinite."""
@@ -127,7 +138,7 @@ class Series:
         which = min(k, 1)
         found = self._supports[which]
         if found is None:
-            found = self._supports[which] = self._find[which]()
+            found = self._supports[which] = self._find[which]().bounded()
         return found
 
     @property

@@ -21,7 +21,7 @@ from ..ops.parts import concatenate, pad, slice_
 from ..ops.reductions import reduce_or
 from ..ops.shapes import StructuralPrimitive
 from ..ops.slices import add_slice, set_slice
-from ..transforms.masks import Condition, Mask, all_of, carried
+from ..transforms.masks import Condition, Mask, all_of, carried, weight
 from .series import EVERYWHERE, Series, Support, union
 
 _SUMS = (add_slice, scatter_add)
@@ -72,7 +72,8 @@ def _of_join(primitive: Primitive, operands: Sequence[Series], params: Params, k
     masks = [(*x.support(k).near, *x.support(k).far) for x in operands]
     if not any(masks) and not any(_is_zero(x, k) for x in operands if x.type.dtype.kind in "fc"):
         return EVERYWHERE
-    return Support((), (Condition(lambda: _joined(primitive, operands, masks, params, k)),))
+    total = 1 + weight(*masks)
+    return Support((), (Condition(lambda: _joined(primitive, operands, masks, params, k), weight=total),))
 
 
 def _joined(primitive: Primitive, operands: Sequence[Series], masks: Sequence[Mask], params: Params, k: int) -> Tracer:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from ..core.primitive import Tangent
-from ..core.program import Const, Eqn, Program
+from ..core.program import Const, Eqn, Program, programs_in
 from ..core.trace import Builder, Tracer, building
 from ..ops.elementwise import Elementwise
 from ..ops.elementwise.family import combined
@@ -44,12 +44,18 @@ def tangent_program(eqn: Eqn, active: Sequence[bool], of_square: bool = False) -
     numbers = tuple([a if isinstance(a, Const) and a.is_splat else None for a in operands])
     types = tuple([a.type for a in operands])
     key = (eqn.primitive, types, same, numbers, tuple(active), of_square, *eqn.params.items())
-    found = _cache.get(key)
-    if found is None:
+
+    def make() -> TangentProgram:
+        return _made(eqn, tuple(active), same, of_square)
+
+    holder = next(programs_in(eqn.params), None)
+    if holder is not None:
+        return holder.derive(("tangent", key), make)
+    if key not in _cache:
         if len(_cache) > _CACHE_SIZE:
             _cache.clear()
-        found = _cache[key] = _made(eqn, tuple(active), same, of_square)
-    return found
+        _cache[key] = make()
+    return _cache[key]
 
 
 def _made(eqn: Eqn, active: tuple[bool, ...], same: tuple[int, ...], of_square: bool) -> TangentProgram:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.source import attributed_to
 from ..control.subprograms import spread
-from ..core.interpret import inline, interpret
+from ..core.interpret import interpret
 from ..core.primitive import Primitive
 from ..core.program import Const, Eqn, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
@@ -137,13 +137,17 @@ class _Expansion:
     def constant(self, const: Const) -> Series:
         """The series of a constant operand."""
         if const not in self.constants:
-            self.constants[const] = Series(const.type, lambda k: Tracer(self.builder, const), 0)
+            self.constants[const] = Series(const.type, lambda k: self.tracer(const), 0)
         return self.constants[const]
+
+    def tracer(self, const: Const) -> Tracer:
+        """The value of a constant operand."""
+        return Tracer(self.builder, const)
 
     def outer(self, eqn: Eqn, operands: list[Series]) -> list[Series]:
         """The results of an equation of the program, with all of their coefficients.
 
-        They are recorded at once and in order: the depth of what is on demand does not grow with the program.
+        They are found at once and in order: the depth of what is on demand does not grow with the program.
         """
         with attributed_to(eqn.line):
             results = self.apply(eqn, operands, is_outer=True)
@@ -152,7 +156,7 @@ class _Expansion:
         with attributed_to(eqn.line and eqn.line.differentiated(eqn.primitive.name)):
             for k in range(1, self.order + 1):
                 for y in results:
-                    _ = y[k]
+                    _ = y[k], y.support(k)
         return results
 
     def apply(self, eqn: Eqn, operands: list[Series], is_outer: bool = False) -> list[Series]:
@@ -177,7 +181,7 @@ class _Expansion:
 
     def expand(self, eqn: Eqn, operands: list[Series], is_outer: bool) -> list[Series]:
         """The same, for an equation that has not been met before."""
-        primitive, params = eqn.primitive, eqn.params
+        primitive = eqn.primitive
         is_slope = any([x.is_slope for x in operands])
         if all([x.is_constant for x in operands]) and not (is_slope and primitive in (mul, div, singular_slope)):
             return self.unmoved(eqn, operands, is_slope)
@@ -188,25 +192,34 @@ class _Expansion:
             return self.by_tangent(eqn, operands, rule, of_length, at)
         if holds_programs(primitive):
             return self.holder(eqn, operands, is_outer)
-        if primitive is mul:
-            return [product(mul, params, operands[0], operands[1])]
-        if primitive is square:
-            return [product(mul, params, operands[0], operands[0])]
-        if primitive is dot_general and not any([x.is_constant for x in operands]):
-            return [product(dot_general, params, operands[0], operands[1])]
-        if primitive is div:
-            return [quotient(*operands)]
-        if primitive is singular_slope:
-            return [with_zeros(operands[0])]
-        if primitive is sech_square:
-            return [self.value_and_rest(eqn, operands, minus_square(self.single(tanh, *operands)))]
-        if primitive is integer_pow and (params["exponent"] > 1 or params["exponent"] == -1):
-            return [self.value_and_rest(eqn, operands, self.power(operands[0], params["exponent"]))]
+        found = self.by_rule(eqn, operands)
+        if found is not None:
+            return [found]
         rule = tangent_program(eqn, [not x.is_constant for x in operands])
         results = self.by_tangent(eqn, operands, rule, eqn, operands)
         if isinstance(primitive, Elementwise) and primitive.square is not None:
             self.lengths[results[0]] = eqn, operands
         return results
+
+    def by_rule(self, eqn: Eqn, operands: list[Series]) -> Series | None:
+        """The result of a primitive that has a rule of its own; None for all others."""
+        primitive, params = eqn.primitive, eqn.params
+        x = operands[0]
+        if primitive is mul:
+            return product(mul, params, x, operands[1])
+        if primitive is square:
+            return product(mul, params, x, x)
+        if primitive is dot_general and not any([y.is_constant for y in operands]):
+            return product(dot_general, params, x, operands[1])
+        if primitive is div:
+            return quotient(x, operands[1])
+        if primitive is singular_slope:
+            return with_zeros(x)
+        if primitive is sech_square:
+            return self.value_and_rest(eqn, operands, minus_square(self.single(tanh, x)))
+        if primitive is integer_pow and (params["exponent"] > 1 or params["exponent"] == -1):
+            return self.value_and_rest(eqn, operands, self.power(x, params["exponent"]))
+        return None
 
     def length_squared(self, eqn: Eqn, operands: list[Series]) -> tuple[Eqn, Sequence[Series]] | None:
         """The length whose square the result is: smooth even at 0, where the length is not."""
@@ -313,14 +326,14 @@ class _Expansion:
             rule = tangent_program(of, active, of is not eqn)
             if not rule.out_active[index]:
                 return None
-            given = [x[k] for x in at if x[k] is not None]
-            outs = inline(rule.program, [*(x.at(0) for x in at), *given])
+            moving = [x.at(k) for x, a in zip(at, active, strict=True) if a]
+            outs = interpret(rule.program, [*(x.at(0) for x in at), *moving], _record, self.tracer)
             return outs[rule.out_active[:index].count(True)]
 
         degree = max([x.degree for x in at])
         if of is not eqn:
-            moving = [x for x in at if not x.is_constant]
-            return Series(type, make, degree, moving=lambda: union([x.support(1) for x in moving]))
+            varying = [x for x in at if not x.is_constant]
+            return Series(type, make, degree, moving=lambda: union([x.support(1) for x in varying]))
         primitive, params = eqn.primitive, eqn.params
         return Series(
             type,
@@ -330,6 +343,12 @@ class _Expansion:
             lambda: of_linear(primitive, operands, params, 0),
             lambda: of_linear(primitive, operands, params, 1),
         )
+
+
+def _record(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
+    """Record an equation of a tangent, which has no line of its own."""
+    results: list[Tracer] = eqn.primitive.bind_all(operands, eqn.params)
+    return results
 
 
 def _item(items: Callable[[], Sequence[Any]], index: int) -> Any:
