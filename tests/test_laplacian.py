@@ -389,6 +389,12 @@ def test_first_product_is_the_matrix() -> None:
     assert len(rows) == 1
 
 
+def test_of_a_jitted_function_is_compiled() -> None:
+    program = ft.trace(ft.laplacian(ft.jit(network)))(VECTOR)
+    assert [eqn.primitive.name for eqn in program.eqns] == ["call"]
+    np.testing.assert_allclose(ft.laplacian(ft.jit(network))(VECTOR), ft.laplacian(network)(VECTOR))
+
+
 # Fields
 
 

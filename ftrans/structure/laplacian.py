@@ -8,13 +8,15 @@ variational Monte Carlo with Forward Laplacian, Nature Machine Intelligence 6, 2
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..control.call import call
 from ..core.interpret import inline
 from ..core.program import Atom, Program, literal
-from ..core.trace import Tracer, building
+from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.broadcast import reduce_sum
 from ..ops.elementwise import add, bitwise_and, convert, mul, sub
@@ -47,8 +49,8 @@ def laplacian(program: Program, active: Flags, wanted: int, known: Known, sample
     """
 
     def make() -> Program:
-        given = prepared(program, known)
-        return _along("laplacian", _second(given, active, wanted), given, active, samples, _sums)
+        derive = functools.partial(_second, active=active, wanted=wanted)
+        return _along("laplacian", program, active, known, samples, derive, _sums)
 
     return program.derive(("laplacian", active, wanted, samples, key_of(known)), make)
 
@@ -67,8 +69,8 @@ def hessian_diagonal(program: Program, active: Flags, wanted: int, known: Known)
     """
 
     def make() -> Program:
-        given = prepared(program, known)
-        return _along("hessian_diagonal", _second(given, active, wanted), given, active, None, _all_blocks)
+        derive = functools.partial(_second, active=active, wanted=wanted)
+        return _along("hessian_diagonal", program, active, known, None, derive, _all_blocks)
 
     return program.derive(("hessian_diagonal", active, wanted, key_of(known)), make)
 
@@ -84,8 +86,8 @@ def divergence(program: Program, active: Flags, known: Known, samples: int | Non
     """
 
     def make() -> Program:
-        given = prepared(program, known)
-        return _along("divergence", _first(given, active), given, active, samples, _trace)
+        derive = functools.partial(_first, active=active)
+        return _along("divergence", program, active, known, samples, derive, _trace)
 
     return program.derive(("divergence", active, samples, key_of(known)), make)
 
@@ -100,12 +102,8 @@ def sampled_diagonal(program: Program, active: Flags, samples: int) -> Program:
     """
 
     def make() -> Program:
-        given = prepared(program, {})
-        gradients = gradient(given, active, with_value=True)
-        count = len(program.outputs)
-        outputs = [*gradients.outputs[count:], *gradients.outputs[:count]]
-        first = _first(Program(gradients.name, gradients.inputs, gradients.eqns, outputs), active)
-        return _along("hessian_diagonal", first, given, active, samples, _own_products)
+        derive = functools.partial(_first_of_gradient, active=active)
+        return _along("hessian_diagonal", program, active, {}, samples, derive, _own_products)
 
     return program.derive(("sampled_diagonal", active, samples), make)
 
@@ -114,8 +112,8 @@ def curl(program: Program, active: Flags) -> Program:
     """The program for all outputs, then for the curl of the first, a vector of 2 or 3 numbers like its active input."""
 
     def make() -> Program:
-        given = prepared(program, {})
-        return _along("curl", _first(given, active), given, active, None, _rotation)
+        derive = functools.partial(_first, active=active)
+        return _along("curl", program, active, {}, None, derive, _rotation)
 
     return program.derive(("curl", active), make)
 
@@ -127,6 +125,14 @@ def _first(program: Program, active: Flags) -> tuple[Program, list[int]]:
     at = _positions(derived.out_active)
     outputs = [_output(derived.program, at[j], program.out_types[j]) for j in range(width)]
     return _with_outputs(derived.program, outputs), [0] * len(program.inputs) + [FIRST] * width
+
+
+def _first_of_gradient(program: Program, active: Flags) -> tuple[Program, list[int]]:
+    """The derivatives along one direction of the gradient of the first output."""
+    gradients = gradient(program, active, with_value=True)
+    count = len(program.outputs)
+    outputs = [*gradients.outputs[count:], *gradients.outputs[:count]]
+    return _first(Program(gradients.name, gradients.inputs, gradients.eqns, outputs), active)
 
 
 def _second(program: Program, active: Flags, wanted: int) -> tuple[Program, list[int]]:
@@ -155,19 +161,17 @@ def _with_outputs(program: Program, outputs: Sequence[Atom]) -> Program:
     return condense(Program(program.name, program.inputs, program.eqns, outputs))
 
 
+# A derivative along one direction or two, as a program of inputs and directions, and what each of its inputs is.
+Derive = Callable[[Program], tuple[Program, list[int]]]
 Finish = Callable[[Sequence[Value], list[Rows]], list[Tracer]]
 
 
 def _along(
-    what: str,
-    derivative: tuple[Program, list[int]],
-    program: Program,
-    active: Flags,
-    samples: int | None,
-    finish: Finish,
+    what: str, program: Program, active: Flags, known: Known, samples: int | None, derive: Derive, finish: Finish
 ) -> Program:
-    """The outputs of `program`, then what `finish` makes of a derivative along all directions."""
-    derived, depends = derivative
+    """The outputs of `program`, then what `finish` makes of the derivative along all directions."""
+    whole = prepared(program, known)
+    derived, depends = derive(whole)
     types = [t for t, a in zip(program.in_types, active, strict=True) if a]
     builder = Sharing([*program.in_types, *([] if samples is None else [_KEY])])
     with building(builder):
@@ -176,13 +180,21 @@ def _along(
         directions = _unit_directions(types) if samples is None else _random_directions(types, samples, *key)
         copies = (len(depends) - len(active)) // len(types)
         walk = Directions(derived, [*inputs, *directions * copies], depends, finish is _sums, directions[0].count)
-        outs = inline(program, inputs)
+        outs = inline(whole, inputs)
         found = finish(walk.run(), directions)
         if samples is not None:
             found = [mul(full_like(x, 1 / samples), x) for x in found]
         made = builder.finish([*outs, *found], f"{what}({program.name})")
     builder.known.clear()
-    return condense(made)
+    made = condense(made)
+    return _called(made) if program.eqns and all([eqn.primitive is call for eqn in program.eqns]) else made
+
+
+def _called(program: Program) -> Program:
+    """A program that calls `program`, so that XLA compiles it, as it compiles a jitted function."""
+    builder = Builder(program.in_types)
+    with building(builder):
+        return builder.finish(call(*builder.inputs(), program=program), program.name)
 
 
 def _unit_directions(types: Sequence[ArrayType]) -> list[Rows]:
