@@ -25,6 +25,11 @@ from .sparse_formats import Block
 _EMBEDDED_BYTES = 1 << 16
 
 
+# The most work that fusion on a CPU may repeat, in additions.  Entries share sines, quotients and their products, and a
+# call takes up to nine times as long where each entry computes its own.
+_MOST_REPEATED = 20.0
+
+
 class Prepared:
     """A sparse Jacobian or Hessian for arguments of certain types: what `sparse_jacobian(f).prepare(*args)` returns.
 
@@ -68,7 +73,7 @@ class Prepared:
         self._program, self._constants = self._ready()
         self._compiled: Compiled | None = None
         if is_compiled:
-            self._compiled = Compiled(simplify(self._program))
+            self._compiled = Compiled(simplify(self._program), limit=_MOST_REPEATED)
             self._on_device = device_arrays(self._constants)
             self._ends = list(map(as_host_call, self._program.endings()))
             without_collector(self._run, inputs.leaves)
