@@ -12,6 +12,7 @@ import pytest
 import scipy.optimize
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
+import ftrans as ft
 from ftrans.scipy import optimize
 
 START = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
@@ -180,6 +181,20 @@ def test_functions_that_cannot_be_traced_are_left_to_scipy() -> None:
     assert np.array_equal(ours.x, theirs.x)
     assert "float() of a traced value" in str(ours.ftrans["jac"])
     assert ours.ftrans["jac"].engine == ""
+
+
+def test_errors_say_why_a_derivative_is_missing() -> None:
+    with pytest.raises(ValueError, match="Jacobian is required") as caught:
+        optimize.minimize(lambda x: math.cos(x[0]), [1.0], method="Newton-CG")
+    assert any("ftrans found no jac for minimize: TypeError: float()" in note for note in caught.value.__notes__)
+
+
+def test_solvers_are_not_traced() -> None:
+    def solved(a: Any) -> Any:
+        return optimize.minimize(lambda x: np.sum((x - a) ** 2), np.zeros(2)).fun
+
+    with pytest.raises(TypeError, match="traced value"):
+        ft.grad(solved)(1.0)
 
 
 def test_paths_that_depend_on_values_are_followed() -> None:

@@ -12,6 +12,7 @@ The algorithms are SciPy's, and so are the results.  Names that are not here are
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +20,9 @@ import numpy as np
 import scipy.integrate
 
 from ..api.jacobians import jacobian
-from ..api.jit import jit
 from ..numpy.promotion import asarray
-from .derivatives import Account, Function, Supplied, Used, attempt, jacobian_of, solving, vector
+from .derivatives import jacobian_of, vector
+from .supplied import Account, Function, Supplied, Used, attempt, solving
 
 __all__ = ["solve_bvp", "solve_ivp"]
 
@@ -197,7 +198,7 @@ def _equations(fun: Function, x: Any, y: Any, p: Any, used: Used, compile: bool)
 
     used.engine = "Jacobians of all nodes at once"
     at = (np.asarray(x, float), _real(y), *parameters)
-    return Supplied(jacobians, lambda: jit(jacobians), used, at, compile)
+    return Supplied(jacobians, used, at, compile, math.inf)
 
 
 def _conditions(bc: Function, y: Any, p: Any, used: Used, compile: bool) -> Function:
@@ -206,7 +207,7 @@ def _conditions(bc: Function, y: Any, p: Any, used: Used, compile: bool) -> Func
     start = _real(y)
     jacobians = jacobian(vector(bc), argnums=(0, 1, 2) if parameters else (0, 1))
     used.engine = "dense Jacobians"
-    return Supplied(jacobians, lambda: jit(jacobians), used, (start[:, 0], start[:, -1], *parameters), compile)
+    return Supplied(jacobians, used, (start[:, 0], start[:, -1], *parameters), compile, math.inf)
 
 
 def _real(y: Any) -> np.ndarray:

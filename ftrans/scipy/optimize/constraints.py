@@ -10,17 +10,8 @@ import scipy.optimize
 from scipy.optimize import BFGS
 from scipy.sparse.linalg import LinearOperator
 
-from ..derivatives import (
-    FEW,
-    Account,
-    Function,
-    attempt,
-    hessian_of,
-    jacobian_of,
-    product_of,
-    sparse_hessian_of,
-    vector,
-)
+from ..derivatives import FEW, hessian_of, jacobian_of, product_of, sparse_hessian_of, vector
+from ..supplied import Account, Function, attempt
 
 
 class LeftOut(str):

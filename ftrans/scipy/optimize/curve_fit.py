@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ..derivatives import Account, Function, Used, attempt, jacobian_of, solving, vector
+from ..derivatives import jacobian_of, vector
+from ..supplied import Account, Function, Used, attempt, solving
 
 
 def curve_fit(

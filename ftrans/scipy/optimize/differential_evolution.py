@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, solving
+from ..supplied import Account, Function, solving
 from .minimize import minimize
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, attempt, jacobian_of, solving, vector
+from ..derivatives import jacobian_of, vector
+from ..supplied import Account, Function, attempt, solving
 from .constraints import TWO_POINT, LeftOut
 
 # A dense Jacobian with fewer elements is solved by singular values, as SciPy does by default.

@@ -9,22 +9,8 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ...api.derivatives import value_and_grad
-from ...api.jit import jit
-from ..derivatives import (
-    FEW,
-    Account,
-    Function,
-    Gradient,
-    Supplied,
-    Used,
-    attempt,
-    hessian_of,
-    product_of,
-    scalar,
-    solving,
-    sparse_hessian_of,
-)
+from ..derivatives import FEW, gradient_of, hessian_of, product_of, scalar, sparse_hessian_of
+from ..supplied import Account, Function, attempt, solving
 from .constraints import with_derivatives
 
 
@@ -169,13 +155,7 @@ def _first(
     fun: Function, args: tuple[Any, ...], x: np.ndarray, takes: Takes, account: Account, compile: bool | None
 ) -> tuple[Function, Any]:
     """The function and its gradient as SciPy is to call them; no gradient if there is none."""
-
-    def make(used: Used) -> Gradient:
-        both = value_and_grad(scalar(lambda x: fun(x, *args)))
-        used.engine = "gradient by reverse mode"
-        return Gradient(lambda x: fun(x, *args), Supplied(both, lambda: jit(both), used, (x,), compile))
-
-    found = attempt(account, "jac", make)
+    found = attempt(account, "jac", lambda used: gradient_of(lambda x: fun(x, *args), (x,), used, compile))
     if found is None:
         return fun, None
     return (lambda x, *_: found.value(x)) if takes.in_pairs else fun, lambda x, *_: found.gradient(x)

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
-from ..derivatives import Account, Function, Used, attempt, jacobian_of, solving, vector
+from ..derivatives import jacobian_of, vector
+from ..supplied import Account, Function, Used, attempt, solving
 
 
 def root(
