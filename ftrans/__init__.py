@@ -23,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.nlp import nlp
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
+    from .api.sparse_patterns import hessian_sparsity, jacobian_sparsity
     from .api.sparsity import Sparsity
     from .api.taps import tap
     from .api.taylor import bilaplacian, directional_derivative, jet, taylor
@@ -59,9 +60,11 @@ __all__ = [
     "grad_hook",
     "hessian",
     "hessian_diagonal",
+    "hessian_sparsity",
     "hvp",
     "jacfwd",
     "jacobian",
+    "jacobian_sparsity",
     "jacrev",
     "jet",
     "jit",
@@ -117,6 +120,7 @@ _FILES = {
     "api.lagrangian": ("gauss_newton", "lagrangian_hessian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.nlp": ("nlp",),
+    "api.sparse_patterns": ("hessian_sparsity", "jacobian_sparsity"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),
     "api.taps": ("tap",),

@@ -244,7 +244,7 @@ MISTAKES: list[tuple[type[Exception], str, Function]] = [
     (ValueError, 'triangle must be "full"', lambda: ft.sparse_hessian(rosenbrock, triangle="upper")),  # type: ignore
     (ValueError, "chunk_size must be", lambda: ft.sparse_jacobian(chain, chunk_size=0)),
     (ValueError, r"has the shape \(2, 2\)", lambda: ft.sparse_jacobian(chain, pattern=np.eye(2))(X)),
-    (TypeError, "pattern given to sparse_jacobian is", lambda: ft.sparse_jacobian(chain, pattern="banded")),
+    (TypeError, "sparse_jacobian takes a pattern", lambda: ft.sparse_jacobian(chain, pattern="banded")),
     (TypeError, "takes a function", lambda: ft.sparse_jacobian(X)),  # type: ignore[arg-type]
     (TypeError, "needs floating-point results", lambda: ft.sparse_jacobian(lambda x: x > 0)(X)),
     (TypeError, "floating-point arrays", lambda: ft.sparse_jacobian(chain)(np.arange(5))),
@@ -253,6 +253,8 @@ MISTAKES: list[tuple[type[Exception], str, Function]] = [
     (TypeError, "complex arguments", lambda: ft.sparse_jacobian(np.sin)(X + 1j)),
     (TypeError, r"numpy\.sum needs the entries", lambda: ft.jit(lambda x: np.sum(ft.sparse_jacobian(chain)(x)))(X)),
     (AttributeError, r"\.tocsc needs", lambda: ft.jit(lambda x: ft.sparse_jacobian(chain)(x).tocsc())(X)),
+    (TypeError, "point that is traced", lambda: ft.jit(lambda x: ft.jacobian_sparsity(chain, at=x)().nnz * x)(X)),
+    (TypeError, "scalar result", lambda: ft.hessian_sparsity(chain)(X)),
     (TypeError, "prepared for traced", lambda: ft.jit(lambda x: ft.sparse_jacobian(chain).prepare(x).values(x))(X)),
 ]
 
@@ -383,6 +385,38 @@ def test_real_functions_of_complex_arguments() -> None:
 
     z = X + 1j * X[::-1]
     np.testing.assert_allclose(ft.sparse_jacobian(f)(z).toarray(), ft.jacobian(f)(z), rtol=1e-13)
+
+
+# Patterns
+
+
+def test_patterns_without_values() -> None:
+    pattern = ft.jacobian_sparsity(chain)(X)
+    assert pattern == ft.Sparsity.from_dense(ft.jacobian(chain)(X) != 0)
+    assert ft.sparse_jacobian(chain).prepare(X, compile=False).sparsity == pattern
+    assert ft.hessian_sparsity(rosenbrock)(X) == ft.Sparsity.from_dense(ft.hessian(rosenbrock)(X) != 0)
+    found = ft.sparse_jacobian(chain, pattern=pattern, method="forward")(X)
+    np.testing.assert_allclose(found.toarray(), ft.jacobian(chain)(X), rtol=1e-14)
+
+    def several(x: Any, y: Any) -> Any:
+        return x * y[0], y[::-1]
+
+    found = ft.jacobian_sparsity(several, (0, 1))(np.ones(2), np.ones(2))
+    expected = [[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+    np.testing.assert_array_equal(found.to_scipy().toarray(), expected)
+
+
+def test_the_pattern_at_a_point_has_the_side_that_is_chosen() -> None:
+    def f(x: Any) -> Any:
+        return np.where(x > 0, x**2, x[::-1])
+
+    x = np.array([1.0, 2.0, -1.0])
+    assert ft.jacobian_sparsity(f)(x).nnz == 5
+    at_x = ft.Sparsity([0, 1, 2], [0, 1, 0], (3, 3))
+    assert ft.jacobian_sparsity(f, at=x)() == at_x
+    assert ft.jacobian_sparsity(f, at=(x,))(x) == at_x
+    # Second derivatives of a side that is not chosen may stay in the pattern.
+    assert ft.hessian_sparsity(lambda x: np.sum(f(x)), at=x)().covers(ft.Sparsity([0, 1], [0, 1], (3, 3)))
 
 
 # Operators and checks

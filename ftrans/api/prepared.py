@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from typing import Any
 
@@ -20,6 +21,7 @@ from .prepared_function import PreparedFunction
 from .sparse_call import SparseDerivative, known_captures, matrix_of
 from .sparse_check import find_wrong
 from .sparse_formats import Block
+from .sparsity import Sparsity
 
 # As for `jit`: larger arrays that the function closes over are passed to the compiled program on each call.
 _EMBEDDED_BYTES = 1 << 16
@@ -186,6 +188,15 @@ class Prepared:
         )
 
     # What it is
+
+    @functools.cached_property
+    def sparsity(self) -> Sparsity:
+        """The pattern of the matrix; its rows and columns are sorted, unlike those of `values`."""
+        return Sparsity(self.rows, self.cols, self.shape)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the pattern by matplotlib, as `Sparsity.plot` does."""
+        return self.sparsity.plot(ax, **options)
 
     @property
     def nnz(self) -> int:

@@ -11,16 +11,16 @@ import numpy as np
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.program import Program
-from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.choice import HESSIAN_METHODS, JACOBIAN_METHODS, hessian_entries_by, jacobian_entries_by
 from ..structure.detect import hessian_pattern, jacobian_pattern
 from ..structure.entries import Entries, NotStructured
-from .call import Traced, as_argnums, check_function, name_of, require_scalar, run, type_name
+from .call import Traced, as_argnums, check_function, name_of, require_scalar, run
 from .derivatives import Argnums, active_inputs, trace_at
 from .products import Products
 from .sparse_check import find_wrong
 from .sparse_formats import FORMATS, Block, blocks
+from .sparsity import as_sparsity
 
 Flags = tuple[bool, ...]
 # Arguments by position and by name.
@@ -260,17 +260,4 @@ def _require_one_of(name: str, given: Any, known: Sequence[str]) -> None:
 
 def _as_pattern(pattern: Any, what: str) -> Any:
     """A pattern as a SciPy array of True in the format CSR, with sorted indices; None stays None."""
-    if pattern is None:
-        return None
-    from scipy import sparse
-
-    if hasattr(pattern, "to_scipy"):
-        pattern = pattern.to_scipy("csr")
-    if isinstance(pattern, Tracer) or not (sparse.issparse(pattern) or np.ndim(pattern) == 2):
-        raise TypeError(
-            f"the pattern given to {what} is a Sparsity, a sparse matrix of SciPy or a matrix of booleans, not "
-            f"{type_name(pattern)}{at_line(user_line())}"
-        )
-    found = sparse.csr_array(pattern).astype(bool)
-    found.sum_duplicates()
-    return found
+    return None if pattern is None else as_sparsity(pattern, what).to_scipy("csr")
