@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from scipy.optimize import rosen, rosen_der, rosen_hess
+from scipy.sparse import linalg
 
 import ftrans as ft
 from ftrans.scipy import optimize
@@ -406,3 +407,28 @@ def test_sparse_constraints_beside_linear_ones() -> None:
     assert np.allclose(result.x, expected, atol=1e-6)
     assert result.ftrans["jac of constraint 0"].entries == 2 * (n - 1)
     assert result.ftrans["hess of constraint 0"].entries == n - 1
+
+
+def test_operators_serve_the_solvers_of_scipy() -> None:
+    n = 60
+    x, b = np.linspace(0.5, 1.5, n), np.sin(np.arange(n))
+
+    def energy(x: Any) -> Any:
+        return np.sum(np.cosh(x)) + np.sum((x[1:] - x[:-1]) ** 2)
+
+    def f(x: Any) -> Any:
+        return np.concatenate([x[1:] * x[:-1], 3 * x + x**3])
+
+    H, J = ft.hessian(energy)(x), ft.jacobian(f)(x)
+    of_energy, of_f = ft.sparse_hessian(energy).operator(x), ft.sparse_jacobian(f).operator(x)
+    solution, flag = linalg.cg(of_energy, b, rtol=1e-12)
+    assert flag == 0
+    assert np.allclose(solution, np.linalg.solve(H, b))
+    square = ft.sparse_jacobian(lambda x: f(x)[n - 1 :]).operator(x)
+    solution, flag = linalg.gmres(square, b, rtol=1e-12)
+    assert flag == 0
+    assert np.allclose(solution, np.linalg.solve(J[n - 1 :], b))
+    fit = linalg.lsmr(of_f, f(x), atol=1e-14, btol=1e-14)[0]
+    assert np.allclose(fit, np.linalg.lstsq(J, f(x))[0])
+    largest = linalg.eigsh(of_energy, k=2, return_eigenvectors=False)
+    assert np.allclose(np.sort(largest), np.linalg.eigvalsh(H)[-2:])

@@ -7,6 +7,20 @@
     [1. 1. 1.] gradient by reverse mode
 
 The algorithms are SciPy's, and so are the results.  Names that are not here are those of `scipy.optimize`.
+
+For systems that are too large for matrices, `operator` of a sparse derivative is a linear operator for the solvers of
+`scipy.sparse.linalg`, with exact products.  This is a Newton-Krylov method:
+
+    >>> import ftrans as ft
+    >>> from scipy.sparse.linalg import gmres
+    >>> def reaction(u):
+    ...     return 2 * u - 0.5 * (np.roll(u, 1) + np.roll(u, -1)) - np.cos(u)
+    >>> jacobian = ft.sparse_jacobian(reaction).prepare(np.zeros(1000), compile=False)
+    >>> u = np.zeros(1000)
+    >>> for _ in range(5):
+    ...     u = u - gmres(jacobian.operator(u), reaction(u), rtol=1e-6)[0]
+    >>> print(np.max(np.abs(reaction(u))) < 1e-12, np.round(u[0], 6))
+    True 0.739085
 """
 
 import typing as _typing
