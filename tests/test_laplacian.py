@@ -410,6 +410,16 @@ def test_divergence_and_curl() -> None:
     np.testing.assert_allclose(ft.divergence(lambda x: np.tanh(x @ W2[:3, :3]) @ W2[:3, 3:])(point), _divergence(point))
 
 
+def test_divergence_of_other_types() -> None:
+    x, y = VECTOR, VECTOR[:2].astype(np.float32)
+    for options in ({}, {"estimator": "hutchinson", "samples": 2}):
+        wave = ft.divergence(lambda x: 1j * x**2, **options)(x)
+        np.testing.assert_allclose(wave, 2j * x.sum())
+        both = ft.divergence(lambda p: (p[0] ** 2, p[1] ** 3), **options)((x, y))
+        np.testing.assert_allclose(both, 2 * x.sum() + 3 * np.sum(y**2), rtol=1e-6)
+        assert both.dtype == np.float64
+
+
 def _divergence(x: Any) -> Any:
     return np.trace(ft.jacobian(lambda x: np.tanh(x @ W2[:3, :3]) @ W2[:3, 3:])(x))
 

@@ -257,7 +257,8 @@ def _own_products(walked: Sequence[Value], directions: list[Rows]) -> list[Trace
         if direction.array is None:
             found.append(columns(x, start) if isinstance(x, Rows) else x)
         else:
-            found.append(reduce_sum(mul(direction.array, repeated(x, direction.count)), axes=(0,)))
+            along = repeated(x, direction.count)
+            found.append(reduce_sum(mul(convert(direction.array, dtype=along.dtype), along), axes=(0,)))
         start += direction.type.size
     return found
 
@@ -280,9 +281,9 @@ def _rotation(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
 
 def _trace(walked: Sequence[Value], directions: list[Rows]) -> list[Tracer]:
     """The sum of all elements of `_own_products`."""
-    total = None
-    for x in _own_products(walked, directions):
-        term = reduce_sum(x, axes=tuple(range(x.ndim)))
-        total = term if total is None else add(total, term)
-    assert total is not None
+    products = _own_products(walked, directions)
+    dtype = np.result_type(*[x.dtype for x in products])
+    total = full((), 0, dtype)
+    for x in products:
+        total = add(total, convert(reduce_sum(x, axes=tuple(range(x.ndim))), dtype=dtype))
     return [total]
