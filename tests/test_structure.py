@@ -374,3 +374,9 @@ def test_a_million_elements() -> None:
     expected[1:] += 2.0
     expected[:-1] += 12 * x[:-1] ** 2 - 4 * x[1:]
     np.testing.assert_allclose(diagonal[order], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_that_are_sorted_apart_stay_apart() -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    entries = ft.sparse_jacobian(lambda x: np.sort(x, axis=1), method="elimination").prepare(x)
+    assert len(entries.rows) == 3 * 4 * 4

@@ -314,18 +314,14 @@ class Graph:
             parts = linearize(single, tuple(active))
         except MissingRule as error:
             raise NotStructured(f"{eqn.primitive.name} has no linear program ({error})") from None
-        values: Sequence[Any]
-        if self.builder is None:
-            values = [None] * len(parts.values.outputs)
-        else:
-            values = inline(parts.values, [lifted(self.builder, x) for x in operands])
-        count = len(eqn.outputs)
-        residuals = [self.node(t, x) for t, x in zip(parts.linear.in_types, values[count:], strict=False)]
+        # Walked, not recorded as it is: a residual that is known, as one that only counts, stays known.
+        values = self.walk(parts.values, [self.node(x.type, x.value) for x in operands])
+        residuals = values[len(eqn.outputs) :]
         moved = [x for x in operands if x.is_active]
         tangents = iter(self.walk(parts.linear, [*residuals, *moved], is_linear=True))
         results = []
-        for v, y, is_active in zip(eqn.outputs, values, parts.out_active, strict=False):
-            result = self.node(v.type, y, is_active, eqn.line)
+        for v, x, is_active in zip(eqn.outputs, values, parts.out_active, strict=False):
+            result = self.node(v.type, x.value, is_active, eqn.line)
             if is_active:
                 self._diagonal(result, next(tangents), ONE)
             results.append(result)
