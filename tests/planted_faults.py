@@ -44,8 +44,33 @@ RULES = "test_rules.py -k "
 TAYLOR = "test_taylor.py -k "
 COLOURING = "test_colouring.py -k "
 LAPLACIAN = "test_laplacian.py -k "
+OPTIMIZE = "test_scipy_optimize.py -k "
 COMPRESSED = "test_compressed.py -k "
 FAULTS = [
+    # Solvers of SciPy
+    Fault("constraints without their multipliers", "scipy/optimize/constraints.py",
+          "return np.sum(multipliers * f(x))", "return np.sum(f(x)) + 0 * np.sum(multipliers)",
+          OPTIMIZE + "test_derivatives_of_constraints"),
+    Fault("Jacobians that are not transposed for those who ask", "scipy/optimize/roots.py",
+          "found(x).T", "found(x)", OPTIMIZE + "test_root"),
+    Fault("products with the Hessian of an earlier point", "scipy/optimize/minimize.py",
+          "last[0] is None or not np.array_equal(last[0], x)", "last[0] is None", OPTIMIZE + "test_sparse_hessians"),
+    Fault("the derivative at the start for whatever is asked first", "scipy/supplied.py",
+          "if all(map(np.array_equal, at, args)):", "if True:", OPTIMIZE + "test_derivatives_of_constraints"),
+    Fault("gradients of an earlier point", "scipy/supplied.py",
+          "self._last is None or not np.array_equal(self._last[0], x)", "self._last is None", OPTIMIZE + "by_hand"),
+    Fault("Jacobians of data that were left out", "scipy/optimize/curve_fit.py",
+          "if data is not self.data:", "if False:", OPTIMIZE + "missing_data"),
+    Fault("differences that are asked for in words", "scipy/optimize/least_squares.py",
+          "isinstance(jac, LeftOut) and diff_step is None", 'jac == "2-point" and diff_step is None',
+          OPTIMIZE + "differences_that_are_asked_for"),
+    Fault("changes of a function that was compiled", "scipy/supplied.py",
+          "return not error > _SAME * max(self._scale, _largest(now))", "return True", OPTIMIZE + "that_change"),
+    Fault("Jacobians at the nodes of a mesh the wrong way round", "scipy/integrate.py",
+          "tuple([b.swapaxes(1, 2) for b in blocks])", "tuple([b.T.swapaxes(0, 1) for b in blocks])",
+          "test_scipy_integrate.py -k parameters"),
+    Fault("a Lagrangian whose objective has no factor", "api/nlp.py",
+          "np.float64(obj_factor))", "np.float64(1))", "test_nlp.py"),
     # Maps between elements
     Fault("slices of a row that run over its end", "base/affine.py",
           "if all(a >= 0 and b < n for a, b, n in zip(low, high, shape, strict=True)):",

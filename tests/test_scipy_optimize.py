@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 from scipy.optimize import rosen, rosen_der, rosen_hess
-from scipy.sparse import linalg
+from scipy.sparse import issparse, linalg
 
 import ftrans as ft
 from ftrans.scipy import optimize
+from ftrans.scipy.optimize.constraints import with_derivatives
 
 START = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
 NEAR = np.full(5, 1.1)
@@ -70,6 +71,11 @@ def test_results_are_those_of_scipy_with_derivatives_by_hand(method: str) -> Non
     assert ours.nfev == pytest.approx(theirs.nfev, rel=0.2)
     assert 0 < ours.ftrans["jac"].evaluations <= ours.nfev
     assert ("hess" in ours.ftrans) == (method in HESSIANS)
+    # What the solver knows of its last point; two return the gradient of an earlier one.
+    gradient = ours["grad" if method == "trust-constr" else "jac"]
+    assert method in ("SLSQP", "Newton-CG") or np.allclose(gradient, rosen_der(ours.x), rtol=1e-9, atol=1e-9)
+    if "hess" in ours:
+        assert np.allclose(ours.hess, rosen_hess(ours.x), rtol=1e-9)
 
 
 def test_results_can_be_pickled() -> None:
@@ -147,6 +153,25 @@ def test_constraints(method: str, constraint: Any) -> None:
     assert np.allclose(result.x, LOWEST, atol=1e-4)
     assert result.ftrans["jac of constraint"].evaluations > 0
     assert ("hess of constraint" in result.ftrans) == (method == "trust-constr")
+
+
+@pytest.mark.parametrize("n", [4, 120])
+def test_derivatives_of_constraints(n: int) -> None:
+    def f(x: Any) -> Any:
+        return x[1:] * x[:-1] ** 2
+
+    def total(x: Any, v: Any) -> Any:
+        return np.sum(v * f(x))
+
+    x, v = np.linspace(1, 2, n), np.cos(np.arange(n - 1.0))
+    account: dict[str, Any] = {}
+    filled, is_sparse = with_derivatives([optimize.NonlinearConstraint(f, 0, 1)], np.ones(n), True, account, None)
+    assert is_sparse == (n == 120)
+    for at in (x, x + 1):
+        J, H = filled[0].jac(at), filled[0].hess(at, v)
+        assert np.allclose(J.toarray() if is_sparse else J, ft.jacobian(f)(at), rtol=1e-12)
+        assert np.allclose(H.toarray() if is_sparse else H, ft.hessian(total)(at, v), rtol=1e-12)
+    assert account["hess of constraint 0"].evaluations == 2
 
 
 def test_derivatives_of_constraints_that_are_given_are_used() -> None:
@@ -265,6 +290,11 @@ def test_least_squares(options: dict[str, Any], compile: bool) -> None:
     ours = optimize.least_squares(residuals, np.ones(3), compile=compile, **options)
     assert np.allclose(ours.x, theirs.x, rtol=1e-6)
     assert ours.nfev <= theirs.nfev + 1
+    if options.get("loss") is None:
+        a, b, _ = ours.x
+        exact = np.stack([np.exp(-b * TIMES), -a * TIMES * np.exp(-b * TIMES), np.ones(50)], axis=1)
+        found = ours.jac.toarray() if issparse(ours.jac) else ours.jac
+        assert np.allclose(found, exact, rtol=1e-12, atol=1e-12)
     assert ours.ftrans["jac"].is_compiled == compile
     assert ours.ftrans["jac"].evaluations >= 1
 
@@ -370,6 +400,7 @@ def test_sparse_hessians(method: str) -> None:
     result = optimize.minimize(chain, start, method=method)
     theirs = scipy.optimize.minimize(rosen, start, method=method, jac=rosen_der, hess=rosen_hess)
     assert np.allclose(result.x, theirs.x, atol=1e-3)
+    assert abs(result.nit - theirs.nit) <= 2
     assert result.ftrans["hess"].entries == 3 * 80 - 2
     assert result.ftrans["hess"].shape == (80, 80)
 
