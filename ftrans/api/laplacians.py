@@ -18,7 +18,7 @@ from ..structure import laplacian as structure
 from ..structure.choice import key_of
 from .call import Arguments, Traced, as_argnums, check_function, name_of, named, require_scalar, run, type_name
 from .derivatives import Argnums, Function, active_inputs, trace_at
-from .sparse_call import known_captures
+from .sparse_call import known_captures, without_values
 
 Estimator = Literal["hutchinson"] | None
 
@@ -79,10 +79,9 @@ def laplacian(
         program = structure.laplacian(
             traced.program, active_inputs(chosen, traced), width, _known(chosen, traced), count
         )
-        outs = _run(program, chosen, traced, count, seed)
-        total = len(traced.program.outputs)
-        result = tree.unflatten(traced.structure, outs[total:])
-        return (result, rebuild_aux(outs[width:total])) if has_aux else result
+        aux, found = _run(program, chosen, traced, count, seed)
+        result = tree.unflatten(traced.structure, found)
+        return (result, rebuild_aux(aux)) if has_aux else result
 
     return named(laplacian_of_f, f, "laplacian")
 
@@ -130,18 +129,17 @@ def hessian_diagonal(
     @functools.wraps(f)
     def hessian_diagonal_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "hessian_diagonal", has_aux)
-        width, total = traced.structure.num_leaves, len(traced.program.outputs)
+        width, size = traced.structure.num_leaves, len(chosen.leaves)
         active = active_inputs(chosen, traced)
         if count is None:
             program = structure.hessian_diagonal(traced.program, active, width, _known(chosen, traced))
         else:
             require_scalar(traced.program, f, "hessian_diagonal by an estimator", "the exact one, without estimator")
             program = structure.sampled_diagonal(traced.program, active, count)
-        outs = _run(program, chosen, traced, count, seed)
-        blocks, size = outs[total:], len(chosen.leaves)
+        aux, blocks = _run(program, chosen, traced, count, seed)
         rows = [tree.unflatten(chosen.structure, blocks[j * size : (j + 1) * size]) for j in range(width)]
         result = tree.unflatten(traced.structure, rows)
-        return (result, rebuild_aux(outs[width:total])) if has_aux else result
+        return (result, rebuild_aux(aux)) if has_aux else result
 
     return named(hessian_diagonal_of_f, f, "hessian_diagonal")
 
@@ -180,7 +178,7 @@ def divergence(
         chosen, traced, _ = trace_real(f, args, kwargs, argnums, "divergence", False)
         _require_field(f, chosen, traced)
         program = structure.divergence(traced.program, active_inputs(chosen, traced), _known(chosen, traced), count)
-        return _run(program, chosen, traced, count, seed)[-1]
+        return _run(program, chosen, traced, count, seed)[1][0]
 
     return named(divergence_of_f, f, "divergence")
 
@@ -218,7 +216,7 @@ def curl(f: Function, argnums: int = 0) -> Function:
                 f"points use vmap{at_line(user_line())}"
             )
         program = structure.curl(traced.program, active_inputs(chosen, traced))
-        return run(program, [*chosen.leaves, *traced.captured])[-1]
+        return _run(program, chosen, traced, None, None)[1][0]
 
     return named(curl_of_f, f, "curl")
 
@@ -285,10 +283,18 @@ def _checked_samples(what: str, estimator: Any, samples: Any) -> int | None:
     return None if estimator is None else int(samples)
 
 
-def _run(program: Program, chosen: Arguments, traced: Traced, samples: int | None, seed: Any) -> list[Any]:
-    """Run a program, which takes a key for its random directions at the end if there are samples."""
+def _run(
+    program: Program, chosen: Arguments, traced: Traced, samples: int | None, seed: Any
+) -> tuple[list[Any], list[Any]]:
+    """The auxiliary results of a traced function, and what a program made of it has more.
+
+    If there are samples, the program takes a key for its random directions at the end.
+    """
+    width = traced.structure.num_leaves
     key = [] if samples is None else [_key(seed)]
-    return run(program, [*chosen.leaves, *traced.captured, *key])
+    outs = run(without_values(program, width), [*chosen.leaves, *traced.captured, *key])
+    count = len(traced.program.outputs) - width
+    return outs[:count], outs[count:]
 
 
 def _key(seed: Any) -> Any:

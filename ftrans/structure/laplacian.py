@@ -50,7 +50,7 @@ def laplacian(program: Program, active: Flags, wanted: int, known: Known, sample
 
     def make() -> Program:
         derive = functools.partial(_second, active=active, wanted=wanted)
-        return _along("laplacian", program, active, known, samples, derive, _sums)
+        return _along("laplacian", program, active, known, samples, derive, _sums, total=True)
 
     return program.derive(("laplacian", active, wanted, samples, key_of(known)), make)
 
@@ -167,9 +167,16 @@ Finish = Callable[[Sequence[Value], list[Rows]], list[Tracer]]
 
 
 def _along(
-    what: str, program: Program, active: Flags, known: Known, samples: int | None, derive: Derive, finish: Finish
+    what: str,
+    program: Program,
+    active: Flags,
+    known: Known,
+    samples: int | None,
+    derive: Derive,
+    finish: Finish,
+    total: bool = False,
 ) -> Program:
-    """The outputs of `program`, then what `finish` makes of the derivative along all directions."""
+    """The outputs of `program`, then what `finish` makes of the derivative along all directions, or of its sum."""
     whole = prepared(program, known)
     derived, depends = derive(whole)
     types = [t for t, a in zip(program.in_types, active, strict=True) if a]
@@ -179,7 +186,7 @@ def _along(
         inputs, key = inputs[: len(active)], inputs[len(active) :]
         directions = _unit_directions(types) if samples is None else _random_directions(types, samples, *key)
         copies = (len(depends) - len(active)) // len(types)
-        walk = Directions(derived, [*inputs, *directions * copies], depends, finish is _sums, directions[0].count)
+        walk = Directions(derived, [*inputs, *directions * copies], depends, total, directions[0].count)
         outs = inline(whole, inputs)
         found = finish(walk.run(), directions)
         if samples is not None:
