@@ -236,3 +236,45 @@ def test_many_products_with_a_hessian_evaluate_the_function_once() -> None:
     of_x, of_s = ft.vhp(lambda x, s: np.sum(x**2) * s, (X, 2.0), (X, 1.0))
     np.testing.assert_allclose(of_x, 4 * X + 2 * X)
     np.testing.assert_allclose(of_s, 2 * np.sum(X**2))
+
+
+# Products with unit vectors
+
+
+A = np.random.default_rng(3).standard_normal((60, 40))
+
+
+def logistic(w: Any) -> Any:
+    return np.sum(np.log1p(np.exp(-(A @ w[2:] + w[1])))) + np.sum(w[0] * w)
+
+
+def logistic_bends(w: Any) -> Any:
+    features = np.concatenate([np.zeros((60, 1)), np.ones((60, 1)), A], axis=1)
+    p = 1 / (1 + np.exp(features @ w))
+    expected = features.T @ ((p * (1 - p))[:, None] * features)
+    expected[0] += 1.0
+    expected[:, 0] += 1.0
+    return expected
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_the_hessian_of_a_function_of_products_is_one_product(jit: Any) -> None:
+    w = 0.1 * np.random.default_rng(4).standard_normal(42)
+    np.testing.assert_allclose(jit(ft.hessian(logistic))(w), logistic_bends(w), rtol=1e-11, atol=1e-12)
+    products = [eqn for eqn in program_of(ft.hessian(logistic), w).eqns if eqn.primitive.name == "dot_general"]
+    assert [eqn.outputs[0].type.shape for eqn in products if eqn.outputs[0].type.size > 60] == [(42, 40)]
+
+
+@pytest.mark.parametrize(
+    "contract", ["ij,j->i", "ji,j->i", "ijk,k->ij", "jik,j->ik", "ijk,jk->i", "ikj,jk->i", "kij,jk->i"]
+)
+def test_a_product_with_unit_vectors_is_the_array(contract: str) -> None:
+    shapes = {"i": 4, "j": 30, "k": 20}
+    known, moving = contract.split("->")[0].split(",")
+    array = np.random.default_rng(5).standard_normal([shapes[c] for c in known])
+    x = np.random.default_rng(6).standard_normal([shapes[c] for c in moving])
+    out = contract.split("->")[1]
+    found = ft.jacfwd(lambda x: np.einsum(contract, array, x))(x)
+    np.testing.assert_array_equal(found, np.einsum(f"{known}->{out}{moving}", array))
+    array[(0,) * array.ndim] = np.inf
+    assert np.isinf(ft.jacfwd(lambda x: np.einsum(contract, array, x))(x)).sum() == 1

@@ -10,14 +10,14 @@ from ..control.loops.scan import scan
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType
-from ..ops.broadcast import broadcast, with_batch_axis
-from ..ops.elementwise import add, convert, eq, mul
+from ..ops.broadcast import with_batch_axis
+from ..ops.elementwise import mul
 from ..ops.literals import full, full_like, iota
 from ..ops.parts import pad, slice_
 from ..ops.shapes import reshape
 from ..transforms.batch import batch
 from ..transforms.simplify import condense
+from .basis import apply_to_units, unit_vectors
 
 _INDEX = np.dtype(np.int64)
 
@@ -61,33 +61,10 @@ def apply_to_basis(linear: Program, residuals: Sequence[Tracer], chunk: int | No
         return [reshape(y, shape=(1, *y.shape)) for y in outs]
     size, steps = _division(count, chunk)
     if steps == 1:
-        return _applied(linear, residuals, unit_vectors(types, count), count)
+        return apply_to_units(linear, residuals)
     numbers = iota(shape=(steps,), axis=0, dtype=_INDEX)
     starts = mul(numbers, full_like(numbers, size))
     return _loop(linear, residuals, [starts], lambda block: unit_vectors(types, size, block[0]), count, size)
-
-
-def unit_vectors(types: Sequence[ArrayType], count: int, start: Tracer | None = None) -> list[Tracer]:
-    """Consecutive unit vectors of the space of several arrays together, as an array (count, *shape) for each of them.
-
-    Args:
-        types: the types of the arrays.
-        count: how many unit vectors; beyond the last one, all is zero.
-        start: the number of the first; 0 by default.
-    """
-    vectors: list[Tracer] = []
-    offset = 0
-    for type in types:
-        rows = iota(shape=(count, type.size), axis=0, dtype=_INDEX)
-        columns = iota(shape=(count, type.size), axis=1, dtype=_INDEX)
-        if start is not None:
-            rows = add(rows, broadcast(start, shape=rows.shape, dims=()))
-        if offset:
-            columns = add(columns, full_like(columns, offset))
-        units = convert(eq(rows, columns), dtype=type.dtype)
-        vectors.append(reshape(units, shape=(count, *type.shape)))
-        offset += type.size
-    return vectors
 
 
 def _division(count: int, chunk: int | None) -> tuple[int, int]:

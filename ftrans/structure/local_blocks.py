@@ -12,7 +12,7 @@ from ..ops.broadcast import with_batch_axis
 from ..ops.literals import full_like
 from ..ops.shapes import reshape
 from .arithmetic import Masked
-from .chunks import unit_vectors
+from .basis import unit_vectors
 from .emission import take
 from .entries import NotStructured
 
