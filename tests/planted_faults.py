@@ -150,9 +150,8 @@ FAULTS = [
           "1 - 2 * (levels % 2)", "1 + 0 * levels", COMPRESSED + "hessians"),
     Fault("substitution that ends early", "structure/compressed.py",
           "while (above >= 0).any():", "if (above >= 0).any():", COMPRESSED + "hessians"),
-    Fault("missing entry that is taken for a rounding error", "structure/probe.py",
-          "max(self._tolerance * np.abs(row).max(), noise):\n            raise",
-          "max(1e3 * np.abs(row).max(), noise):\n            raise", COMPRESSED + "misses"),
+    Fault("missing entry that is taken for a rounding error", "api/sparse_check.py",
+          "if size[j] > max(tolerance", "if size[j] > max(1e3", COMPRESSED + "misses"),
     # Taylor series
     Fault("quotient without its last term", "structure/products.py",
           "for j in range(1, k + 1) if (y := b[j])", "for j in range(1, k) if (y := b[j])", TAYLOR + "digits"),

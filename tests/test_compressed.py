@@ -11,12 +11,14 @@ import scipy.sparse as sp
 
 import ftrans as ft
 from ftrans.api.call import trace_flat
+from ftrans.api.products import Products
+from ftrans.api.sparse_call import matrix_of
+from ftrans.api.sparse_check import Wrong, find_wrong
 from ftrans.core.types import type_of
 from ftrans.run.places import place_of
 from ftrans.structure.compressed import hessian_by_colours, jacobian_by_colours
 from ftrans.structure.detect import hessian_pattern, jacobian_pattern
 from ftrans.structure.entries import Entries, NotStructured
-from ftrans.structure.probe import WrongEntries, check_hessian, check_jacobian
 
 N = 12
 
@@ -242,48 +244,75 @@ def without(pattern: Any, row: int, col: int) -> Any:
     return sp.csr_array((entries.data[kept], (rows[kept], cols[kept])), pattern.shape)
 
 
+def wrong_in(entries: Entries, program: Any, args: list[Any], of_hessian: bool = False, lower: bool = False) -> Any:
+    """What is wrong about entries at a point."""
+    active = (True, *(False for _ in args[1:]))
+    vector = place_of(args).run(entries.program, args)[-1]
+    return find_wrong(Products(program, active, 1, args, of_hessian), matrix_of(entries, vector, lower))
+
+
 @pytest.mark.parametrize("method", ["forward", "reverse", "bidirectional"])
-def test_entries_that_a_pattern_misses_are_named(method: Any) -> None:
+def test_entries_that_a_pattern_misses_are_found(method: Any) -> None:
     x = np.random.default_rng(3).standard_normal(N)
     for f in (stencil, full_row):
         program, _ = program_of(f, (x,))
         pattern = jacobian_pattern(program, (True,), 1, {})
-        check_jacobian(jacobian_by_colours(program, (True,), 1, pattern, method), program, (True,), 1, [x])
+        assert wrong_in(jacobian_by_colours(program, (True,), 1, pattern, method), program, [x]) is None
+        dense = ft.jacobian(f)(x)
         for row, col in zip(*pattern.tocoo().coords, strict=True):
             entries = jacobian_by_colours(program, (True,), 1, without(pattern, row, col), method)
-            with pytest.raises(WrongEntries, match=rf"entry at \({row}, {col}\).*the pattern has none") as caught:
-                check_jacobian(entries, program, (True,), 1, [x])
-            assert (caught.value.row, caught.value.col, caught.value.is_missing) == (row, col, True)
+            wrong = wrong_in(entries, program, [x])
+            assert wrong == Wrong(row, col, 0, pytest.approx(dense[row, col]), True)
 
 
 @pytest.mark.parametrize("method", ["star", "acyclic"])
-def test_entries_that_a_symmetric_pattern_misses_are_named(method: Any) -> None:
+def test_entries_that_a_symmetric_pattern_misses_are_found(method: Any) -> None:
     x = np.random.default_rng(4).standard_normal(N)
     for f in (chain, hub):
         program, _ = program_of(f, (x,))
         pattern = hessian_pattern(program, (True,), {})
         for lower in (False, True):
             good = hessian_by_colours(program, (True,), pattern, method, lower=lower)
-            check_hessian(good, program, (True,), [x], lower)
+            assert wrong_in(good, program, [x], True, lower) is None
             for row, col in zip(*sp.tril(pattern).tocoo().coords, strict=True):
                 smaller = without(without(pattern, row, col), col, row)
                 entries = hessian_by_colours(program, (True,), smaller, method, lower=lower)
-                with pytest.raises(WrongEntries, match="the pattern has none") as caught:
-                    check_hessian(entries, program, (True,), [x], lower)
-                assert {caught.value.row, caught.value.col} == {row, col}
+                wrong = wrong_in(entries, program, [x], True, lower)
+                assert wrong.is_missing
+                assert {wrong.row, wrong.col} == {row, col}
 
 
-def test_wrong_values_are_named() -> None:
+def test_wrong_values_are_found() -> None:
     x = np.random.default_rng(5).standard_normal(N)
     program, _ = program_of(stencil, (x,))
     pattern = jacobian_pattern(program, (True,), 1, {})
     entries = jacobian_by_colours(program, (True,), 1, pattern, "forward")
     swapped = entries._replace(rows=entries.rows[::-1].copy(), cols=entries.cols[::-1].copy())
-    with pytest.raises(WrongEntries, match=r"but .* was found"):
-        check_jacobian(swapped, program, (True,), 1, [x])
+    wrong = wrong_in(swapped, program, [x])
+    assert not wrong.is_missing
+    assert wrong.exact == pytest.approx(ft.jacobian(stencil)(x)[wrong.row, wrong.col])
 
 
-def test_probes_of_complex_functions_and_of_numbers_that_are_not_finite() -> None:
+def test_small_entries_are_found_and_rounding_errors_are_none() -> None:
+    x = np.random.default_rng(6).uniform(1.0, 2.0, N)
+
+    def scales(x: Any) -> Any:
+        return x * 1e6 + x[::-1] * 1e-3 + np.sin(x) ** 2 + np.cos(x) ** 2
+
+    program, _ = program_of(scales, (x,))
+    pattern = jacobian_pattern(program, (True,), 1, {})
+    entries = jacobian_by_colours(program, (True,), 1, pattern, "forward")
+    assert wrong_in(entries, program, [x]) is None
+    entries = jacobian_by_colours(program, (True,), 1, without(pattern, 2, N - 3), "forward")
+    assert wrong_in(entries, program, [x])[:2] == (2, N - 3)
+    noise, _ = program_of(lambda x: np.sin(x) ** 2 + np.cos(x) ** 2, (x,))
+    nothing = jacobian_by_colours(noise, (True,), 1, sp.csr_array((N, N), dtype=bool), "forward")
+    assert wrong_in(nothing, noise, [x]) is None
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_checks_of_complex_functions_and_of_numbers_that_are_not_finite() -> None:
     x = np.linspace(0.5, 1.0, N)
     for f, at, method in [
         (lambda x: np.exp(1j * x) * x[::-1], x, "forward"),
@@ -291,14 +320,18 @@ def test_probes_of_complex_functions_and_of_numbers_that_are_not_finite() -> Non
         (stencil, x + 0.5j, "bidirectional"),
         (lambda x: np.sqrt(x - 0.5) * x[::-1], x, "forward"),
         (lambda x: x[1:] * x[:-1], x.astype(np.float32), "reverse"),
+        (lambda x: x[1:] * x[:-1], x.astype(np.float16), "forward"),
     ]:
-        program, _ = program_of(f, (at,))
-        pattern = jacobian_pattern(program, (True,), 1, {})
-        entries = jacobian_by_colours(program, (True,), 1, pattern, method)  # type: ignore[arg-type]
-        check_jacobian(entries, program, (True,), 1, [at])
-        smaller = jacobian_by_colours(program, (True,), 1, without(pattern, 3, pattern[[3]].indices[0]), method)  # type: ignore[arg-type]
-        with pytest.raises(WrongEntries):
-            check_jacobian(smaller, program, (True,), 1, [at])
+        program, captured = program_of(f, (at,))
+        active = (True, *(False for _ in captured))
+        pattern = jacobian_pattern(program, active, 1, {})
+        entries = jacobian_by_colours(program, active, 1, pattern, method)  # type: ignore[arg-type]
+        assert wrong_in(entries, program, [at, *captured]) is None
+        smaller = without(pattern, 3, pattern[[3]].indices[0])
+        entries = jacobian_by_colours(program, active, 1, smaller, method)  # type: ignore[arg-type]
+        wrong = wrong_in(entries, program, [at, *captured])
+        assert wrong.is_missing
+        assert wrong[:2] == (3, pattern[[3]].indices[0])
 
 
 def test_a_result_that_does_not_depend_on_the_argument() -> None:
@@ -308,4 +341,4 @@ def test_a_result_that_does_not_depend_on_the_argument() -> None:
     for method in ("forward", "reverse", "bidirectional"):
         entries = jacobian_by_colours(program, (True, False), 1, pattern, method)  # type: ignore[arg-type]
         assert not whole(entries, [x, *captured]).any()
-        check_jacobian(entries, program, (True, False), 1, [x, *captured])
+        assert wrong_in(entries, program, [x, *captured]) is None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.program import Program
-from ..core.types import ArrayType
+from ..core.types import ArrayType, is_complex
 from ..structure.whole import gradient_first
 from ..transforms import differentiate as d
 from ..transforms.batch import batch
@@ -58,7 +58,9 @@ class Products:
         self.dtype = np.result_type(*(t.dtype for t in (*self._rows, *self._columns)))
         # Both directions share what the linearization keeps.
         self._pushed = only.derive(("pushforward", active), lambda: d.pushforward(only, active))
-        self._residuals = self._run(self._pushed.values, inputs)[wanted:]
+        outs = self._run(self._pushed.values, inputs)
+        self._values, self._residuals = outs[:wanted], outs[wanted:]
+        self._point = [x for x, a in zip(inputs, active, strict=True) if a]
 
     def forward(self, v: Any) -> Any:
         """The product of the matrix (m, n) with a vector (n,), or with each column of (n, k)."""
@@ -74,6 +76,12 @@ class Products:
             self._apply(parts.linear, np.conj(v), self._rows, self._columns, parts.out_active, parts.in_active)
         )
 
+    def noise(self) -> Any:
+        """For each row, a derivative so small that it changes the value by what rounding does, at this point."""
+        size = max(float(np.abs(x).max(initial=0)) for x in self._point)
+        values = np.concatenate([np.abs(y).reshape(-1) for y in self._values])
+        return 16 * rounding_unit(self.dtype) * values.astype(np.float64) / (size or 1.0)
+
     def _apply(
         self,
         linear: Program,
@@ -84,6 +92,22 @@ class Products:
         returns: Flags,
     ) -> Any:
         """A linear program applied to a vector, or to the columns of a matrix."""
+        types = given, wanted, takes, returns
+        if any(is_complex(t.dtype) for t in given) and not any(is_complex(t.dtype) for t in wanted):
+            # What is real is the real part of the product, so that of the product with 1j * v is minus the other part.
+            v = np.asarray(v)
+            return self._applied(linear, v, *types) - 1j * self._applied(linear, 1j * v, *types)
+        return self._applied(linear, v, *types)
+
+    def _applied(
+        self,
+        linear: Program,
+        v: Any,
+        given: Sequence[ArrayType],
+        wanted: Sequence[ArrayType],
+        takes: Flags,
+        returns: Flags,
+    ) -> Any:
         v = np.asarray(v)
         count = v.shape[1] if v.ndim == 2 else 1
         vectors = list(_parts(v.T if v.ndim == 2 else v[None], given))
@@ -106,6 +130,11 @@ class Products:
         ]
         product = np.concatenate(rows, axis=1).astype(self.dtype, copy=False) if rows else np.zeros((count, 0))
         return product.T if v.ndim == 2 else product[0]
+
+
+def rounding_unit(dtype: Any) -> float:
+    """The distance from 1 to the next number of a dtype, relative to which results are rounded."""
+    return 2.0**-7 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
 
 
 def _parts(vectors: Any, types: Sequence[ArrayType]) -> Any:

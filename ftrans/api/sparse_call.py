@@ -133,24 +133,28 @@ class SparseDerivative:
         """
         if self.options.pattern is None or "trusted" in entries.program.derived:
             return
-        missing = self._missing(program, active, wanted, entries, inputs)
-        if missing is not None:
-            row, col, value = missing
+        problem = self._problem(program, active, wanted, entries, inputs)
+        if problem is not None:
             raise ValueError(
-                f"the pattern given to {self.name} has no entry at row {row}, column {col}, {value}; leave it out, "
-                f"since the pattern is found from the program{at_line(user_line())}"
+                f"the pattern given to {self.name} {problem}; leave it out, since the pattern is found from the program"
+                + at_line(user_line())
             )
         entries.program.derive("trusted", lambda: True)
 
-    def _missing(
+    def _problem(
         self, program: Program, active: Flags, wanted: int, entries: Entries, inputs: Sequence[Any]
-    ) -> tuple[int, int, str] | None:
+    ) -> str | None:
         if all(isinstance(x, np.ndarray | np.generic) for x in inputs):
             vector = run(entries.program, inputs)[-1]
             of_hessian = self.options.of_hessian
             products = Products(program, active, wanted, inputs, of_hessian)
             wrong = find_wrong(products, matrix_of(entries, vector, self.options.lower))
-            return None if wrong is None else (wrong.row, wrong.col, f"where the derivative is {wrong.exact} here")
+            if wrong is None:
+                return None
+            place, value = f"at row {wrong.row}, column {wrong.col}", f"where the derivative is {wrong.exact} here"
+            if wrong.is_missing:
+                return f"has no entry {place}, {value}"
+            return f"lacks entries, so that {wrong.given} is found {place}, {value}"
         known: dict[int, Any] = {}
         found = hessian_pattern(program, active, known) if self.options.of_hessian else None
         found = jacobian_pattern(program, active, wanted, known) if found is None else found
@@ -159,8 +163,10 @@ class SparseDerivative:
         if not places.size:
             return None
         row, col = (int(x[places[0]]) for x in over.coords)
-        instead = "which may be non-zero; with traced arguments it cannot be compared with the derivative: prepare it"
-        return row, col, f"{instead} outside, for arrays, by {self.name}(...).prepare(...)"
+        return (
+            f"has no entry at row {row}, column {col}, which may be non-zero; with traced arguments it cannot be "
+            f"compared with the derivative: prepare it outside, for arrays, by {self.name}(...).prepare(...)"
+        )
 
     def matrix(
         self, entries: Entries, traced: Traced, structure: tree.Structure, types: Sequence[ArrayType], vector: Any
@@ -239,8 +245,14 @@ def matrix_of(entries: Entries, vector: Any, is_lower: bool) -> Any:
     """The whole matrix as a SciPy array in the format CSR, also of the lower triangle of a symmetric one."""
     from scipy import sparse
 
-    matrix = sparse.coo_array((np.asarray(vector), (entries.rows, entries.cols)), shape=entries.shape).tocsr()
-    return matrix + sparse.tril(matrix, -1).T if is_lower else matrix
+    rows, cols, values = entries.rows, entries.cols, np.asarray(vector)
+    if is_lower:
+        below = np.flatnonzero(rows > cols)
+        values = np.append(values, values[below])
+        rows, cols = np.append(rows, cols[below]), np.append(cols, rows[below])
+    # SciPy has no sparse arrays of numbers of 16 bits.
+    values = values.astype(np.float32) if values.dtype.itemsize == 2 else values
+    return sparse.coo_array((values, (rows, cols)), shape=entries.shape).tocsr()
 
 
 def without_values(program: Program, wanted: int) -> Program:

@@ -6,7 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .products import Products
+from .products import Products, rounding_unit
+
+# A difference that is not rounding, relative to what is added up: this power of the rounding unit.
+_POWER = 0.75
+# How many rows that differ are looked at.
+_MOST_ROWS = 16
 
 
 class Wrong(NamedTuple):
@@ -27,63 +32,70 @@ class Wrong(NamedTuple):
     is_missing: bool
 
 
-def find_wrong(products: Products, matrix: Any, seed: int = 0, probes: int = 2) -> Wrong | None:
-    """An entry of a sparse matrix that products with random vectors show to be wrong; None if they show none.
+def find_wrong(products: Products, matrix: Any, seed: int = 0) -> Wrong | None:
+    """An entry of a sparse matrix that the product with a random vector shows to be wrong; None if it shows none.
 
     Args:
         products: products with the true matrix.
         matrix: a SciPy array in the format CSR.
-        seed: seed of the random vectors.
-        probes: how many vectors.
+        seed: seed of the random vector.
     """
-    random = np.random.default_rng(seed)
-    for _ in range(probes):
-        v = random.normal(size=matrix.shape[1])
-        row = _differing_row(products.forward(v), matrix @ v, abs(matrix) @ np.abs(v))
-        if row is not None:
-            return _in_row(products, matrix, row)
+    if 0 in matrix.shape:
+        return None
+    tolerance = rounding_unit(products.dtype) ** _POWER
+    with np.errstate(all="ignore"):
+        noise = products.noise()
+        rows = [
+            (i, _wide(products.backward(_unit(matrix.shape[0], i)).conj()))
+            for i in _suspects(products, matrix, seed, tolerance, noise)
+        ]
+        # An entry that is missing may make others wrong, so that is looked for first.
+        for i, exact in rows:
+            size = _size(exact)
+            most = size.max()
+            size[_columns(matrix, i)] = 0
+            j = int(np.argmax(size))
+            if size[j] > max(tolerance * most, noise[i]):
+                return Wrong(i, j, 0, exact[j], True)
+        for i, exact in rows:
+            cols = _columns(matrix, i)
+            given = matrix.data[slice(*matrix.indptr[i : i + 2])]
+            error = _size(exact[cols] - given)
+            place = int(np.argmax(error)) if error.size else 0
+            if error.size and error[place] > max(np.sqrt(tolerance) * _size(exact).max(), noise[i]):
+                return Wrong(i, int(cols[place]), given[place], exact[cols[place]], False)
     return None
 
 
-def _differing_row(exact: Any, given: Any, scale: Any) -> int | None:
-    """The row in which two products differ most, if by more than rounding."""
-    # What is infinite or NaN in both is the same; products of it with zeros are not.
-    is_finite = np.isfinite(exact) & np.isfinite(given)
-    with np.errstate(invalid="ignore"):
-        difference = np.where(is_finite, np.abs(exact - given), 0)
-        most = np.max(np.where(is_finite, np.abs(exact), 0), initial=0)
-    # Rounding grows with the values in between, which are not known; a wrong entry is wrong by about its size.
-    bound = np.sqrt(np.finfo(given.dtype).eps) * (np.where(is_finite, scale, 0) + np.abs(exact) + 1e-3 * most)
-    excess = np.where(is_finite, difference - bound, -1)
-    row = int(np.argmax(excess)) if excess.size else 0
-    return row if excess.size and excess[row] > 0 else None
+def _suspects(products: Products, matrix: Any, seed: int, tolerance: float, noise: Any) -> list[int]:
+    """The rows in which the products with a random vector differ most, if by more than rounding."""
+    random = np.random.default_rng(seed)
+    v = random.uniform(0.5, 1.0, matrix.shape[1]) * random.choice([-1.0, 1.0], matrix.shape[1])
+    v = v.astype(np.float32) if rounding_unit(products.dtype) > 1e-10 else v
+    exact, given = _wide(products.forward(v)), matrix @ v
+    difference = np.abs(exact - given)
+    # Where neither is finite, there is nothing to compare.
+    difference[~np.isfinite(exact) & ~np.isfinite(given)] = 0
+    scale = abs(matrix) @ np.abs(v) + np.abs(exact)
+    excess = np.where(np.isfinite(difference), difference / np.maximum(scale, np.finfo(scale.dtype).tiny), np.inf)
+    found = np.flatnonzero((excess > tolerance) & ~(difference <= noise))
+    most: list[int] = found[np.argsort(-excess[found], kind="stable")][:_MOST_ROWS].tolist()
+    return most
 
 
-def _in_row(products: Products, matrix: Any, row: int) -> Wrong:
-    """The wrong entry that explains a wrong row: one that the pattern lacks, if there is one."""
-    exact = products.backward(_unit(matrix.shape[0], row)).conj()
-    given = matrix[[row], :].toarray()[0]
-    has_entry = np.zeros(matrix.shape[1], bool)
-    has_entry[matrix[[row], :].indices] = True
-    col = _largest(exact, has_entry, given)
-    if not has_entry[col]:
-        return Wrong(row, col, given[col], exact[col], True)
-    # An entry that is missing in another row of this column may have been added to this one.
-    of_column = products.forward(_unit(matrix.shape[1], col))
-    whole = matrix[:, [col]].toarray()[:, 0]
-    has_entry = np.zeros(matrix.shape[0], bool)
-    has_entry[matrix[:, [col]].tocsc().indices] = True
-    other = _largest(of_column, has_entry, whole)
-    if not has_entry[other]:
-        return Wrong(other, col, whole[other], of_column[other], True)
-    return Wrong(row, col, given[col], exact[col], False)
+def _columns(matrix: Any, i: int) -> Any:
+    """The columns of the entries in a row of a CSR array."""
+    return matrix.indices[slice(*matrix.indptr[i : i + 2])]
 
 
-def _largest(exact: Any, has_entry: Any, given: Any) -> int:
-    """The place of the largest value without an entry; if there is none, that of the largest difference."""
-    missing = np.where(has_entry, 0, np.abs(exact))
-    place = int(np.argmax(missing))
-    return place if missing[place] > 0 else int(np.argmax(np.abs(exact - given)))
+def _size(x: Any) -> Any:
+    """Absolute values, 0 for what is not finite: a slope that is infinite makes NaN of zeros elsewhere in its row."""
+    return np.where(np.isfinite(x), np.abs(x), 0)
+
+
+def _wide(x: Any) -> Any:
+    """An array of a dtype that SciPy's sparse arrays have, which numbers of 16 bits are not."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _unit(size: int, place: int) -> Any:
