@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.memory_size import require_fits
 from ..base.source import at_line, user_line
 from ..core.program import Const
 from ..core.trace import Tracer, current_builder
@@ -108,7 +109,14 @@ class Positions:
         return Const(places, ArrayType(places.shape, places.dtype))
 
     def dense(self, values: Any) -> Any:
-        """The matrix with zeros."""
+        """The matrix with zeros.
+
+        Raises:
+            MemoryError: it does not fit in the memory of this machine.
+        """
+        m, n = self.shape
+        instead = f"as a sparse matrix it has {self.nnz} entries: leave out format, or todense()"
+        require_fits(m * n * values.dtype.itemsize, f"the matrix with zeros ({m} x {n})", instead)
         if isinstance(values, np.ndarray):
             matrix = np.zeros(self.shape, values.dtype)
             matrix[self.rows, self.cols] = values

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.memory_size import require_fits
 from ..core.interpret import inline
 from ..core.program import Const, Program
 from ..core.trace import Builder, Tracer, building
@@ -35,6 +36,7 @@ def dense_jacobian_entries(
     """
     columns = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
     rows = sum(t.size for t in program.out_types[:wanted])
+    _require_fits(rows, columns, program, active)
     mode = _mode(program, active, wanted, columns <= rows)
     derived = dense.jacobian(program, active, wanted, mode, chunk)
     how = f"the dense matrix in {mode} mode, {columns if mode == 'forward' else rows} products"
@@ -53,6 +55,8 @@ def dense_hessian_entries(
         chunk: as for `dense_jacobian_entries`.
         lower: whether only entries on and below the diagonal are wanted.
     """
+    size = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
+    _require_fits(size, size, program, active)
     gradient = gradient_first(program, active)
     wanted = sum(active)
     derived = dense.jacobian(gradient, active, wanted, "forward", chunk)
@@ -60,7 +64,6 @@ def dense_hessian_entries(
     outputs = derived.outputs[wanted:]
     derived = Program(derived.name, derived.inputs, derived.eqns, outputs)
     if lower:
-        size = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
         pattern = _lower(pattern, size)
     how = "the dense matrix, forward over reverse mode"
     return _chosen(program, derived, active, wanted, pattern, how, gradient)
@@ -76,6 +79,16 @@ def gradient_first(program: Program, active: Flags) -> Program:
         return Program(derived.name, derived.inputs, derived.eqns, outputs)
 
     return program.derive(("gradient first", active), make)
+
+
+def _require_fits(rows: int, columns: int, program: Program, active: Flags) -> None:
+    largest = max((t.dtype.itemsize for t, a in zip(program.in_types, active, strict=True) if a), default=1)
+    require_fits(
+        rows * columns * largest,
+        f"the dense matrix ({rows} x {columns}) from which the entries of a derivative of {program.name} are taken",
+        "no sparse pattern was found, or the method asks for it; give a pattern= that you know, or compute products "
+        "by .operator(...), hvp, jvp or vjp",
+    )
 
 
 def _mode(program: Program, active: Flags, wanted: int, is_narrow: bool) -> dense.Mode:
