@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 import ftrans as ft
+from ftrans.autograd import tensor
 
 Function = Callable[..., Any]
 X = np.array([0.3, -1.2, 0.7, 2.1, 1.4])
@@ -210,6 +211,40 @@ def test_repeated_calls_trace_nothing() -> None:
 def test_pickled_and_prepared_again() -> None:
     prepared = pickle.loads(pickle.dumps(ft.sparse_jacobian(chain).prepare(X, compile=False)))
     np.testing.assert_allclose(prepared(X).toarray(), ft.jacobian(chain)(X), rtol=1e-14)
+
+
+def test_prepared_inside_other_transformations() -> None:
+    prepared = ft.sparse_jacobian(chain).prepare(X)
+    batch = np.stack([X, 2 * X])
+    np.testing.assert_allclose(ft.vmap(prepared.values)(batch)[1], prepared.values(2 * X), rtol=1e-13)
+    assert isinstance(ft.jit(prepared)(X), sparse.csr_array)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.jit(prepared.values)(jnp.asarray(X)), prepared.values(X), rtol=1e-13)
+    with pytest.raises(ValueError, match=r"and was called with f32\[5\]"):
+        prepared.values(jnp.asarray(X, np.float32))
+
+
+def test_entries_of_tensors_have_a_graph() -> None:
+    x = tensor(X, requires_grad=True)
+    (ft.sparse_jacobian(chain)(x).values ** 2).sum().backward()
+    expected = ft.grad(lambda x: np.sum(ft.jacobian(chain)(x) ** 2))(X)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
+
+
+def test_nothing_to_differentiate() -> None:
+    assert ft.sparse_jacobian(lambda x: x * x).prepare(np.zeros(0))(np.zeros(0)).shape == (0, 0)
+    assert ft.sparse_jacobian(lambda x: np.ones(3))(X).nnz == 0
+    assert ft.sparse_hessian(np.sum)(X).nnz == 0
+    assert ft.sparse_jacobian(lambda x: x * x).prepare(3.0)(4.0).toarray() == [[8.0]]
+
+
+def test_complex_results() -> None:
+    def f(x: Any) -> Any:
+        return np.exp(1j * x[1:]) * x[:-1]
+
+    prepared = ft.sparse_jacobian(f).prepare(X)
+    np.testing.assert_allclose(prepared(X).toarray(), ft.jacobian(f)(X), rtol=1e-13)
+    np.testing.assert_allclose(prepared.operator(X) @ X, ft.jacobian(f)(X) @ X, rtol=1e-13)
 
 
 # Mistakes
@@ -481,4 +516,8 @@ def test_explain_says_how() -> None:
     assert "sparse_jacobian of chain: 4 x 5, 8 entries (40 %)" in text
     assert "elimination" in text
     assert "compiled by XLA" in text
+    assert "% at test_sparse.py:" in text
+    index = ft.sparse_jacobian(lambda x, i: x[i] ** 2).prepare(X, np.array([0, 2]), compile=False)
+    assert "arguments that are integers or booleans" in index.explain()
+    np.testing.assert_allclose(index(X, np.array([1, 1])).toarray()[:, 1], 2 * X[[1, 1]])
     assert "colours: 2" in ft.sparse_jacobian(chain, method="forward").prepare(X, compile=False).explain()

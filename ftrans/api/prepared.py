@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..ops.host import as_host_call
+from ..run.costs import cost
 from ..run.places import JAX, NUMPY, place_of
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, to_numpy
@@ -25,6 +27,8 @@ from .sparsity import Sparsity
 
 # As for `jit`: larger arrays that the function closes over are passed to the compiled program on each call.
 _EMBEDDED_BYTES = 1 << 16
+# How many lines of the user's code an explanation names.
+_MOST_LINES = 5
 
 
 # The most work that fusion on a CPU may repeat, in additions.  Entries share sines, quotients and their products, and a
@@ -204,19 +208,28 @@ class Prepared:
         return len(self.rows)
 
     def explain(self) -> str:
-        """How the entries are computed, as text for people."""
+        """How the entries are computed, as text for people.
+
+        It says which engine was taken and why not others, what it costs, which lines of the function cost most, and
+        under which assumptions the matrix is valid.
+        """
         m, n = self.shape
-        total = max(m * n, 1)
-        where = "compiled by XLA" if self._is_compiled else "run by NumPy"
+        program, inputs = simplify(self._program), self._function.inputs
         lines = [
             f"{self._derivative.name} of {name_of(self._derivative.f)}: {m} x {n}, {self.nnz} entries "
-            f"({100 * self.nnz / total:.3g} %)",
+            f"({100 * self.nnz / max(m * n, 1):.3g} %)",
             *self._entries.how,
-            f"{len(simplify(self._program).eqns)} equations, {where}",
+            f"{len(program.eqns)} equations, {'compiled by XLA' if self._is_compiled else 'run by NumPy'}",
+            *_costs_of_lines(program),
         ]
         guards = self._function.traced.builder.guards
         if guards:
             lines.append(f"valid where {len(guards)} values that Python code has seen are the same")
+        if any(t.dtype.kind in "biu" and t.size > 1 for t in inputs.types[inputs.count :]):
+            lines.append(
+                "valid for all values of arguments that are integers or booleans; if they never change, close over "
+                "them, and indices and conditions made of them are known"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -234,3 +247,12 @@ class Prepared:
                 f"over nothing that cannot be pickled"
             ) from None
         return Prepared, (self._derivative, self._args, self._kwargs, self._is_compiled)
+
+
+def _costs_of_lines(program: Program) -> list[str]:
+    """The lines of the user's code whose derivatives cost most, with their parts of the whole."""
+    times: Counter[str] = Counter()
+    for eqn in program.eqns:
+        times["ftrans itself" if eqn.line is None else str(eqn.line.written)] += cost(eqn).time
+    total = max(sum(times.values()), 1)
+    return [f"  {100 * time / total:3.0f} % at {line}" for line, time in times.most_common(_MOST_LINES)]

@@ -11,7 +11,7 @@ from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
-from ..numpy.promotion import asarray, cast
+from ..numpy.promotion import cast
 from .call import name_of, normalize_argnums, select_arguments, type_name
 from .derivatives import Argnums
 from .targets import flatten_like
@@ -121,7 +121,11 @@ class PreparedInputs:
             raise self._unlike(f"{type} (number {index} of the arrays among the arguments)", f"{given}")
         if isinstance(x, float | int | complex | np.ndarray | np.generic):
             return np.asarray(x, type.dtype)
-        return x if given is type else cast(asarray(x), type.dtype)
+        if given is type:
+            return x
+        if isinstance(x, Tracer):
+            return cast(x, type.dtype)
+        raise self._unlike(f"{type} (number {index} of the arrays among the arguments)", f"{given}")
 
     def _unlike(self, prepared: str, given: str) -> ValueError:
         return ValueError(
