@@ -349,6 +349,23 @@ def test_grows_with_dependence_not_with_the_number_of_elements() -> None:
     np.testing.assert_allclose(ft.laplacian(chain)(x), diagonal.sum())
 
 
+def test_stencils() -> None:
+    def f(u: Any) -> Any:
+        padded = np.pad(u, 1)
+        around = [(1 + i + 2 * j) * padded[i : i + 60, j : j + 60] for i in range(3) for j in range(3)]
+        return np.sum(np.sin(sum(around)))
+
+    u = np.random.default_rng(2).normal(size=(60, 60))
+    program = ft.trace(ft.hessian_diagonal(f))(u)
+    assert max(v.type.size for eqn in program.eqns for v in eqn.outputs) < 10 * u.size
+    weights = [(i, j, 1 + i + 2 * j) for i in range(3) for j in range(3)]
+    padded = np.pad(u, 1)
+    curvature = np.pad(-np.sin(sum(w * padded[i : i + 60, j : j + 60] for i, j, w in weights)), 1)
+    wanted = sum(w**2 * curvature[2 - i : 62 - i, 2 - j : 62 - j] for i, j, w in weights)
+    np.testing.assert_allclose(ft.hessian_diagonal(f)(u), wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ft.laplacian(f)(u), wanted.sum())
+
+
 def test_captured_indices_say_which_elements_depend_on_which() -> None:
     x = np.random.default_rng(1).normal(size=(40, 3))
     indices = np.triu_indices(40, 1)

@@ -14,7 +14,7 @@ from ..ops.contractions import dot_general
 from ..ops.literals import splat
 from ..ops.parts import slice_
 from ..ops.shapes import reshape
-from .rows import MOST_PARTS, Part, Rows, are_unique, constant_along, without_absent
+from .rows import FEW_PARTS, Part, Rows, are_unique, constant_along, without_absent
 
 
 def contracted(eqn: Eqn, x: Rows, y: Rows) -> Tracer:
@@ -44,7 +44,7 @@ def product_with(eqn: Eqn, operands: Sequence[Rows | Tracer]) -> Rows | None:
             array = dims.outer(part.value, other)
             return Rows(eqn.outputs[0].type, rows.count, reshape(array, shape=(rows.count, *eqn.outputs[0].type.shape)))
     merged = [constant_along(part.place, dims.contract[0]) for part in rows.parts]
-    if sum([dims.width if place is None else 1 for place in merged]) > MOST_PARTS:
+    if sum([dims.width if place is None else 1 for place in merged]) > FEW_PARTS:
         return None
     parts = []
     for part, place in zip(rows.plain_parts(), merged, strict=True):

@@ -26,10 +26,15 @@ from ..ops.parts import pad, slice_
 from ..ops.shapes import reshape
 from ..transforms.simplify import Sharing
 
-# Elements that depend on more directions than this get a whole column of the rows.
-MOST_PARTS = 8
+# Rows have at most as many parts, which each cost equations, where there are few directions and where there are many.
+FEW_PARTS, _MOST_PARTS = 8, 64
 
 _I64 = np.dtype(np.int64)
+
+
+def most_parts(count: int) -> int:
+    """How many parts rows may have; if they had more, they are one array with a row for each of `count` directions."""
+    return max(FEW_PARTS, min(_MOST_PARTS, count // 16))
 
 
 class Part(NamedTuple):
@@ -200,7 +205,7 @@ def common_places(rows: Sequence[Rows]) -> list[Any] | None:
                 new = new & (place != other)
             if new.any():
                 places.append(np.where(new, place, -1))
-    return places if len(places) <= MOST_PARTS else None
+    return places if len(places) <= most_parts(rows[0].count) else None
 
 
 def _value_at(rows: Rows, place: Any) -> Tracer | None:
@@ -287,7 +292,7 @@ def _summed_into_parts(rows: Rows, axes: Shape) -> list[Part] | None:
     """The parts of a sum; None if they are many, or two of an element have one direction."""
     kept_shape = tuple([n for i, n in enumerate(rows.type.shape) if i not in axes])
     thin = [_summed_where_constant(part, axes) for part in rows.plain_parts()]
-    if sum([part.place.size for part in thin]) > MOST_PARTS * math.prod(kept_shape):
+    if sum([part.place.size for part in thin]) > most_parts(rows.count) * math.prod(kept_shape):
         return None
     parts = []
     for value, place in thin:
