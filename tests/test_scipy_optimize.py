@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ def plane(x: Any) -> Any:
     return x[0] + 2 * x[1]
 
 
+CONSTRAINTS = [optimize.NonlinearConstraint, scipy.optimize.NonlinearConstraint]
 LOWEST = -np.array([1.0, 2.0]) / math.sqrt(5)
 
 
@@ -186,8 +188,21 @@ def test_derivatives_of_constraints_that_are_given_are_used() -> None:
     assert calls
     assert not any("constraint" in name for name in result.ftrans)
     differences = optimize.NonlinearConstraint(circle, 1.0, 1.0, jac="2-point")
-    result = optimize.minimize(plane, [-1.0, 0.5], method="SLSQP", constraints=[differences])
-    assert set(result.ftrans) == {"jac"}
+    stepped = [c(circle, 1.0, 1.0, finite_diff_rel_step=1e-7) for c in CONSTRAINTS]
+    for constraint in (differences, *stepped):
+        # SciPy warns that this method ignores the step.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optimize.OptimizeWarning)
+            result = optimize.minimize(plane, [-1.0, 0.5], method="SLSQP", constraints=[constraint])
+        assert set(result.ftrans) == {"jac"}
+
+
+def test_a_pattern_asks_for_a_sparse_jacobian() -> None:
+    for kind in CONSTRAINTS:
+        constraint = kind(circle, 1.0, 1.0, finite_diff_jac_sparsity=np.ones((1, 2)))
+        result = optimize.minimize(plane, [-1.0, 0.5], method="trust-constr", constraints=constraint)
+        assert np.allclose(result.x, LOWEST, atol=1e-4)
+        assert result.ftrans["jac of constraint"].entries == 2
 
 
 def test_linear_constraints_and_bounds() -> None:

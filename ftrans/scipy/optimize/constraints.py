@@ -10,7 +10,7 @@ import scipy.optimize
 from scipy.optimize import BFGS
 from scipy.sparse.linalg import LinearOperator
 
-from ..derivatives import FEW, hessian_of, jacobian_of, product_of, sparse_hessian_of, vector
+from ..derivatives import DENSE_BELOW, FEW, hessian_of, jacobian_of, product_of, sparse_hessian_of, vector
 from ..supplied import Account, Function, attempt
 
 
@@ -86,7 +86,12 @@ def _filled(
     f = vector(given.fun)
     jac, hess = given.jac, given.hess
     if _leaves_out_jac(given):
-        made = attempt(account, f"jac of {name}", lambda used: jacobian_of(f, (x,), used, is_trust_constr, compile))
+        dense_below = DENSE_BELOW if given.finite_diff_jac_sparsity is None else 0
+        made = attempt(
+            account,
+            f"jac of {name}",
+            lambda used: jacobian_of(f, (x,), used, is_trust_constr, compile, dense_below),
+        )
         jac = made or jac
     if is_trust_constr and _leaves_out_hess(given):
         hess = _hessian(f, given.fun, x, account, name, compile) or hess
@@ -103,11 +108,12 @@ def _filled(
 
 
 def _leaves_out_jac(constraint: Any) -> bool:
-    """Whether a constraint has SciPy's default for its Jacobian, and nothing else that asks for differences."""
+    """Whether a constraint has SciPy's default for its Jacobian, and no step, which asks for differences."""
+    if constraint.finite_diff_rel_step is not None:
+        return False
     if isinstance(constraint, NonlinearConstraint):
         return isinstance(constraint.jac, LeftOut)
-    options = constraint.finite_diff_rel_step, constraint.finite_diff_jac_sparsity
-    return isinstance(constraint.jac, str) and constraint.jac == "2-point" and options == (None, None)
+    return isinstance(constraint.jac, str) and constraint.jac == "2-point"
 
 
 def _leaves_out_hess(constraint: Any) -> bool:
