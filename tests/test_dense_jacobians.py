@@ -278,3 +278,22 @@ def test_a_product_with_unit_vectors_is_the_array(contract: str) -> None:
     np.testing.assert_array_equal(found, np.einsum(f"{known}->{out}{moving}", array))
     array[(0,) * array.ndim] = np.inf
     assert np.isinf(ft.jacfwd(lambda x: np.einsum(contract, array, x))(x)).sum() == 1
+
+
+def test_a_hessian_of_many_elements_is_computed_in_chunks_that_stay_in_the_cache() -> None:
+    inputs = np.random.default_rng(7).standard_normal((128, 16))
+
+    def loss(p: Any) -> Any:
+        return np.sum(np.tanh(inputs @ p[:512].reshape(16, 32)) @ p[512:].reshape(32, 16)) ** 2
+
+    p = 0.1 * np.random.default_rng(8).standard_normal(1024)
+    loops = [
+        [eqn.primitive.name for eqn in program_of(h, p).eqns].count("scan")
+        for h in (
+            ft.hessian(loss),
+            ft.hessian(loss, chunk_size=1024),
+        )
+    ]
+    assert loops == [1, 0]
+    for f in (ft.hessian(loss), ft.jit(ft.hessian(loss))):
+        np.testing.assert_allclose(f(p) @ p, ft.hvp(loss, (p,), (p,)), rtol=1e-9, atol=1e-9)

@@ -83,6 +83,8 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("grad of nothing", lambda: ft.grad(lambda x: None)(X), TypeError, ["0 arrays"]),
     ("hessian of an integer result", lambda: ft.hessian(np.argmax)(X), TypeError, [r"i64\[\]", "zero", "has_aux"]),
     ("hessian of a complex result", lambda: ft.hessian(lambda x: x * 1j)(X), TypeError, [r"c128\[3\]", "real", "holo"]),
+    ("a hessian too large", lambda: ft.hessian(np.sum)(np.zeros(10**8)), MemoryError, ["GiB", "sparse_hessian", "hvp"]),
+    ("a jacobian too large", lambda: ft.jacobian(np.sin)(np.zeros(10**8)), MemoryError, ["GiB", "sparse_jacobian"]),
     ("hessian at complex numbers", lambda: ft.hessian(lambda x: np.sum(abs(x)))(X + 1j), TypeError, ["half", "holo"]),
     ("grad of an integer result", lambda: ft.grad(np.argmax)(X), TypeError, [r"i64\[\]", "zero"]),
     ("grad of a bool result", lambda: ft.grad(lambda x: x[0] > 0)(X), TypeError, [r"bool\[\]"]),

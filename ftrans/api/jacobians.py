@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Literal
@@ -10,11 +11,14 @@ from typing import Any, Literal
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..control.subprograms import cut
-from ..core.types import is_complex, is_inexact
+from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure import dense
 from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
 from .targets import unflatten_square
+
+# Arrays of fewer bytes fit into any machine.
+_NEVER_TOO_LARGE = 1 << 30
 
 
 def jacobian(
@@ -32,7 +36,8 @@ def jacobian(
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
         mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
             result; "auto" takes the smaller number.
-        chunk_size: number of tangents or cotangents that are computed at once, which bounds the memory; all by default.
+        chunk_size: number of tangents or cotangents that are computed at once, in a loop, which bounds the memory; all
+            by default.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
         holomorphic: whether `f` is a holomorphic function of complex arguments, which is not checked.  Without it,
             either the arguments or the results may be complex, but not both: complex results of real arguments (in
@@ -45,6 +50,7 @@ def jacobian(
     Raises:
         TypeError: the argument is not floating-point, or complex numbers are on both sides of a function that was not
             called holomorphic.
+        MemoryError: the Jacobian does not fit in the memory of this machine.
         ValueError: the mode is unknown.
 
     Example:
@@ -114,6 +120,7 @@ def value_and_jacobian(
             require_complex(chosen, traced, f, "jacobian")
         elif complex_in if forward else complex_out:
             _refuse_complex(f, forward, both=complex_in and complex_out)
+        _require_memory(f, "jacobian", program.out_types[:count], sum(t.size for t in chosen.types))
         derived = dense.jacobian(
             program, active_inputs(chosen, traced), count, "forward" if forward else "reverse", chunk_size
         )
@@ -127,6 +134,34 @@ def value_and_jacobian(
         return value, tree.unflatten(traced.structure, rows)
 
     return named(value_and_jacobian_of_f, f, "value_and_jacobian")
+
+
+def _require_memory(f: Function, what: str, results: Sequence[ArrayType], columns: int) -> None:
+    """Raise if the derivatives of results, each by `columns` numbers or pairs of them, exceed this machine's memory.
+
+    Raises:
+        MemoryError: they do.
+    """
+    needed = columns * sum(type.nbytes for type in results)
+    if needed < _NEVER_TOO_LARGE:
+        return
+    present = memory_of_machine()
+    if present is None or needed <= present:
+        return
+    other = "hvp, or linearize of grad, gives products with it" if what == "hessian" else "jvp and vjp give products"
+    raise MemoryError(
+        f"the {what} of {name_of(f)} as an array has {needed / 2**30:,.1f} GiB, and this machine has "
+        f"{present / 2**30:,.1f} GiB of memory; sparse_{what} computes only the entries that are not zero everywhere, "
+        f"and {other}{at_line(user_line())}"
+    )
+
+
+def memory_of_machine() -> int | None:
+    """The bytes of memory of this machine; None where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _check_chunk_size(chunk_size: object) -> None:
@@ -205,7 +240,8 @@ def hessian(
         f: the function.  Its result is real: a scalar, an array, or a container of them.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
-        chunk_size: number of tangents that are computed at once, which bounds the memory; all by default.
+        chunk_size: number of tangents that are computed at once, in a loop, which bounds the memory; by default all, or
+            as many as stay in a processor's cache.
         holomorphic: as for `grad`: the second complex derivatives.
 
     Returns:
@@ -233,6 +269,8 @@ def hessian(
         chosen, traced, rebuild_aux = trace_at(f, args, kwargs, argnums, "hessian", has_aux)
         _check_second(chosen, traced, f, holomorphic)
         count = traced.structure.num_leaves
+        width = sum(t.size for t in chosen.types)
+        _require_memory(f, "hessian", traced.program.out_types[:count], width * width)
         program = dense.hessian(traced.program, active_inputs(chosen, traced), count, chunk_size)
         outs = run(program, [*chosen.leaves, *traced.captured])
         aux, blocks = cut(outs, len(traced.program.outputs) - count)

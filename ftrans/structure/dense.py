@@ -22,6 +22,12 @@ from .chunks import apply_to_basis
 
 # Un-jitted, an equation takes as long as so many additions, however small its arrays are.
 _PER_EQUATION = 1000
+# Fewer tangents than this are pushed at once, and so are those of Hessians that need less memory than this.
+_FEW = 512
+_MANY_BYTES = 24 << 20
+# What a chunk may use of a processor's cache, and how many tangents it has at least.
+_CACHED_BYTES = 2 << 20
+_SMALLEST_CHUNK = 16
 Flags = tuple[bool, ...]
 Mode = Literal["forward", "reverse"]
 
@@ -54,7 +60,7 @@ def hessian(program: Program, active: Flags, wanted: int, chunk: int | None) -> 
         program: the program.
         active: as for `jacobian`.
         wanted: as for `jacobian`.
-        chunk: as for `jacobian`.
+        chunk: how many unit vectors to process at once; by default all, or as many as stay in a processor's cache.
     """
     return program.derive(("hessian", active, wanted, chunk), lambda: _hessian(program, active, wanted, chunk))
 
@@ -67,8 +73,24 @@ def _hessian(program: Program, active: Flags, wanted: int, chunk: int | None) ->
         first = jacobian(program, active, wanted, "reverse", chunk)
     slopes = first.outputs[count:]
     first = Program(f"grad({program.name})", first.inputs, first.eqns, [*slopes, *first.outputs[wanted:count]])
-    second = jacobian(first, active, len(slopes), "forward", chunk)
+    second = jacobian(first, active, len(slopes), "forward", chunk or _chunk_in_cache(first, active))
     return Program(f"hessian({program.name})", second.inputs, second.eqns, second.outputs[len(slopes) :])
+
+
+def _chunk_in_cache(program: Program, active: Flags) -> int | None:
+    """How many tangents to push at once so that they stay in a processor's cache; None for all.
+
+    All at once is best where they are few, and where large known factors would have to be read for each chunk.
+    """
+    count = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
+    if count < _FEW:
+        return None
+    parts = linearize(program, active)
+    known = sum(t.nbytes for t in parts.linear.in_types[: parts.residual_count])
+    lane = max((v.type.nbytes for eqn in parts.linear.eqns for v in eqn.outputs), default=0)
+    if known > _CACHED_BYTES or count * lane < _MANY_BYTES:
+        return None
+    return max(_CACHED_BYTES // (2 * lane), _SMALLEST_CHUNK)
 
 
 def _forward(program: Program, active: Flags, wanted: int, chunk: int | None) -> Program:
