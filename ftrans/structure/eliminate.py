@@ -25,8 +25,11 @@ from .entries import Entries, NotStructured
 from .graph import Edge, Graph, Node, lifted
 from .holders import held_results
 
-# An elimination that computes more products than this is left to other engines.
-_MOST_PRODUCTS = 30_000_000
+# How many edges elimination may make, lanes of them that are computed, and lanes whose elements are listed in tables:
+# so many, and so many more for each edge or lane that it begins with.
+_EDGES_AT_FIRST, _EDGES_FOR_EACH = 500, 20
+_LANES_AT_FIRST, _LANES_FOR_EACH = 30_000_000, 100
+_LISTED_AT_FIRST, _LISTED_FOR_EACH = 3_000_000, 20
 ORDERS = ("greedy", "reverse", "forward")
 
 
@@ -89,7 +92,8 @@ class Elimination:
         for k, operands in self.ins.items():
             for j in operands:
                 self.outs.setdefault(j, {})[k] = None
-        self.products = 0
+        edges = [edge for operands in self.ins.values() for edges in operands.values() for edge in edges]
+        self.budget = Budget(len(edges), sum(edge.rows.size for edge in edges))
 
     def _reachable(self, outputs: Iterable[Node]) -> None:
         """Drop the edges of nodes that no output depends on."""
@@ -178,50 +182,72 @@ class Elimination:
 
     def join(self, k: Node, j: Node, i: Node, outer: Edge, inner: Edge) -> None:
         """Add what an edge from `k` to `j` and one from `j` to `i` make together."""
-        for rows, cols, value in joined(outer, inner, j.type.size):
-            if not value.is_number:
-                self.products += rows.size
-                _check_products(self.products)
-            self.graph.edge(k, i, rows, cols, value)
+        edge = joined(outer, inner, self.budget)
+        if edge is not None:
+            self.graph.edge(k, i, *edge)
         if self.ins.get(k, {}).get(i):
             self.outs.setdefault(i, {})[k] = None
 
 
-def joined(outer: Edge, inner: Edge, size: int) -> list[Edge]:
-    """The edges that two edges make together, which meet at a node of `size` elements."""
+def joined(outer: Edge, inner: Edge, budget: Budget) -> Edge | None:
+    """The edge that two edges make together, which meet at the same node; None if they have no element in common."""
     if inner.rows.is_identity:
         lanes = outer.cols
-        value = product(outer.value, taken(inner.value, lanes))
-        return [Edge(outer.rows, inner.cols.after(lanes), value)]
-    if outer.cols.is_identity:
+        edge = Edge(outer.rows, inner.cols.after(lanes), product(outer.value, taken(inner.value, lanes)))
+    elif outer.cols.is_identity:
         lanes = inner.rows
-        value = product(taken(outer.value, lanes), inner.value)
-        return [Edge(outer.rows.after(lanes), inner.cols, value)]
-    contraction = contracted(outer, inner)
-    if contraction is not None:
-        return [contraction]
-    found = met(outer.cols, inner.rows)
-    if found is None:
-        return []
-    of_outer, of_inner = found
-    value = product(taken(outer.value, of_outer), taken(inner.value, of_inner))
-    return [Edge(outer.rows.after(of_outer), inner.cols.after(of_inner), value)]
+        edge = Edge(outer.rows.after(lanes), inner.cols, product(taken(outer.value, lanes), inner.value))
+    else:
+        contraction = contracted(outer, inner)
+        if contraction is None:
+            found = budget.matches(outer.cols, inner.rows)
+            if found is None:
+                return None
+            a, b = found
+            value = product(taken(outer.value, a), taken(inner.value, b))
+            edge = Edge(outer.rows.after(a), inner.cols.after(b), value)
+        else:
+            edge = contraction
+    budget.spend(edge)
+    return edge
 
 
-def met(a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:
-    """The lanes of two maps that meet at one element, as `matches` finds them, if these are not too many.
+class Budget:
+    """What an elimination may take before other engines are likely to be better.
 
-    Raises:
-        NotStructured: there are too many.
+    Args:
+        edges: the number of edges that it begins with.
+        lanes: the number of their lanes.
     """
-    if not (a.is_injective or b.is_injective):
-        _check_products(count_matches(a, b))
-    return matches(a, b)
 
+    def __init__(self, edges: int, lanes: int) -> None:
+        self._edges = _EDGES_AT_FIRST + _EDGES_FOR_EACH * edges
+        self._lanes = _LANES_AT_FIRST + _LANES_FOR_EACH * lanes
+        self._listed = _LISTED_AT_FIRST + _LISTED_FOR_EACH * lanes
 
-def _check_products(count: int) -> None:
-    if count > _MOST_PRODUCTS:
-        raise NotStructured(f"elimination takes more than {_MOST_PRODUCTS:,} products")
+    def spend(self, edge: Edge) -> None:
+        """Count an edge that was made.
+
+        Raises:
+            NotStructured: there have been too many, or too many lanes.
+        """
+        self._edges -= 1
+        if not edge.value.is_number:
+            self._lanes -= edge.rows.size
+        if edge.rows.form is None or edge.cols.form is None:
+            self._listed -= edge.rows.size
+        if min(self._edges, self._lanes, self._listed) < 0:
+            raise NotStructured("elimination makes too many products")
+
+    def matches(self, a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:
+        """The lanes of two maps that meet at one element, as the function of that name finds them.
+
+        Raises:
+            NotStructured: there are too many.
+        """
+        if not (a.is_injective or b.is_injective) and count_matches(a, b) > self._lanes:
+            raise NotStructured("elimination makes too many products")
+        return matches(a, b)
 
 
 def _product_size(outer: Edge, inner: Edge) -> int:

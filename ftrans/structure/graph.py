@@ -33,6 +33,8 @@ from .lengths import squared
 from .local_blocks import block_values
 from .partials import OnElements, first_partials
 
+# An edge with more lanes is left to other engines.
+_MOST_LANES = 200_000_000
 # Known arrays larger than this are not computed while the graph is built.
 _MOST_COMPUTED = 10_000_000
 
@@ -151,6 +153,8 @@ class Graph:
         """Add an edge; edges with the same maps become one."""
         if value.is_number_equal_to(0.0) or not rows.size:
             return
+        if rows.size > _MOST_LANES:
+            raise NotStructured(f"{rows.size:,} elements of one array depend on those of another")
         edges = self.ins.setdefault(k, {}).setdefault(j, [])
         for i, other in enumerate(edges):
             if other.rows is rows and other.cols is cols and _fit(other.value, value):

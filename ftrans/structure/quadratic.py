@@ -30,7 +30,7 @@ from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
-from .eliminate import Elimination, held, joined, met, price
+from .eliminate import Elimination, held, joined, price
 from .emission import put
 from .entries import Entries, NotStructured
 from .graph import Curved, Edge, Graph, Node, alone, lifted, product_lanes
@@ -312,8 +312,9 @@ class Form(Elimination):
                 if m is not k:
                     for j, edges in self.ins[k].items():
                         for edge in edges:
-                            for rows, cols, value in joined(entry, edge, k.type.size):
-                                self.add(j, m, cols, rows, value)
+                            made = joined(entry, edge, self.budget)
+                            if made is not None:
+                                self.add(j, m, made.cols, made.rows, made.value)
                 elif entry.rows is entry.cols:
                     self._substitute_square(k, entry)
                 else:
@@ -335,33 +336,40 @@ class Form(Elimination):
         """Put in what the tangents of elements are made of, of which the form has half of the squares."""
         edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
         for p, (i, edge) in enumerate(edges):
-            if edge.rows.is_injective:
-                found = met(entry.rows, edge.rows)
-                if found is None:
-                    continue
-                of_entry, of_edge = found
-                factor, elements = taken(edge.value, of_edge), edge.cols.after(of_edge)
-                once = product(taken(entry.value, of_entry), factor)
-                self.add(i, i, elements, elements, product(once, factor), is_square=True)
-                halves = [Edge(elements, entry.rows.after(of_entry), once)]
-            else:
-                halves = [_turned(half) for half in joined(entry, edge, k.type.size)]
-                for half in halves:
-                    for whole in joined(half, edge, k.type.size):
-                        self._add_symmetric(i, whole)
-            for half in halves:
-                for j, other in edges[p + 1 :]:
-                    for whole in joined(half, other, k.type.size):
-                        self.add(i, j, *whole)
+            half = self._half_of_square(i, entry, edge)
+            for j, other in edges[p + 1 :] if half is not None else ():
+                whole = joined(half, other, self.budget)
+                if whole is not None:
+                    self.add(i, j, *whole)
+
+    def _half_of_square(self, i: Node, entry: Edge, edge: Edge) -> Edge | None:
+        """Add the squares of what comes along an edge; return its products with the tangents that are replaced."""
+        if edge.rows.is_injective:
+            found = self.budget.matches(entry.rows, edge.rows)
+            if found is None:
+                return None
+            of_entry, of_edge = found
+            factor, elements = taken(edge.value, of_edge), edge.cols.after(of_edge)
+            once = product(taken(entry.value, of_entry), factor)
+            self.add(i, i, elements, elements, product(once, factor), is_square=True)
+            return Edge(elements, entry.rows.after(of_entry), once)
+        half = joined(entry, edge, self.budget)
+        if half is None:
+            return None
+        whole = joined(_turned(half), edge, self.budget)
+        if whole is not None:
+            self._add_symmetric(i, whole)
+        return _turned(half)
 
     def _substitute_product(self, k: Node, entry: Edge) -> None:
         """Put in what the tangents of two elements of one node are made of."""
         edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
         for i, edge in edges:
-            for half in joined(_turned(entry), edge, k.type.size):
-                for j, other in edges:
-                    for whole in joined(_turned(half), other, k.type.size):
-                        self.add(i, j, *whole)
+            half = joined(_turned(entry), edge, self.budget)
+            for j, other in edges if half is not None else ():
+                whole = joined(_turned(half), other, self.budget)
+                if whole is not None:
+                    self.add(i, j, *whole)
 
     # The result
 
