@@ -396,6 +396,12 @@ def test_differential_evolution() -> None:
         )  # fmt: skip
         assert np.allclose(ours.x, 1, atol=1e-4)
         assert np.allclose(theirs.x, 1, atol=1e-3)
+    for seeded in ({"rng": 1}, {"seed": 1}):
+        theirs, ours = (
+            module.differential_evolution(rosen, bounds, maxiter=3, polish=False, **seeded)
+            for module in (scipy.optimize, optimize)
+        )
+        assert np.array_equal(ours.x, theirs.x)
     constrained = optimize.differential_evolution(
         plane, [(-2, 2), (-2, 2)], rng=1, maxiter=5, constraints=optimize.NonlinearConstraint(circle, 0.9, 1.0)
     )

@@ -96,10 +96,13 @@ def differential_evolution(
         return found
 
     with solving("differential_evolution", func, account, progress) as shown:
+        # SciPy takes a generator by name only, and either of two names.
+        random = {name: value for name, value in (("rng", rng), ("seed", seed)) if value is not None}
         result = scipy.optimize.differential_evolution(
-            shown, bounds, args, strategy, maxiter, popsize, tol, mutation, recombination, rng, callback, disp,
-            polished if polish is True else polish, init, atol, updating, workers, constraints, x0,
-            integrality=integrality, vectorized=vectorized, **({} if seed is None else {"seed": seed}),
+            shown, bounds, args, strategy, maxiter, popsize, tol, mutation, recombination, **random,
+            callback=callback, disp=disp, polish=polished if polish is True else polish, init=init, atol=atol,
+            updating=updating, workers=workers, constraints=constraints, x0=x0, integrality=integrality,
+            vectorized=vectorized,
         )  # fmt: skip
     result.ftrans = account
     return result
