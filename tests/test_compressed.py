@@ -157,6 +157,20 @@ def test_hessians_by_several_arguments() -> None:
         np.testing.assert_array_equal(aux, x)
 
 
+def test_products_that_sum_nothing() -> None:
+    x, y = np.zeros((2, 0)), np.zeros((0, 3))
+    z = np.ones((3, 2))
+
+    def f(x: Any, y: Any, z: Any) -> Any:
+        return np.sum(np.sin(x @ y @ z)) + np.sum(z**3)
+
+    for method in ("star", "acyclic"):
+        _, found = hessian_of(f, (x, y, z), method)
+        np.testing.assert_allclose(found, 6 * np.eye(6))
+    assert ft.hessian_sparsity(f, (0, 1))(x, y, z).shape == (0, 0)
+    np.testing.assert_allclose(ft.sparse_hessian(f, 2, method="elimination")(x, y, z).toarray(), 6 * np.eye(6))
+
+
 def test_float32_stays() -> None:
     x = np.linspace(0.5, 1.0, N, dtype=np.float32)
     for method in ("forward", "reverse", "bidirectional"):

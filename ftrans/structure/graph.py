@@ -372,7 +372,8 @@ def product_lanes(curved: Curved) -> tuple[Piece, Piece] | None:
         return None
     types = [x.type for x in operands]
     pieces = eqn.primitive.local(types, [x.type for x in results], [x.known for x in operands], eqn.params)
-    if pieces is None:
+    # Sums of no products have no pieces.
+    if pieces is None or not all(pieces):
         return None
     (left,), (right,) = pieces
     return left, right
