@@ -388,6 +388,18 @@ def test_methods_for_hessians(method: Any, triangle: Any) -> None:
         assert found.nnz == (13 if triangle == "full" else 9)
 
 
+def test_a_matrix_that_is_full_has_all_entries() -> None:
+    A = np.random.default_rng(1).normal(size=(40, 7))
+
+    def loss(w: Any) -> Any:
+        return np.sum(np.log1p(np.exp(A @ np.tanh(A.T @ (A @ w)))))
+
+    w = np.linspace(-0.1, 0.1, 7)
+    found = ft.sparse_hessian(loss)(w)
+    assert found.nnz == 49
+    np.testing.assert_allclose(found.toarray(), ft.hessian(loss)(w), rtol=1e-9, atol=1e-9)
+
+
 def test_a_pattern_of_the_user_is_used_and_compared() -> None:
     right = np.eye(4, 5, dtype=bool) | np.eye(4, 5, 1, dtype=bool)
     band = right.copy()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -251,8 +250,10 @@ class Prepared:
 
 def _costs_of_lines(program: Program) -> list[str]:
     """The lines of the user's code whose derivatives cost most, with their parts of the whole."""
-    times: Counter[str] = Counter()
+    times: dict[str, float] = {}
     for eqn in program.eqns:
-        times["ftrans itself" if eqn.line is None else str(eqn.line.written)] += cost(eqn).time
-    total = max(sum(times.values()), 1)
-    return [f"  {100 * time / total:3.0f} % at {line}" for line, time in times.most_common(_MOST_LINES)]
+        line = "ftrans itself" if eqn.line is None else str(eqn.line.written)
+        times[line] = times.get(line, 0.0) + cost(eqn).time
+    total = max(sum(times.values()), 1.0)
+    first = sorted(times, key=lambda line: -times[line])[:_MOST_LINES]
+    return [f"  {100 * times[line] / total:3.0f} % at {line}" for line in first]

@@ -28,6 +28,9 @@ HESSIAN_METHODS = ("auto", "elimination", "star", "acyclic", "dense")
 _MANY_PRODUCTS = 20
 # A matrix with more than this part of all entries is taken for a full one.
 _FULL = 0.25
+# For matrices of so many elements the pattern is looked at first.  It takes a fraction of the time of an elimination,
+# which would fail after long work where the pattern is too large already.  Larger matrices can only be sparse ones.
+_DETECTED_FIRST = range(10**6, 10**8)
 
 
 def jacobian_entries_by(
@@ -53,8 +56,10 @@ def jacobian_entries_by(
             return dense_jacobian_entries(program, active, wanted, found, chunk)
         return jacobian_by_colours(program, active, wanted, found, name, chunk)
 
+    columns = _columns(program, active)
     engines = _Engines(
         program,
+        columns * sum(t.size for t in program.out_types[:wanted]),
         eliminate=lambda: jacobian_entries(program, active, wanted, known),
         detect=lambda: jacobian_pattern(program, active, wanted, known),
         by_products=by_products,
@@ -89,6 +94,7 @@ def hessian_entries_by(
 
     engines = _Engines(
         program,
+        _columns(program, active) ** 2,
         eliminate=lambda: hessian_entries(program, active, known, lower),
         detect=lambda: hessian_pattern(program, active, known),
         by_products=by_products,
@@ -98,11 +104,16 @@ def hessian_entries_by(
     return program.derive(key, lambda: engines.entries(method, pattern))
 
 
+def _columns(program: Program, active: Flags) -> int:
+    return sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
+
+
 class _Engines(NamedTuple):
     """The ways to the entries of one matrix.
 
     Attributes:
         program: the program that is differentiated.
+        size: number of elements of the matrix.
         eliminate: entries by elimination.
         detect: the pattern.
         by_products: entries by products of a kind, for a pattern (None for a full one).
@@ -110,6 +121,7 @@ class _Engines(NamedTuple):
     """
 
     program: Program
+    size: int
     eliminate: Callable[[], Entries]
     detect: Callable[[], Any]
     by_products: Callable[[str, Any], Entries]
@@ -140,13 +152,17 @@ class _Engines(NamedTuple):
                 reasons.append(error.reason)
                 return None
 
-        if pattern is None:
+        is_given, is_refused = pattern is not None, False
+        if not is_given and self.size in _DETECTED_FIRST:
+            pattern = attempt(self.detect)
+            is_refused = pattern is None
+        if not is_given and not is_refused:
             eliminated = attempt(self.eliminate)
             if eliminated is not None:
                 if _is_cheap(eliminated, self.program):
                     return eliminated
                 found.append(eliminated)
-            pattern = attempt(self.detect)
+            pattern = attempt(self.detect) if pattern is None else pattern
         for name in self.methods(pattern):
             entries = attempt(functools.partial(self.by_products, name, pattern))
             found += [] if entries is None else [entries]
