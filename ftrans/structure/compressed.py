@@ -222,20 +222,35 @@ def _colours_of(pattern: Any, method: JacobianMethod) -> tuple[Any, Any, str]:
     """Colours of rows and of columns, and the name of the order that gave them."""
     none_of_rows, none_of_columns = (np.full(n, -1, np.int64) for n in pattern.shape)
     if method == "forward":
-        found, name = _fewest(lambda order: column_colours(pattern, order), _count)
+        found, name = _fewest(lambda order: column_colours(pattern, order), _count, _fullest(pattern))
         return none_of_rows, found, name
     if method == "reverse":
         turned = pattern.T.tocsr()
-        found, name = _fewest(lambda order: column_colours(turned, order), _count)
+        found, name = _fewest(lambda order: column_colours(turned, order), _count, _fullest(turned))
         return found, none_of_columns, name
     both, name = _fewest(lambda order: bidirectional_colours(pattern, order), lambda found: found.total)
     return both.rows, both.columns, name
 
 
-def _fewest(colour: Callable[[Order], Any], count: Callable[[Any], int]) -> tuple[Any, str]:
-    """The colouring with fewest colours among those of some orders, and the name of its order."""
-    found = [(colour(order), order) for order in _ORDERS]
+def _fewest(colour: Callable[[Order], Any], count: Callable[[Any], int], least: int = 1) -> tuple[Any, str]:
+    """The colouring with fewest colours among those of some orders, and the name of its order.
+
+    Args:
+        colour: makes a colouring of an order.
+        count: counts its colours.
+        least: a number of colours that none can do with fewer of.
+    """
+    found: list[tuple[Any, str]] = []
+    for order in _ORDERS:
+        found.append((colour(order), order))
+        if count(found[-1][0]) <= least:
+            break
     return min(found, key=lambda pair: count(pair[0]))
+
+
+def _fullest(pattern: Any) -> int:
+    """The number of entries in the fullest row, which all need different colours."""
+    return int(np.diff(pattern.indptr).max(initial=0))
 
 
 def _count(colours: Any) -> int:
