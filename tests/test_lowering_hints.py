@@ -7,7 +7,7 @@ from checks import assert_close
 
 import ftrans as ft
 from ftrans.core.program import Program
-from ftrans.xla import Compiled, fusion
+from ftrans.xla import Compiled, fastest, fusion
 
 X = np.linspace(0.3, 1.7, 6)
 
@@ -220,3 +220,28 @@ def test_a_compiler_without_the_option_gets_no_barriers(monkeypatch):
     compiled = Compiled(traced(shared, X), limit=20)
     assert "optimization_barrier" not in compiled.lower(X).as_text()
     assert_close(np.asarray(compiled(X)[0]), shared(X)[0])
+
+
+# Where limits come from
+
+
+def test_the_fastest_form_is_one_of_those_tried_and_has_the_same_results():
+    program = traced(shared, X)
+    best = fastest(program, [X], (None, 20.0, 1e9))
+    # A limit that keeps nothing is no other form than none.
+    assert best.limit in (None, 20.0)
+    assert best.has_barriers == (best.limit == 20.0)
+    for ours, reference in zip(best(X), shared(X), strict=True):
+        assert_close(np.asarray(ours), reference)
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_prepared_derivatives_store_what_entries_share(tune):
+    def f(x):
+        y = np.exp(np.sin(x))
+        return y[1:] * y[:-1] + np.cos(y[1:])
+
+    prepared = ft.sparse_jacobian(f).prepare(X, tune=tune)
+    if not tune:
+        assert "which keeps shared values" in prepared.explain()
+    assert_close(prepared(2 * X).toarray(), ft.jacobian(f)(2 * X))

@@ -15,7 +15,7 @@ from ..ops.host import as_host_call
 from ..run.costs import cost
 from ..run.places import JAX, NUMPY, place_of
 from ..transforms.simplify import simplify
-from ..xla import Compiled, device_arrays, to_numpy
+from ..xla import USUAL_LIMIT, Compiled, device_arrays, fastest, to_numpy
 from .call import name_of, run
 from .paths import bind, without_collector
 from .prepared_function import PreparedFunction
@@ -30,17 +30,15 @@ _EMBEDDED_BYTES = 1 << 16
 _MOST_LINES = 5
 
 
-# The most work that fusion on a CPU may repeat, in additions.  Entries share sines, quotients and their products, and a
-# call takes up to nine times as long where each entry computes its own.
-_MOST_REPEATED = 20.0
-
-
 class Prepared:
     """A sparse Jacobian or Hessian for arguments of certain types: what `sparse_jacobian(f).prepare(*args)` returns.
 
     The function is traced once, and the program for the entries is made, and compiled, once.  Calls run that program
     and no other Python.  As with `jit`, arrays that the function closes over are constants from then on.  Where Python
     code of the function has looked at values (an `if`, an index), calls compare with what it saw.
+
+    Compiled for a CPU, values that many entries share are stored, and not computed again for each.  With
+    `prepare(*args, tune=True)`, what is fastest for these arguments is found by compiling and timing several forms.
 
     Called with arguments like those, it returns the matrix in the format that was asked for, and with it the value and
     the auxiliary result of the function where these were asked for.  It can be called inside `jit` and other
@@ -62,9 +60,14 @@ class Prepared:
     """
 
     def __init__(
-        self, derivative: SparseDerivative, args: tuple[Any, ...], kwargs: dict[str, Any], is_compiled: bool
+        self,
+        derivative: SparseDerivative,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_compiled: bool,
+        is_tuned: bool = False,
     ) -> None:
-        self._args, self._kwargs, self._is_compiled = args, kwargs, is_compiled
+        self._args, self._kwargs, self._is_compiled, self._is_tuned = args, kwargs, is_compiled, is_tuned
         self._derivative = derivative
         self._function = function = PreparedFunction(derivative, args, kwargs)
         inputs, traced = function.inputs, function.traced
@@ -78,9 +81,13 @@ class Prepared:
         self._program, self._constants = self._ready()
         self._compiled: Compiled | None = None
         if is_compiled:
-            self._compiled = Compiled(simplify(self._program), limit=_MOST_REPEATED)
             self._on_device = device_arrays(self._constants)
             self._ends = list(map(as_host_call, self._program.endings()))
+            short = simplify(self._program)
+            if is_tuned:
+                self._compiled = without_collector(fastest, short, [*inputs.leaves, *self._on_device])
+            else:
+                self._compiled = Compiled(short, limit=USUAL_LIMIT)
             without_collector(self._run, inputs.leaves)
 
     def _ready(self) -> tuple[Program, list[Any]]:
@@ -214,11 +221,14 @@ class Prepared:
         """
         m, n = self.shape
         program, inputs = simplify(self._program), self._function.inputs
+        where = "run by NumPy"
+        if self._compiled is not None:
+            where = "compiled by XLA" + ", which keeps shared values" * self._compiled.has_barriers
         lines = [
             f"{self._derivative.name} of {name_of(self._derivative.f)}: {m} x {n}, {self.nnz} entries "
             f"({100 * self.nnz / max(m * n, 1):.3g} %)",
             *self._entries.how,
-            f"{len(program.eqns)} equations, {'compiled by XLA' if self._is_compiled else 'run by NumPy'}",
+            f"{len(program.eqns)} equations, {where}",
             *_costs_of_lines(program),
         ]
         guards = self._function.traced.builder.guards
@@ -245,7 +255,7 @@ class Prepared:
                 f"of, which cannot be: {error}; define the function in a module, outside of others, and let it close "
                 f"over nothing that cannot be pickled"
             ) from None
-        return Prepared, (self._derivative, self._args, self._kwargs, self._is_compiled)
+        return Prepared, (self._derivative, self._args, self._kwargs, self._is_compiled, self._is_tuned)
 
 
 def _costs_of_lines(program: Program) -> list[str]:

@@ -201,8 +201,8 @@ def as_function(derivative: SparseDerivative) -> Function:
         given, named = derivative.arguments(*args, **kwargs)
         return derivative(*given, **named)
 
-    def prepare(*args: Any, compile: bool = True, **kwargs: Any) -> Prepared:
-        return Prepared(derivative, args, kwargs, compile)
+    def prepare(*args: Any, compile: bool = True, tune: bool = False, **kwargs: Any) -> Prepared:
+        return Prepared(derivative, args, kwargs, compile, tune)
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         traced = PreparedFunction(derivative, args, kwargs)

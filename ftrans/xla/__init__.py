@@ -13,12 +13,16 @@ from .execute import (
     run_program,
     to_numpy,
 )
+from .fusion import USUAL_LIMIT
+from .tune import fastest
 
 __all__ = [
+    "USUAL_LIMIT",
     "Compiled",
     "Costs",
     "about_to_run",
     "device_arrays",
+    "fastest",
     "is_jax",
     "is_jax_tracer",
     "is_traced",

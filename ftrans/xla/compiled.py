@@ -57,6 +57,7 @@ class Compiled:
             limit.  Inside of another program that is compiled, the limit of that one holds.
 
     Attributes:
+        limit: the limit that it was given.
         costs: what XLA says that it costs, once an observer has looked on.
     """
 
@@ -66,7 +67,7 @@ class Compiled:
         import jax
 
         self.program = program
-        self._limit = limit
+        self.limit = limit
         self._donated = donated
         self._jax: Any = jax
         self._has_run = False
@@ -91,11 +92,11 @@ class Compiled:
     @functools.cached_property
     def _fenced(self) -> Any:
         """The function with barriers, which stay; None if it has none, or can have none."""
-        if self._limit is None or not has_kept_values(self.program, self._limit) or not can_keep_barriers():
+        if self.limit is None or not has_kept_values(self.program, self.limit) or not can_keep_barriers():
             return None
         if may_have_barriers(self.program) and "optimization_barrier" in self._plain.lower(*self._types()).as_text():
             return None
-        return self._jitted(self._limit, OPTIONS)
+        return self._jitted(self.limit, OPTIONS)
 
     def _types(self) -> list[Any]:
         return [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]
@@ -103,6 +104,11 @@ class Compiled:
     def _part(self, limit: float | None) -> Any:
         found = self._parts.get(limit)
         return self._parts.setdefault(limit, self._jitted(limit)) if found is None else found
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether it has barriers when it is called from here."""
+        return self._fenced is not None
 
     @property
     def function(self) -> Any:

@@ -22,6 +22,9 @@ from ..core.on_numpy import Memory
 from ..core.primitive import Moving, ProgramCall
 from ..core.program import Atom, Eqn, Program, Var, programs_in
 
+# A limit that suits most long derivatives: a function such as sin may be computed three times, but not four.
+USUAL_LIMIT = 20.0
+
 # By this option of the compiler barriers stay.
 OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 
