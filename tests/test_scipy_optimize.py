@@ -176,6 +176,16 @@ def test_derivatives_of_constraints(n: int) -> None:
     assert account["hess of constraint 0"].evaluations == 2
 
 
+def test_dense_hessians_of_constraints_become_products() -> None:
+    def f(x: Any) -> Any:
+        return np.stack([np.sum(x) ** 3, np.sum(x**4)])
+
+    x, v, p = np.linspace(1, 2, 60), np.array([2.0, -3.0]), np.sin(np.arange(60.0))
+    filled, _ = with_derivatives(optimize.NonlinearConstraint(f, 0, 1), x, True, {}, None)
+    exact = ft.hessian(lambda x: np.sum(v * f(x)))(x)
+    assert np.allclose(filled.hess(x, v) @ p, exact @ p, rtol=1e-12)
+
+
 def test_derivatives_of_constraints_that_are_given_are_used() -> None:
     calls = []
 
@@ -424,6 +434,16 @@ def test_sparse_hessians(method: str) -> None:
     assert abs(result.nit - theirs.nit) <= 2
     assert result.ftrans["hess"].entries == 3 * 80 - 2
     assert result.ftrans["hess"].shape == (80, 80)
+
+
+def test_sparse_hessians_of_compiled_functions_and_loops() -> None:
+    def looped(x: Any) -> Any:
+        return np.sum(ft.map(lambda a: (a - 1) ** 4, x)) + np.sum((x[1:] - x[:-1]) ** 2)
+
+    for f in (ft.jit(chain), looped):
+        result = optimize.minimize(f, np.full(60, 1.1), method="Newton-CG")
+        assert result.success
+        assert result.ftrans["hess"].entries == 3 * 60 - 2
 
 
 def test_a_large_dense_hessian_is_never_made() -> None:

@@ -10,7 +10,7 @@ from ..api.derivatives import value_and_grad
 from ..api.jacobians import hessian, hvp, jacobian
 from ..api.jit import trace
 from ..api.sparse import sparse_hessian, sparse_jacobian
-from ..core.program import Program
+from ..core.program import Program, programs_in
 from ..numpy.promotion import asarray
 from ..run.costs import program_flops
 from ..structure.detect import hessian_pattern, jacobian_pattern
@@ -108,12 +108,20 @@ def product_of(f: Function, at: tuple[Any, ...], used: Used, compile: bool | Non
 
 def _is_sparse(program: Program, size: int, find: Function) -> bool:
     """Whether a derivative by the first input, with `size` elements, is sparse, as far as it is worth finding out."""
-    elements = sum(v.type.size for eqn in program.eqns for v in eqn.outputs)
     # Products of large matrices make dense derivatives, after a long look.
-    if program_flops(program) > _FLOPS_OF_SPARSE * elements:
+    if program_flops(program) > _FLOPS_OF_SPARSE * _elements(program):
         return False
     active = [i == 0 for i in range(len(program.inputs))]
     try:
         return bool(find(active, max(size / 4, _FEW_IN_ROW * program.in_types[0].size)).nnz <= size / 4)
     except NotStructured:
         return False
+
+
+def _elements(program: Program) -> float:
+    """The number of elements that are computed, those of loops once for each step."""
+    return sum(
+        sum(v.type.size for v in eqn.outputs)
+        + eqn.params.get("length", 1) * sum(map(_elements, programs_in(eqn.params)))
+        for eqn in program.eqns
+    )
