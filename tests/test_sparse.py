@@ -510,17 +510,38 @@ def test_operators_of_several_arguments_and_results() -> None:
 
 
 def test_check_names_what_has_changed() -> None:
-    scale = np.ones(5)
+    scale = [1.0]
 
     def f(x: Any) -> Any:
-        return scale * x**2
+        return x**2 * np.array([1.0, 1.0, 1.0, scale[0], 1.0])
 
     prepared = ft.sparse_jacobian(f).prepare(X)
     prepared.check(X)
-    scale[3] = 2.0
+    scale[0] = 2.0
     with pytest.raises(ValueError, match=r"wrong at row 3, column 3, which is 4\.2 in the matrix and should be 8\.4"):
         prepared.check(X)
     ft.sparse_hessian(rosenbrock, triangle="lower").prepare(X).check(2 * X)
+
+
+@pytest.mark.parametrize("size", [5, 20000])
+def test_an_array_that_the_function_closes_over_has_changed(size: int) -> None:
+    scale, frozen = np.ones(size), np.arange(size)[::-1]
+
+    def f(x: Any) -> Any:
+        made = np.arange(float(size))
+        return ft.jit(lambda x: scale * x**2)(x) + ft.grad(lambda x: np.sum(scale * x**3))(x)[frozen] + made
+
+    x = np.ones(size)
+    prepared = ft.sparse_jacobian(f).prepare(x, compile=False)
+    before = prepared.values(x)
+    scale[3] = 2.0
+    for call in (prepared, prepared.values, prepared.operator):
+        with pytest.raises(ValueError, match=rf"array of shape \({size},\) that the function closes over"):
+            call(x)
+    scale[3] = 1.0
+    np.testing.assert_array_equal(prepared.values(x), before)
+    scale = np.zeros(size)
+    np.testing.assert_array_equal(prepared.values(x), before)
 
 
 def test_explain_says_how() -> None:

@@ -34,8 +34,9 @@ class Prepared:
     """A sparse Jacobian or Hessian for arguments of certain types: what `sparse_jacobian(f).prepare(*args)` returns.
 
     The function is traced once, and the program for the entries is made, and compiled, once.  Calls run that program
-    and no other Python.  As with `jit`, arrays that the function closes over are constants from then on.  Where Python
-    code of the function has looked at values (an `if`, an index), calls compare with what it saw.
+    and no other Python.  Arrays that the function closes over are constants from then on; if one that it uses as it is
+    has been written to since, a call raises an error.  Where Python code of the function has looked at values (an `if`,
+    an index), calls compare with what it saw.
 
     Compiled for a CPU, values that many entries share are stored, and not computed again for each.  With
     `prepare(*args, tune=True)`, what is fastest for these arguments is found by compiling and timing several forms.
@@ -173,7 +174,7 @@ class Prepared:
     def check(self, *args: Any, seed: int = 0, **kwargs: Any) -> None:
         """Compare the matrix with products of the Jacobian or Hessian and random vectors, for the function as it is.
 
-        The function is traced again, so that this also notices when it has changed, or an array that it closes over.
+        The function is traced again, so that this also notices when it has changed.
 
         Args:
             args: arguments like those that this was prepared for.
@@ -193,8 +194,8 @@ class Prepared:
         has = "which is not in the pattern" if wrong.is_missing else f"which is {wrong.given} in the matrix"
         raise ValueError(
             f"{self._derivative.name} of {name_of(self._derivative.f)} is wrong at row {wrong.row}, column "
-            f"{wrong.col}, {has} and should be {wrong.exact}; if the function or an array that it closes over has "
-            f"changed, prepare it again{at_line(user_line())}"
+            f"{wrong.col}, {has} and should be {wrong.exact}; if the function has changed, prepare "
+            f"it again{at_line(user_line())}"
         )
 
     # What it is

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.cell import Eager
+from ..base.checksum import checksum
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.witness import concretize
@@ -53,6 +54,14 @@ class PreparedFunction:
                 f"{name_of(derivative.f)} closes over a tensor, which would be a constant from now on; pass it as an "
                 f"argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
             )
+        originals = self.traced.builder.captures.originals or {}
+        copies = {id(x) for x in self.traced.captured}
+        # Arrays that the function made itself are gone, those that it has changed have no one value.
+        self._watched = [
+            (array, known)
+            for number, (array, known) in originals.items()
+            if number not in copies and (x := array()) is not None and checksum(x) == known
+        ]
         self.results, self.aux = found
         count = inputs.count
         self.active = (True,) * count + (False,) * (len(self.traced.program.inputs) - count)
@@ -70,8 +79,23 @@ class PreparedFunction:
         )
 
     def leaves_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arrays of a call, which has to be like that it was traced for."""
+        """The arrays of a call, which has to be like that it was traced for.
+
+        Raises:
+            ValueError: it is not, or an array that the function closes over has changed.
+        """
+        for array, known in self._watched:
+            x = array()
+            if x is not None and checksum(x) != known:
+                raise self._changed(x)
         return self.inputs.leaves_of(*self.derivative.arguments(*args, **kwargs))
+
+    def _changed(self, x: Any) -> ValueError:
+        return ValueError(
+            f"{self.derivative.name} of {name_of(self.derivative.f)} was prepared for the values of an array of shape "
+            f"{x.shape} that the function closes over, and they have changed; prepare it again, or pass the array as "
+            f"an argument{at_line(user_line())}"
+        )
 
     @property
     def wanted(self) -> int:

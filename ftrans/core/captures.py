@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -59,17 +60,20 @@ class Captures:
     Attributes:
         values: arrays, tensors, cells, and tracers of programs around it.
         vars: the inputs that stand for them.
+        originals: of a program that is kept, the arrays of the user that it and its sub-programs close over, by `id`,
+            each with the checksum of what was captured; None for other programs.
 
     Args:
         tape: the tape of the program.
         outer: the captures of the enclosing program, so that both share one copy.
     """
 
-    __slots__ = ("_by_identity", "_copies", "_outer", "_tape", "_watched", "values", "vars")
+    __slots__ = ("_by_identity", "_copies", "_outer", "_tape", "_watched", "originals", "values", "vars")
 
     def __init__(self, tape: Tape, outer: Captures | None) -> None:
         self.values: list[Any] = []
         self.vars: list[Var] = []
+        self.originals: dict[int, tuple[ref[Any], bytes]] | None = None if outer is None else outer.originals
         self._tape = tape
         self._outer = outer
         self._by_identity: dict[Any, Var] = {}
@@ -98,12 +102,20 @@ class Captures:
                 return self.add_number(const) if self._tape.is_shared else const
             if isinstance(x, Holder):
                 self._taken(x)
-        elif x.nbytes <= _SMALL_BYTES and not is_frozen(x):
+            return self.add(("array", id(x)), x, type)
+        if self.originals is not None:
+            self._note(x, self.originals)
+        if x.nbytes <= _SMALL_BYTES and not is_frozen(x):
             identity = ("copy", type, x.strides if x.ndim > 1 else None, x.tobytes())
             return self.add(identity, x.copy("K"), type)
-        else:
-            x = self._taken(x)
+        x = self._taken(x)
         return self.add(("array", id(x)), x, type)
+
+    def _note(self, x: Any, originals: dict[int, tuple[ref[Any], bytes]]) -> None:
+        known = originals.get(id(x))
+        # The `id` of an array that is gone may be used again.
+        if (known is None or known[0]() is not x) and not is_frozen(x):
+            originals[id(x)] = ref(x), checksum(x)
 
     def _taken(self, x: Any) -> Any:
         """The value to capture for `x` as it is now: `x` itself, or a copy that nobody writes to.

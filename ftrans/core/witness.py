@@ -51,6 +51,8 @@ class CodeBuilder(Builder):
         super().__init__(types, TrieTape(types, current_builder() is None) if shared else Tape(types))
         self.witnesses = witnesses
         self.has_one_shape = has_one_shape
+        if has_one_shape and self.captures.originals is None:
+            self.captures.originals = {}
         self.assumed: dict[int, tuple[int, ...]] = {}
         self.handling = Handling()
         # The handling of floating-point errors when it was last compared.
