@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Literal
 
 from ..base import tree
+from ..base.memory_size import memory_of_machine
 from ..base.source import at_line, user_line
 from ..control.subprograms import cut
 from ..core.types import ArrayType, is_complex, is_inexact
@@ -154,14 +154,6 @@ def _require_memory(f: Function, what: str, results: Sequence[ArrayType], column
         f"{present / 2**30:,.1f} GiB of memory; sparse_{what} computes only the entries that are not zero everywhere, "
         f"and {other}{at_line(user_line())}"
     )
-
-
-def memory_of_machine() -> int | None:
-    """The bytes of memory of this machine; None where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _check_chunk_size(chunk_size: object) -> None:

@@ -10,7 +10,7 @@ from .source import at_line, user_line
 _SHARE = 0.8
 
 
-def physical_memory() -> int | None:
+def memory_of_machine() -> int | None:
     """The bytes of memory of this machine; None where the system does not say."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -29,9 +29,9 @@ def require_fits(nbytes: int, what: str, instead: str) -> None:
     Raises:
         MemoryError: it takes more than four fifths of the memory.
     """
-    memory = physical_memory()
+    memory = memory_of_machine()
     if memory is not None and nbytes > _SHARE * memory:
         raise MemoryError(
-            f"{what} would take {nbytes / 1e9:.1f} GB, and this machine has {memory / 1e9:.1f} GB of memory; "
-            f"{instead}{at_line(user_line())}"
+            f"{what} would take {nbytes / 2**30:,.1f} GiB, and this machine has {memory / 2**30:,.1f} GiB of "
+            f"memory; {instead}{at_line(user_line())}"
         )
