@@ -46,7 +46,8 @@ def test_derivatives(compile: bool) -> None:
         return 3 * objective(x) + 0.5 * np.prod(x) - 2 * np.sum(x**2)
 
     assert np.allclose(H, np.tril(ft.hessian(lagrangian)(x)))
-    assert "lagrangian_hessian" in problem.explain()
+    assert "lagrangian_hessian of lagrangian(objective, constraints)" in problem.explain()
+    assert repr(problem) == "<NonlinearProgram objective, constraints: 4 variables, 2 constraints>"
     assert not hasattr(problem, "intermediate")
 
 

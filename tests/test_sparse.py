@@ -286,6 +286,8 @@ MISTAKES: list[tuple[type[Exception], str, Function]] = [
     (TypeError, "functions with a scalar result", lambda: ft.sparse_hessian(chain)(X)),
     (TypeError, "returned a container", lambda: ft.sparse_hessian(lambda x: (x[0], x[1]))(X)),
     (TypeError, "complex arguments", lambda: ft.sparse_jacobian(np.sin)(X + 1j)),
+    (TypeError, "arithmetic needs the entries", lambda: ft.jit(lambda x: 2 * ft.sparse_jacobian(chain)(x))(X)),
+    (TypeError, "missing.*'multipliers'", lambda: ft.lagrangian_hessian(rosenbrock, chain)(X)),
     (TypeError, r"numpy\.sum needs the entries", lambda: ft.jit(lambda x: np.sum(ft.sparse_jacobian(chain)(x)))(X)),
     (AttributeError, r"\.tocsc needs", lambda: ft.jit(lambda x: ft.sparse_jacobian(chain)(x).tocsc())(X)),
     (TypeError, "point that is traced", lambda: ft.jit(lambda x: ft.jacobian_sparsity(chain, at=x)().nnz * x)(X)),
@@ -554,3 +556,6 @@ def test_explain_says_how() -> None:
     assert "arguments that are integers or booleans" in index.explain()
     np.testing.assert_allclose(index(X, np.array([1, 1])).toarray()[:, 1], 2 * X[[1, 1]])
     assert "colours: 2" in ft.sparse_jacobian(chain, method="forward").prepare(X, compile=False).explain()
+    given = ft.sparse_jacobian(chain, pattern=ft.jacobian_sparsity(chain)(X)).prepare(X, compile=False).explain()
+    assert [line.split(":")[0] for line in given.splitlines()[1:4]] == ["engine", "colours", "bytes of the products"]
+    assert "\nnot colouring, reverse products: " in given

@@ -52,10 +52,10 @@ def lagrangian_hessian(
         if function is not None:
             check_function(function, "lagrangian_hessian", name)
     options = Options(True, format, method, None, None, False, False, is_lower(triangle))
-    return as_function(SparseDerivative(_Lagrangian(f, g), 0, options, "lagrangian_hessian", _with_sigma))
+    return as_function(SparseDerivative(_Lagrangian(f, g), 0, options, "lagrangian_hessian", hessian_of_lagrangian))
 
 
-def _with_sigma(x: Any, multipliers: Any, sigma: Any = 1.0) -> Given:
+def hessian_of_lagrangian(x: Any, multipliers: Any, sigma: Any = 1.0) -> Given:
     return (x, multipliers, sigma), {}
 
 

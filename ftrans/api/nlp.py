@@ -126,6 +126,8 @@ class NonlinearProgram:
         def g(x: Any) -> Any:
             return x[:0] if constraints is None else np.reshape(asarray(constraints(x)), (-1,))
 
+        f.__name__ = name_of(objective)
+        g.__name__ = "no constraints" if constraints is None else name_of(constraints)
         first: Any = sparse_jacobian(g)
         second: Any = lagrangian_hessian(f, None if constraints is None else g)
 
@@ -189,6 +191,11 @@ class NonlinearProgram:
         """How the entries of both matrices are computed, as text for people."""
         self._require_ready()
         return f"{self._jacobian.explain()}\n\n{self._hessian.explain()}"
+
+    def __repr__(self) -> str:
+        names = ", ".join(name_of(f) for f in self._functions if f is not None)
+        size = f"{self.n} variables, {self.m} constraints" if self._ready else "not prepared yet"
+        return f"<NonlinearProgram {names}: {size}>"
 
     def _at(self, x: Any) -> NonlinearProgram:
         return self if self._ready else self.prepare(x)

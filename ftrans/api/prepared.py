@@ -229,12 +229,12 @@ class Prepared:
             f"{self._derivative.name} of {name_of(self._derivative.f)}: {m} x {n}, {self.nnz} entries "
             f"({100 * self.nnz / max(m * n, 1):.3g} %)",
             *self._entries.how,
-            f"{len(program.eqns)} equations, {where}",
+            f"equations: {len(program.eqns)}, {where}",
             *_costs_of_lines(program),
         ]
         guards = self._function.traced.builder.guards
         if guards:
-            lines.append(f"valid where {len(guards)} values that Python code has seen are the same")
+            lines.append(f"valid where Python code sees the same {len(guards)} value{'s' * (len(guards) > 1)}")
         if any(t.dtype.kind in "biu" and t.size > 1 for t in inputs.types[inputs.count :]):
             lines.append(
                 "valid for all values of arguments that are integers or booleans; if they never change, close over "

@@ -305,6 +305,11 @@ class SparseValues:
         """The product of a vector (m,) or a matrix (k, m) with this matrix."""
         return self.T @ x if len(x.shape) == 1 else (self.T @ x.T).T
 
+    def _arithmetic(self, other: Any) -> Any:
+        raise TypeError(_advice("arithmetic"))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __pow__ = _arithmetic
+
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise TypeError(_advice(f"numpy.{function.__name__}"))
 

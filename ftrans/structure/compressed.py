@@ -83,7 +83,7 @@ def jacobian_by_colours(
         vector = _taken(found, places[in_order], products.dtype)
         made = simplify(builder.finish([*products.values, vector], f"sparse_jacobian({program.name})"))
     kind = {"forward": "columns", "reverse": "rows"}.get(method, "rows and columns")
-    how = _how(f"{method} products", f"{forward_count + reverse_count} of {kind}, {name}", made, rows, found)
+    how = _how(f"{method} products", f"{forward_count + reverse_count} of {kind}, {name}", found)
     return Entries(made, rows[in_order], cols[in_order], (height, width), how)
 
 
@@ -133,7 +133,7 @@ def hessian_by_colours(
             rows, cols = np.append(rows, cols[is_below]), np.append(cols, rows[is_below])
         values = products.values[: len(program.outputs)]
         made = simplify(builder.finish([*values, vector], f"sparse_hessian({program.name})"))
-    how = _how(f"Hessian products, {method} colouring", f"{count} of columns, {name}", made, rows, found)
+    how = _how(f"Hessian products, {method} colouring", f"{count} of columns, {name}", found)
     return Entries(made, rows, cols, pattern.shape, how)
 
 
@@ -292,11 +292,9 @@ def _check_recovery(is_found: Any) -> None:
         raise AssertionError("a colouring does not determine all entries: a defect of ftrans.structure.colour")
 
 
-def _how(engine: str, colours: str, made: Program, rows: Any, found: Sequence[Tracer]) -> tuple[str, ...]:
+def _how(engine: str, colours: str, found: Sequence[Tracer]) -> tuple[str, ...]:
     return (
         f"engine: colouring, {engine}",
         f"colours: {colours}",
-        f"equations: {len(made.eqns)}",
-        f"entries: {rows.size}",
         f"bytes of the products: {sum(x.size * x.dtype.itemsize for x in found)}",
     )

@@ -30,7 +30,7 @@ class Entries(NamedTuple):
         cols: column of each entry, of dtype int64; columns count the elements of the active inputs in the same way.
             No position occurs twice; the order is that of the vector.
         shape: number of rows, and of columns.
-        how: lines that say how the entries are computed: engine, order, equations, colours, bytes.
+        how: lines that say how the entries are computed: first the engine, then order, colours, bytes.
     """
 
     program: Program

@@ -39,7 +39,7 @@ def dense_jacobian_entries(
     _require_fits(rows, columns, program, active)
     mode = _mode(program, active, wanted, columns <= rows)
     derived = dense.jacobian(program, active, wanted, mode, chunk)
-    how = f"the dense matrix in {mode} mode, {columns if mode == 'forward' else rows} products"
+    how = f"engine: the dense matrix in {mode} mode, {columns if mode == 'forward' else rows} products"
     return _chosen(program, derived, active, wanted, pattern, how)
 
 
@@ -65,7 +65,7 @@ def dense_hessian_entries(
     derived = Program(derived.name, derived.inputs, derived.eqns, outputs)
     if lower:
         pattern = _lower(pattern, size)
-    how = "the dense matrix, forward over reverse mode"
+    how = "engine: the dense matrix, forward over reverse mode"
     return _chosen(program, derived, active, wanted, pattern, how, gradient)
 
 
