@@ -32,6 +32,7 @@ from . import (
     scan,
     script,
     solvers,
+    structure,
     taylor,
     training,
     while_loop,
@@ -56,6 +57,7 @@ MEASURES = {
     "progress": progress.run,
     "anomaly": anomaly.run,
     "solvers": solvers.run,
+    "structure": structure.run,
     "training": training.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}
@@ -90,7 +92,7 @@ def main() -> int:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Time ftrans side by side with jax, autograd and, where it is installed, torch.",
+        description="Time ftrans side by side with jax, autograd and those other libraries that are installed.",
         epilog="The exit status is 1 if a library failed or gave another value than jax; a missed target is not one.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*MEASURES, *DEVICE_MEASURES])}")
@@ -111,7 +113,10 @@ def machine(device: Any) -> dict[str, Any]:
         "device": device.device_kind,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("ftrans", "numpy", "jax", "autograd", "torch")},
+        **{
+            name: version(name)
+            for name in ("ftrans", "numpy", "jax", "autograd", "torch", "asdex", "casadi", "sparsejac")
+        },
     }
 
 
