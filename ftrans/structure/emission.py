@@ -31,6 +31,8 @@ from ..ops.slices import add_slice
 
 # A table of up to this many runs is joined from slices.
 _MOST_RUNS = 6
+# An affine map that is no slice is split into slices along an axis of up to this many lanes.
+_MOST_SLICES = 4
 
 
 def constant(value: Any) -> Tracer:
@@ -109,6 +111,11 @@ def summed_at(base: Any, values: Any, map: IndexMap) -> Any:
         part = _part(map.form, type.shape) if map.form is not None else None
         if part is not None:
             return _shaped(_added(_shaped(base, part.whole), part.shaped(values), part), type.shape)
+        pieces = _split(values, map)
+        if pieces is not None:
+            for piece, of_piece in pieces:
+                base = summed_at(base, piece, of_piece)
+            return base
     return _shaped(_scattered(_shaped(base, (type.size,)), values, map), type.shape)
 
 
@@ -220,6 +227,23 @@ def _summed_lanes(values: Tracer, map: IndexMap, form: Affine) -> tuple[Tracer, 
     still = tuple(i for i, s in enumerate(form.strides) if not s)
     values = reduce_sum(_shaped(values, form.box), axes=still)
     return values, IndexMap.affine(values.shape, form.offset, tuple(strides), map.space)
+
+
+def _split(values: Tracer, map: IndexMap) -> list[tuple[Tracer, IndexMap]] | None:
+    """Values and their map, for each place along the shortest axis of an affine map; None if that is long."""
+    form = map.form
+    if form is None or len(form.box) < 2 or min(form.box) > _MOST_SLICES:
+        return None
+    axis = form.box.index(min(form.box))
+    values = _shaped(values, form.box)
+    sizes, strides = (x[:axis] + x[axis + 1 :] for x in (form.box, form.strides))
+    found = []
+    for i in range(form.box[axis]):
+        start = tuple(i if a == axis else 0 for a in range(len(form.box)))
+        limit = tuple(i + 1 if a == axis else n for a, n in enumerate(form.box))
+        piece = _shaped(slice_(values, start=start, limit=limit, strides=(1,) * len(form.box)), sizes)
+        found.append((piece, IndexMap.affine(sizes, form.offset + i * form.strides[axis], strides, map.space)))
+    return found
 
 
 def _padded(values: Tracer, part: _Part) -> Tracer:
