@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,10 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             namespace = test.globs
         else:
             exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)
+
+
+def test_pictures_of_patterns_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    made = runpy.run_path(str(ROOT / "docs" / "make_patterns.py"))
+    for name, pattern in made["patterns"]().items():
+        assert made["file_of"](name).read_text() == pattern.to_svg(), "run docs/make_patterns.py again"

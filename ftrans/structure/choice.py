@@ -170,7 +170,7 @@ class _Engines(NamedTuple):
             raise NotStructured("; ".join(reasons))
         best = min(found, key=lambda entries: _time(entries.program))
         others = [
-            f"not {x.how[0].removeprefix('engine: ')}: {_time(x.program) / _time(best.program):.2g} times as long by "
+            f"not {x.how[0].removeprefix('engine: ')}: {_time(x.program) / _time(best.program):.3g} times as long by "
             f"estimate"
             for x in found
             if x is not best
