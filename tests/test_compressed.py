@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from ftrans.api.sparse_call import matrix_of
 from ftrans.api.sparse_check import Wrong, find_wrong
 from ftrans.core.types import type_of
 from ftrans.run.places import place_of
-from ftrans.structure.compressed import hessian_by_colours, jacobian_by_colours
+from ftrans.structure import plans
+from ftrans.structure.compressed import Colouring, hessian_by_colours, jacobian_by_colours
 from ftrans.structure.detect import hessian_pattern, jacobian_pattern
 from ftrans.structure.entries import Entries, NotStructured
+from ftrans.structure.plans import Plan, best_plan, jacobian_plans
 
 N = 12
 
@@ -356,3 +359,47 @@ def test_a_result_that_does_not_depend_on_the_argument() -> None:
         entries = jacobian_by_colours(program, (True, False), 1, pattern, method)  # type: ignore[arg-type]
         assert not whole(entries, [x, *captured]).any()
         assert wrong_in(entries, program, [x, *captured]) is None
+
+
+def test_plans_that_cannot_pay_are_not_coloured() -> None:
+    def refuse() -> Colouring:
+        raise AssertionError("this colouring is not needed")
+
+    def make() -> Colouring:
+        return Colouring(np.full(3, -1), np.arange(4), "natural")
+
+    good = Plan("forward", 4, 10.0, 0, make)
+    chosen = best_plan([Plan("reverse", 4, 9.5, 0, make), good, Plan("bidirectional", 4, 10.5, 0, refuse)], inf)
+    assert (chosen.plan and chosen.plan.name, chosen.time) == ("reverse", 38)
+    assert best_plan([good._replace(colour=refuse)], 45.0).plan is None
+    assert best_plan([good], 60.0).plan is good
+
+
+def test_full_matrices_are_not_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("a colouring")
+
+    for name in ("jacobian_colouring", "hessian_colouring"):
+        monkeypatch.setattr(plans, name, refuse)
+    x = np.linspace(0.5, 2, 60)
+    for f in (np.sort, np.cumsum, lambda x: np.abs(np.fft.fft(x)), lambda x: x - np.mean(np.sin(x))):
+        found = ft.sparse_jacobian(f)(x)
+        np.testing.assert_allclose(found.toarray(), ft.jacobian(f)(x), atol=1e-12)
+    found = ft.sparse_hessian(lambda x: np.var(np.sin(x)))(x)
+    np.testing.assert_allclose(found.toarray(), ft.hessian(lambda x: np.var(np.sin(x)))(x), atol=1e-12)
+
+
+def test_the_direction_with_fewer_products_is_taken() -> None:
+    def sums(x: Any) -> Any:
+        return np.sum(np.sin(x).reshape(40, 30), axis=1)
+
+    def copies(x: Any) -> Any:
+        return np.sin(np.outer(x, np.arange(1.0, 31)))
+
+    for f, size, name, count in ((sums, 1200, "reverse", 1), (copies, 40, "forward", 1)):
+        program, captured = program_of(f, (np.zeros(size),))
+        active = (True, *(False for _ in captured))
+        chosen = best_plan(jacobian_plans(program, active, 1, jacobian_pattern(program, active, 1, {})), inf)
+        assert chosen.plan is not None
+        assert chosen.colouring is not None
+        assert (chosen.plan.name, chosen.colouring.total) == (name, count)

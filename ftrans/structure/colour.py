@@ -102,7 +102,7 @@ def bidirectional_colours(pattern: Any, order: Order = "smallest_last", seed: in
         key=lambda found: found.total,
     )
     for here, there, is_turned in [(pattern, turned, False), (turned, pattern, True)]:
-        for full, least in _full_rows(here):
+        for full, least in _full_rows(here, _WORTH_TRYING * best.total):
             if least <= _WORTH_TRYING * best.total:
                 found = _bicoloured(here, there, full, order, seed)
                 found = Bicolouring(found.columns, found.rows) if is_turned else found
@@ -110,21 +110,37 @@ def bidirectional_colours(pattern: Any, order: Order = "smallest_last", seed: in
     return best
 
 
-def _full_rows(pattern: Any) -> list[tuple[Any, int]]:
-    """Sets of the rows with most entries that promise few colours, and how few there can be at best."""
+def fewest_colours(pattern: Any) -> tuple[int, int]:
+    """How few products there can be: of columns, and of rows.
+
+    No colouring of columns has fewer colours than the fullest row has entries, and the other way round.
+    """
+    rows, columns = np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])
+    return int(rows.max(initial=0)), int(columns.max(initial=0))
+
+
+def fewest_of_both(pattern: Any, at_most: float) -> int | None:
+    """How few products a division into rows and columns promises; None if not `at_most` so many."""
+    found = [least for here in (pattern, pattern.T.tocsr()) for _, least in _full_rows(here, at_most)]
+    return min(found, default=None)
+
+
+def _full_rows(pattern: Any, at_most: float) -> list[tuple[Any, int]]:
+    """Sets of the rows with most entries that promise `at_most` so many colours, and how few there can be at best."""
     counts = np.diff(pattern.indptr)
     by_count = np.argsort(-counts, kind="stable")
     falling = counts[by_count]
     # Only between rows of different size, and never more full rows than there would be products without any.
     ends = np.flatnonzero(falling[1:] < falling[:-1]) + 1
-    sizes = ends[ends < falling[:1].sum()].tolist()[:_MOST_SIZES]
+    sizes = ends[(ends < falling[:1].sum()) & (falling[ends] < at_most)].tolist()[:_MOST_SIZES]
     rank = np.empty(len(counts), np.int64)
     rank[by_count] = np.arange(len(counts))
-    of_entry = np.repeat(rank, counts)
+    of_entry = np.repeat(rank, counts) if sizes else rank
     found = []
     for size in sizes:
         in_column = np.bincount(pattern.indices[of_entry < size], minlength=pattern.shape[1])
         found.append((by_count[:size], int(in_column.max(initial=0)) + int(falling[size])))
+    found = [pair for pair in found if pair[1] <= at_most]
     return sorted(found, key=lambda pair: pair[1])[:_MOST_DIVISIONS]
 
 

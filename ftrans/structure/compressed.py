@@ -8,7 +8,7 @@ substitution.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..transforms.differentiate import gradient
 from ..transforms.simplify import simplify
-from .colour import acyclic_colours, bidirectional_colours, column_colours, star_colours
+from .colour import acyclic_colours, bidirectional_colours, column_colours, fewest_colours, star_colours
 from .emission import constant, summed_at, take
 from .entries import Entries, NotStructured
 from .jacobian_products import Flags, Products
@@ -33,9 +33,29 @@ from .recovery import Forest, forest_of, in_rows
 JacobianMethod = Literal["forward", "reverse", "bidirectional"]
 HessianMethod = Literal["star", "acyclic"]
 
-# Orders of the greedy colouring that are compared.
+# Orders of the greedy colouring that are compared, unless the first needs hardly more colours than any must.
 _ORDERS: tuple[Order, ...] = ("natural", "smallest_last")
+_GOOD = 1.1
 _COLOUR = np.dtype(np.int32)
+
+
+class Colouring(NamedTuple):
+    """Which products show all entries.
+
+    Attributes:
+        rows: a colour for each row, -1 where there is none.
+        columns: a colour for each column.
+        order: the order that gave them.
+    """
+
+    rows: Any
+    columns: Any
+    order: str
+
+    @property
+    def total(self) -> int:
+        """How many products there are."""
+        return _count(self.rows) + _count(self.columns)
 
 
 def jacobian_by_colours(
@@ -45,6 +65,7 @@ def jacobian_by_colours(
     pattern: Any,
     method: JacobianMethod = "forward",
     chunk_size: int | None = None,
+    colouring: Colouring | None = None,
 ) -> Entries:
     """The entries of the Jacobian of the first `wanted` outputs with respect to the active inputs.
 
@@ -55,15 +76,16 @@ def jacobian_by_colours(
         pattern: a sparse array with an entry wherever the Jacobian may differ from zero.
         method: "forward" colours columns, "reverse" rows, "bidirectional" both.
         chunk_size: how many products to compute at once; all by default.
+        colouring: what `jacobian_colouring` finds, if it is known.
 
     Raises:
         NotStructured: products in this direction hold only half of the derivative of a complex function.
     """
     is_wanted = tuple(i < wanted for i in range(len(program.outputs)))
-    _check_complex(program, tuple(active), is_wanted, method)
+    check_complex(program, tuple(active), is_wanted, method)
     rows, cols = _positions(pattern)
     width, height = pattern.shape[1], pattern.shape[0]
-    of_rows, of_columns, name = _colours_of(pattern, method)
+    of_rows, of_columns, name = colouring or jacobian_colouring(pattern, method)
     is_forward = in_rows(rows, cols, of_columns)
     is_reverse = ~is_forward & in_rows(cols, rows, of_rows)
     _check_recovery(is_forward | is_reverse)
@@ -94,6 +116,7 @@ def hessian_by_colours(
     method: HessianMethod = "star",
     chunk_size: int | None = None,
     lower: bool = False,
+    colouring: Colouring | None = None,
 ) -> Entries:
     """The entries of the Hessian of the first output, a scalar, with respect to the active inputs.
 
@@ -106,19 +129,17 @@ def hessian_by_colours(
             substitution, so that an entry may be wrong by the rounding errors of larger ones in its tree.
         chunk_size: how many products to compute at once; all by default.
         lower: whether to return the entries on and below the diagonal only.
+        colouring: what `hessian_colouring` finds, if it is known.
 
     Raises:
         NotStructured: the function is real and its arguments are complex.
     """
     active = tuple(active)
-    pattern = _symmetric(pattern)
+    check_complex_hessian(program, active)
+    pattern = symmetric(pattern)
     inner = gradient(program, active, with_value=True)
     is_wanted = tuple(i >= len(program.outputs) for i in range(len(inner.outputs)))
-    kinds = {is_complex(t.dtype) for t, a in zip(program.in_types, active, strict=True) if a}
-    if kinds | {is_complex(program.out_types[0].dtype)} == {False, True}:
-        raise NotStructured("products hold half of the second derivatives of a real function by complex arguments")
-    colouring = star_colours if method == "star" else acyclic_colours
-    colours, name = _fewest(lambda order: colouring(pattern, order), _count)
+    _, colours, name = colouring or hessian_colouring(pattern, method)
     rows, cols = _positions(pattern)
     builder = Builder(program.in_types)
     with building(builder):
@@ -135,6 +156,34 @@ def hessian_by_colours(
         made = simplify(builder.finish([*values, vector], f"sparse_hessian({program.name})"))
     how = _how(f"Hessian products, {method} colouring", f"{count} of columns, {name}", found)
     return Entries(made, rows, cols, pattern.shape, how)
+
+
+def jacobian_colouring(pattern: Any, method: JacobianMethod) -> Colouring:
+    """The colouring with fewest colours among those of some orders."""
+    none_of_rows, none_of_columns = (np.full(n, -1, np.int64) for n in pattern.shape)
+    of_columns, of_rows = fewest_colours(pattern)
+    if method == "forward":
+        return _fewest(lambda order: Colouring(none_of_rows, column_colours(pattern, order), order), of_columns)
+    if method == "reverse":
+        turned = pattern.T.tocsr()
+        return _fewest(lambda order: Colouring(column_colours(turned, order), none_of_columns, order), of_rows)
+    return _fewest(lambda order: Colouring(*bidirectional_colours(pattern, order), order), 0)
+
+
+def hessian_colouring(pattern: Any, method: HessianMethod) -> Colouring:
+    """The same for a pattern that is symmetric; only columns have colours."""
+    none = np.full(pattern.shape[0], -1, np.int64)
+    colours = star_colours if method == "star" else acyclic_colours
+    return _fewest(lambda order: Colouring(none, colours(pattern, order), order), 0)
+
+
+def _fewest(colour: Callable[[Order], Colouring], least: int) -> Colouring:
+    """The colouring with fewest colours, of which there must be `least`."""
+    best = colour(_ORDERS[0])
+    for order in _ORDERS[1:]:
+        if best.total > _GOOD * least:
+            best = min(best, colour(order), key=lambda found: found.total)
+    return best
 
 
 def _seeds(colours: Any, count: int, types: Sequence[ArrayType]) -> list[Tracer]:
@@ -218,41 +267,6 @@ def _substituted(found: list[Tracer], forest: Forest, size: int, dtype: Any) -> 
     return taken
 
 
-def _colours_of(pattern: Any, method: JacobianMethod) -> tuple[Any, Any, str]:
-    """Colours of rows and of columns, and the name of the order that gave them."""
-    none_of_rows, none_of_columns = (np.full(n, -1, np.int64) for n in pattern.shape)
-    if method == "forward":
-        found, name = _fewest(lambda order: column_colours(pattern, order), _count, _fullest(pattern))
-        return none_of_rows, found, name
-    if method == "reverse":
-        turned = pattern.T.tocsr()
-        found, name = _fewest(lambda order: column_colours(turned, order), _count, _fullest(turned))
-        return found, none_of_columns, name
-    both, name = _fewest(lambda order: bidirectional_colours(pattern, order), lambda found: found.total)
-    return both.rows, both.columns, name
-
-
-def _fewest(colour: Callable[[Order], Any], count: Callable[[Any], int], least: int = 1) -> tuple[Any, str]:
-    """The colouring with fewest colours among those of some orders, and the name of its order.
-
-    Args:
-        colour: makes a colouring of an order.
-        count: counts its colours.
-        least: a number of colours that none can do with fewer of.
-    """
-    found: list[tuple[Any, str]] = []
-    for order in _ORDERS:
-        found.append((colour(order), order))
-        if count(found[-1][0]) <= least:
-            break
-    return min(found, key=lambda pair: count(pair[0]))
-
-
-def _fullest(pattern: Any) -> int:
-    """The number of entries in the fullest row, which all need different colours."""
-    return int(np.diff(pattern.indptr).max(initial=0))
-
-
 def _count(colours: Any) -> int:
     return int(colours.max(initial=-1)) + 1
 
@@ -263,7 +277,7 @@ def _positions(pattern: Any) -> tuple[Any, Any]:
     return rows, pattern.indices.astype(np.int64)
 
 
-def _symmetric(pattern: Any) -> Any:
+def symmetric(pattern: Any) -> Any:
     """A pattern together with its mirror image."""
     one = pattern.astype(np.int8)
     both = (one + one.T).tocsr()
@@ -271,7 +285,7 @@ def _symmetric(pattern: Any) -> Any:
     return both
 
 
-def _check_complex(program: Program, active: Flags, is_wanted: Flags, method: JacobianMethod) -> None:
+def check_complex(program: Program, active: Flags, is_wanted: Flags, method: JacobianMethod) -> None:
     """Refuse products that hold half of the derivative, unless all numbers are complex: the caller says holomorphic.
 
     Raises:
@@ -285,6 +299,13 @@ def _check_complex(program: Program, active: Flags, is_wanted: Flags, method: Ja
         raise NotStructured(f"{method} products with complex arguments hold half of the derivative of a real function")
     if any(outs) and method != "forward":
         raise NotStructured(f"{method} products with complex results hold half of the derivative by a real argument")
+
+
+def check_complex_hessian(program: Program, active: Sequence[bool]) -> None:
+    """The same for a Hessian."""
+    kinds = {is_complex(t.dtype) for t, a in zip(program.in_types, active, strict=True) if a}
+    if kinds | {is_complex(program.out_types[0].dtype)} == {False, True}:
+        raise NotStructured("products hold half of the second derivatives of a real function by complex arguments")
 
 
 def _check_recovery(is_found: Any) -> None:

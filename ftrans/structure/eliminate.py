@@ -8,8 +8,9 @@ it is forward mode, from the outputs reverse mode.  The greedy order takes the n
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from ..base.index_map import IndexMap, count_matches, matches
@@ -27,9 +28,11 @@ from .holders import held_results
 
 # How many edges elimination may make, lanes of them that are computed, and lanes whose elements are listed in tables:
 # so many, and so many more for each edge or lane that it begins with.
-_EDGES_AT_FIRST, _EDGES_FOR_EACH = 500, 20
+_EDGES_AT_FIRST, _EDGES_FOR_EACH = 500, 8
 _LANES_AT_FIRST, _LANES_FOR_EACH = 30_000_000, 100
 _LISTED_AT_FIRST, _LISTED_FOR_EACH = 3_000_000, 20
+# An order is given up that makes so many times the edges of another one.
+_WORTH_TRYING = 1.5
 ORDERS = ("greedy", "reverse", "forward")
 
 
@@ -49,26 +52,48 @@ def jacobian_entries(
         NotStructured: a part of the program has no edges, or there are too many.
     """
     orders = ORDERS[:2] if order == "auto" else (order,)
+    return cheapest_order(lambda name, most: _jacobian(program, active, wanted, known, name, most), orders)
+
+
+def cheapest_order(eliminated: Callable[[str, float], tuple[Entries, int]], orders: Sequence[str]) -> Entries:
+    """The cheapest of the programs that elimination in several orders makes.
+
+    Args:
+        eliminated: takes the order and the most edges that may be made; returns entries and how many were made.
+        orders: the orders.  Those after the first are given up where they make many more edges.
+
+    Raises:
+        NotStructured: there is none in the first order.
+    """
     try:
-        found = [_jacobian(program, active, wanted, known, name) for name in orders]
+        best, edges = eliminated(orders[0], inf)
     except MissingRule as error:
         raise NotStructured(str(error)) from None
-    return min(found, key=lambda entries: program_cost(entries.program).time)
+    for name in orders[1:]:
+        try:
+            other, _ = eliminated(name, _EDGES_AT_FIRST + _WORTH_TRYING * edges)
+        except NotStructured:
+            continue
+        best = min(best, other, key=lambda entries: program_cost(entries.program).time)
+    return best
 
 
-def _jacobian(program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any], order: str) -> Entries:
+def _jacobian(
+    program: Program, active: Sequence[bool], wanted: int, known: Mapping[int, Any], order: str, most: float
+) -> tuple[Entries, int]:
     builder = Builder(program.in_types)
     with building(builder):
         inputs = [known.get(i, x) for i, x in enumerate(builder.inputs())]
         graph = Graph(program, active, inputs, builder, held)
         outputs = graph.outputs[:wanted]
-        Elimination(graph, outputs).run(order)
+        elimination = Elimination(graph, outputs, most)
+        elimination.run(order)
         rows, cols, vector = assembled(builder, graph, outputs)
         values = [lifted(builder, x) for x in graph.outputs]
         made = simplify(builder.finish([*values, vector], f"sparse_jacobian({program.name})"))
     shape = (sum(x.type.size for x in outputs), sum(x.type.size for x in graph.inputs))
     how = ("engine: elimination", f"order: {order}")
-    return Entries(made, rows, cols, shape, how)
+    return Entries(made, rows, cols, shape, how), elimination.budget.edges_made
 
 
 # For equations that hold programs, whose Jacobians are found in the same way.
@@ -81,9 +106,10 @@ class Elimination:
     Args:
         graph: the graph, whose edges are changed.
         outputs: the nodes that are kept, besides the inputs.
+        most: how many edges may be made at most.
     """
 
-    def __init__(self, graph: Graph, outputs: Iterable[Node]) -> None:
+    def __init__(self, graph: Graph, outputs: Iterable[Node], most: float = inf) -> None:
         self.graph = graph
         self.ins = graph.ins
         self.kept = dict.fromkeys([*graph.inputs, *outputs])
@@ -93,7 +119,7 @@ class Elimination:
             for j in operands:
                 self.outs.setdefault(j, {})[k] = None
         edges = [edge for operands in self.ins.values() for edges in operands.values() for edge in edges]
-        self.budget = Budget(len(edges), sum(edge.rows.size for edge in edges))
+        self.budget = Budget(len(edges), sum(edge.rows.size for edge in edges), most)
 
     def _reachable(self, outputs: Iterable[Node]) -> None:
         """Drop the edges of nodes that no output depends on."""
@@ -218,10 +244,15 @@ class Budget:
     Args:
         edges: the number of edges that it begins with.
         lanes: the number of their lanes.
+        most: how many edges may be made at most.
+
+    Attributes:
+        edges_made: how many have been made.
     """
 
-    def __init__(self, edges: int, lanes: int) -> None:
-        self._edges = _EDGES_AT_FIRST + _EDGES_FOR_EACH * edges
+    def __init__(self, edges: int, lanes: int, most: float) -> None:
+        self.edges_made = 0
+        self._edges = min(most, _EDGES_AT_FIRST + _EDGES_FOR_EACH * edges)
         self._lanes = _LANES_AT_FIRST + _LANES_FOR_EACH * lanes
         self._listed = _LISTED_AT_FIRST + _LISTED_FOR_EACH * lanes
 
@@ -231,12 +262,12 @@ class Budget:
         Raises:
             NotStructured: there have been too many, or too many lanes.
         """
-        self._edges -= 1
+        self.edges_made += 1
         if not edge.value.is_number:
             self._lanes -= edge.rows.size
         if edge.rows.form is None or edge.cols.form is None:
             self._listed -= edge.rows.size
-        if min(self._edges, self._lanes, self._listed) < 0:
+        if self.edges_made > self._edges or min(self._lanes, self._listed) < 0:
             raise NotStructured("elimination makes too many products")
 
     def matches(self, a: IndexMap, b: IndexMap) -> tuple[IndexMap, IndexMap] | None:

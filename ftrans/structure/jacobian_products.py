@@ -16,10 +16,30 @@ from ..ops.literals import full
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..transforms.differentiate import linearize, pushforward
-from ..transforms.transpose import transpose
+from ..transforms.transpose import Transpose, transpose
 from .chunks import apply_in_chunks
 
 Flags = tuple[bool, ...]
+
+
+def forward_product(program: Program, active: Flags, is_wanted: Flags) -> Program:
+    """The linear program of `J @ v`: from residuals and a vector to those wanted outputs that depend on it."""
+    parts = pushforward(program, active)
+    is_chosen = _of_active(is_wanted, parts.out_active)
+    outputs = [atom for atom, chosen in zip(parts.linear.outputs, is_chosen, strict=True) if chosen]
+    return Program(parts.linear.name, parts.linear.inputs, needed_eqns(parts.linear.eqns, outputs), outputs)
+
+
+def reverse_product(program: Program, active: Flags, is_wanted: Flags) -> Transpose:
+    """The linear program of `v @ J`."""
+    parts = linearize(program, active)
+    is_linear = (False,) * parts.residual_count + (True,) * active.count(True)
+    return transpose(parts.linear, is_linear, _of_active(is_wanted, parts.out_active))
+
+
+def _of_active(is_wanted: Flags, out_active: Flags) -> Flags:
+    """Flags of those outputs that depend on an active input; a linear program has no others."""
+    return tuple(w for w, a in zip(is_wanted, out_active, strict=True) if a)
 
 
 class Products:
@@ -42,15 +62,13 @@ class Products:
     """
 
     def __init__(self, program: Program, active: Flags, is_wanted: Flags, inputs: Sequence[Tracer]) -> None:
-        self._program, self._active = program, active
+        self._program, self._active, self._is_wanted = program, active, is_wanted
         self._parts = linearize(program, active)
         results = inline(self._parts.values, inputs)
         self.values, self._residuals = results[: len(program.outputs)], results[len(program.outputs) :]
         self.ins = [t for t, a in zip(program.in_types, active, strict=True) if a]
         self.outs = [t for t, w in zip(program.out_types, is_wanted, strict=True) if w]
         out_active = self._parts.out_active
-        # The linear program has those outputs only that depend on an active input.
-        self._is_chosen = tuple(w for w, a in zip(is_wanted, out_active, strict=True) if a)
         self._is_made = [a for w, a in zip(is_wanted, out_active, strict=True) if w]
         dtypes = [t.dtype for t in self.outs] or [t.dtype for t in self.ins]
         self.dtype: Any = np.result_type(*dtypes, *(t.dtype for t in self.ins if is_complex(t.dtype)))
@@ -62,9 +80,7 @@ class Products:
             vectors: for each active input, its part of all vectors, (count, *shape).
             chunk_size: how many to process at once; all by default.
         """
-        linear = pushforward(self._program, self._active).linear
-        outputs = [a for a, c in zip(linear.outputs, self._is_chosen, strict=True) if c]
-        needed = Program(linear.name, linear.inputs, needed_eqns(linear.eqns, outputs), outputs)
+        needed = forward_product(self._program, self._active, self._is_wanted)
         return self._joined(needed, vectors, self.outs, self._is_made, vectors[0].shape[0], chunk_size)
 
     def reverse(self, vectors: Sequence[Tracer], chunk_size: int | None = None) -> Tracer:
@@ -74,8 +90,7 @@ class Products:
             vectors: for each differentiated output, its part of all vectors, (count, *shape).
             chunk_size: how many to process at once; all by default.
         """
-        is_linear = (False,) * len(self._residuals) + (True,) * len(self.ins)
-        turned = transpose(self._parts.linear, is_linear, self._is_chosen)
+        turned = reverse_product(self._program, self._active, self._is_wanted)
         made_of = [v for v, m in zip(vectors, self._is_made, strict=True) if m]
         return self._joined(turned.program, made_of, self.ins, turned.in_active, vectors[0].shape[0], chunk_size)
 

@@ -12,27 +12,26 @@ In reverse order this is edge pushing (Gower and Mello 2012, "A new framework fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from ..base.index_map import IndexMap, places, where_lower
 from ..base.source import attributed_to
-from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.elementwise import convert, ne
 from ..ops.literals import full_like
 from ..ops.shapes import reshape
-from ..run.costs import program_cost
 from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
-from .eliminate import Elimination, held, joined, price
+from .eliminate import Elimination, cheapest_order, held, joined, price
 from .emission import put
-from .entries import Entries, NotStructured
+from .entries import Entries
 from .graph import Curved, Edge, Graph, Node, alone, lifted, product_lanes
 from .partials import OnElements, second_partials
 
@@ -54,27 +53,26 @@ def hessian_entries(
     Raises:
         NotStructured: a part of the program has no edges or no second partial derivatives, or there are too many.
     """
-    orders = ORDERS if order == "auto" else (order,)
-    try:
-        found = [_hessian(program, active, known, lower, name) for name in orders]
-    except MissingRule as error:
-        raise NotStructured(str(error)) from None
-    return min(found, key=lambda entries: program_cost(entries.program).time)
+    return cheapest_order(
+        lambda name, most: _hessian(program, active, known, lower, name, most), ORDERS if order == "auto" else (order,)
+    )
 
 
-def _hessian(program: Program, active: Sequence[bool], known: Mapping[int, Any], lower: bool, order: str) -> Entries:
+def _hessian(
+    program: Program, active: Sequence[bool], known: Mapping[int, Any], lower: bool, order: str, most: float
+) -> tuple[Entries, int]:
     builder = Builder(program.in_types)
     with building(builder):
         values = [known.get(i, x) for i, x in enumerate(builder.inputs())]
         graph = Graph(program, active, values, builder, held)
-        form = Form(graph)
+        form = Form(graph, most)
         form.run(order)
         rows, cols, vector = form.entries(lower)
         results = [lifted(builder, x) for x in graph.outputs]
         made = simplify(builder.finish([*results, vector], f"sparse_hessian({program.name})"))
     size = sum(x.type.size for x in graph.inputs)
     how = ("engine: elimination in a quadratic form", f"order: {order}")
-    return Entries(made, rows, cols, (size, size), how)
+    return Entries(made, rows, cols, (size, size), how), form.budget.edges_made
 
 
 class Form(Elimination):
@@ -85,13 +83,13 @@ class Form(Elimination):
     stands for half of that square.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, most: float = inf) -> None:
         assert graph.builder is not None
         self.builder = graph.builder
         self.parts: dict[Node, dict[Node, list[Edge]]] = {}
         self.near: dict[Node, dict[Node, None]] = {}
         (output,) = graph.outputs[:1]
-        super().__init__(graph, [output])
+        super().__init__(graph, [output], most)
         self.kept = dict.fromkeys(graph.inputs)
         self._add_curvature(output)
         # The value itself is not needed any more.
@@ -332,7 +330,9 @@ class Form(Elimination):
         edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
         for p, (i, edge) in enumerate(edges):
             half = self._half_of_square(i, entry, edge)
-            for j, other in edges[p + 1 :] if half is not None else ():
+            if half is None:
+                continue
+            for j, other in edges[p + 1 :]:
                 whole = joined(half, other, self.budget)
                 if whole is not None:
                     self.add(i, j, *whole)
@@ -361,7 +361,9 @@ class Form(Elimination):
         edges = [(j, edge) for j, edges in self.ins[k].items() for edge in edges]
         for i, edge in edges:
             half = joined(_turned(entry), edge, self.budget)
-            for j, other in edges if half is not None else ():
+            if half is None:
+                continue
+            for j, other in edges:
                 whole = joined(_turned(half), other, self.budget)
                 if whole is not None:
                     self.add(i, j, *whole)

@@ -14,8 +14,8 @@ def in_rows(rows: Any, cols: Any, colours: Any) -> Any:
 
 def _is_alone(group: Any, colour: Any) -> Any:
     """For each entry, whether it has a colour that no other entry of its group has."""
-    if not len(group):
-        return np.zeros(0, np.bool_)
+    if colour.max(initial=-1) < 0:
+        return np.zeros(len(group), np.bool_)
     _, which, counts = np.unique(group * (colour.max() + 2) + colour + 1, return_inverse=True, return_counts=True)
     return (counts[which] == 1) & (colour >= 0)
 

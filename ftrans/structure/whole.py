@@ -37,7 +37,7 @@ def dense_jacobian_entries(
     columns = sum(t.size for t, a in zip(program.in_types, active, strict=True) if a)
     rows = sum(t.size for t in program.out_types[:wanted])
     _require_fits(rows, columns, program, active)
-    mode = _mode(program, active, wanted, columns <= rows)
+    mode = dense_mode(program, active, wanted)
     derived = dense.jacobian(program, active, wanted, mode, chunk)
     how = f"engine: the dense matrix in {mode} mode, {columns if mode == 'forward' else rows} products"
     return _chosen(program, derived, active, wanted, pattern, how)
@@ -91,11 +91,12 @@ def _require_fits(rows: int, columns: int, program: Program, active: Flags) -> N
     )
 
 
-def _mode(program: Program, active: Flags, wanted: int, is_narrow: bool) -> dense.Mode:
-    """The cheaper mode, unless complex numbers are on one side only: half of the derivative is lost on the other."""
-    inputs = any(is_complex(t.dtype) for t, a in zip(program.in_types, active, strict=True) if a)
-    outputs = any(is_complex(t.dtype) for t in program.out_types[:wanted])
-    forward = outputs if inputs != outputs else is_narrow
+def dense_mode(program: Program, active: Flags, wanted: int) -> dense.Mode:
+    """The mode with fewer products, unless complex numbers are on one side: half of the derivative is lost there."""
+    ins = [t for t, a in zip(program.in_types, active, strict=True) if a]
+    outs = program.out_types[:wanted]
+    inputs, outputs = (any(is_complex(t.dtype) for t in types) for types in (ins, outs))
+    forward = outputs if inputs != outputs else sum(t.size for t in ins) <= sum(t.size for t in outs)
     return "forward" if forward else "reverse"
 
 
@@ -129,8 +130,8 @@ def _chosen(
         ]
         matrix = rows[0] if len(rows) == 1 else concatenate(*rows, axis=0)
         vector = reshape(matrix, shape=(shape[0] * shape[1],))
-        if pattern is None:
-            found = np.divmod(np.arange(shape[0] * shape[1]), max(shape[1], 1))
+        if pattern is None or pattern.nnz == shape[0] * shape[1]:
+            found = np.repeat(np.arange(shape[0]), shape[1]), np.tile(np.arange(shape[1]), shape[0])
         else:
             found = tuple(x.astype(np.int64) for x in pattern.tocoo().coords)
             places = found[0] * shape[1] + found[1]
