@@ -297,3 +297,121 @@ def test_a_hessian_of_many_elements_is_computed_in_chunks_that_stay_in_the_cache
     assert loops == [1, 0]
     for f in (ft.hessian(loss), ft.jit(ft.hessian(loss))):
         np.testing.assert_allclose(f(p) @ p, ft.hvp(loss, (p,), (p,)), rtol=1e-9, atol=1e-9)
+
+
+# Large matrices with few entries
+
+SIZE = 460
+
+
+def chain(x: Any, y: Any, s: float = 1.0) -> Any:
+    """Each result depends on two neighbours in x and one element of y."""
+    return {"ends": np.sin(x[1:]) * y[:-1] - s * x[:-1] ** 3, "squares": (y * y).reshape(2, -1)}
+
+
+def chain_slopes(x: Any, y: Any) -> dict[str, tuple[Any, Any]]:
+    of_x, of_y = np.zeros((2, x.size - 1, x.size))
+    at = np.arange(x.size - 1)
+    of_x[at, at], of_x[at, at + 1], of_y[at, at] = -3 * x[:-1] ** 2, np.cos(x[1:]) * y[:-1], np.sin(x[1:])
+    squares = np.diag(2 * y).reshape(2, -1, y.size)
+    return {"ends": (of_x, of_y), "squares": (np.zeros((2, y.size // 2, x.size)), squares)}
+
+
+def is_by_entries(f: Callable[..., Any], *args: Any) -> bool:
+    return any(eqn.primitive.name == "scatter_add" for eqn in program_of(f, *args).eqns)
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_a_large_jacobian_with_few_entries_is_made_of_these(jit: Any) -> None:
+    x, y = np.random.default_rng(9).standard_normal((2, SIZE))
+    f = ft.value_and_jacobian(lambda x, y: (chain(x, y), y), (0, 1), has_aux=True)
+    (value, aux), found = jit(f)(x, y)
+    np.testing.assert_array_equal(aux, y)
+    for name, blocks in chain_slopes(x, y).items():
+        np.testing.assert_allclose(value[name], chain(x, y)[name])
+        for mine, expected in zip(found[name], blocks, strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-13)
+
+
+def test_the_way_to_a_jacobian_is_chosen_by_size_and_structure() -> None:
+    x = np.linspace(0.1, 1.0, SIZE)
+    weights = np.cos(np.outer(x, x))
+
+    def f(x: Any) -> Any:
+        return x[::-1] * np.exp(x)
+
+    assert is_by_entries(ft.jacobian(f), x)
+    assert not is_by_entries(ft.jacobian(f), x[:20])
+    assert not is_by_entries(ft.jacobian(f, mode="forward"), x)
+    assert not is_by_entries(ft.jacobian(f, mode="reverse"), x)
+    assert not is_by_entries(ft.jacobian(f, chunk_size=100), x)
+    assert not is_by_entries(ft.jacobian(lambda x: np.tanh(weights @ x)), x)
+    assert not is_by_entries(ft.jacobian(lambda x: np.cumsum(x) * x), x)
+    np.testing.assert_allclose(
+        ft.jacobian(lambda x: np.cumsum(x) * x)(x), np.tri(SIZE) * x[:, None] + np.diag(x.cumsum())
+    )
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_derivatives_of_a_jacobian_made_of_entries(jit: Any) -> None:
+    x = np.linspace(0.1, 1.0, SIZE)
+    weights = np.random.default_rng(10).standard_normal((SIZE, SIZE))
+
+    def f(x: Any) -> Any:
+        return x[::-1] * np.exp(x)
+
+    slopes = jit(ft.grad(lambda x: np.sum(weights * ft.jacobian(f)(x))))(x)
+    expected = np.exp(x) * (np.diag(weights) * x[::-1] + np.diag(weights[:, ::-1]))
+    expected += (np.exp(x) * np.diag(weights))[::-1]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-12)
+    mapped = jit(ft.vmap(ft.jacobian(f)))(np.stack([x, -x]))
+    np.testing.assert_allclose(mapped, np.stack([ft.jacfwd(f)(x), ft.jacfwd(f)(-x)]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_infinite_slopes_in_a_jacobian_made_of_entries(jit: Any) -> None:
+    x = np.linspace(0.0, 1.0, SIZE) ** 2
+
+    def f(x: Any) -> Any:
+        return np.sqrt(x) + np.where(x > 0.5, np.sqrt(x - 0.5), 0.0)[::-1]
+
+    assert is_by_entries(ft.jacobian(f), x)
+    with np.errstate(all="ignore"):
+        found = jit(ft.jacobian(f))(x)
+        slopes, chosen = 0.5 / np.sqrt(x), np.where(x > 0.5, 0.5 / np.sqrt(np.abs(x - 0.5)), 0.0)
+    expected = np.zeros((SIZE, SIZE))
+    at = np.arange(SIZE)
+    expected[at, at] = slopes
+    expected[at, at[::-1]] += chosen[::-1]
+    assert np.isinf(found[0, 0])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_a_large_hessian_with_few_entries_is_made_of_these(jit: Any) -> None:
+    x = np.random.default_rng(11).standard_normal(SIZE)
+
+    def rosenbrock(x: Any) -> Any:
+        return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), x[0]
+
+    expected = np.diag(np.append(1200 * x[:-1] ** 2 - 400 * x[1:] + 2, 0) + np.append(0, np.full(SIZE - 1, 200.0)))
+    at = np.arange(SIZE - 1)
+    expected[at, at + 1] = expected[at + 1, at] = -400 * x[:-1]
+    h = ft.hessian(rosenbrock, has_aux=True)
+    assert is_by_entries(h, x)
+    found, aux = jit(h)(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert aux == x[0]
+    assert not is_by_entries(ft.hessian(lambda x: np.sum(x**3)), x[:20])
+    assert not is_by_entries(ft.hessian(lambda x: np.sum(x) ** 3), x)
+
+
+def test_a_large_hessian_of_a_stated_derivative_need_not_be_symmetric() -> None:
+    @ft.custom_jvp
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    product.defjvp(lambda primals, tangents: (primals[0] * primals[1], tangents[0] * primals[1] * 3.0))
+    x = np.linspace(0.5, 1.0, SIZE)
+    found = ft.hessian(lambda x: np.sum(product(x, x[::-1])))(x)
+    np.testing.assert_allclose(found, 3 * np.eye(SIZE)[::-1])

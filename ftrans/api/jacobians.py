@@ -17,6 +17,8 @@ from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
 from .targets import unflatten_square
 
+# Products give smaller matrices in less time than it takes to find their structure.
+_LARGE = 200_000
 # Arrays of fewer bytes fit into any machine.
 _NEVER_TOO_LARGE = 1 << 30
 
@@ -35,7 +37,8 @@ def jacobian(
         f: the function.
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
         mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
-            result; "auto" takes the smaller number.
+            result; "auto" takes the smaller number, or, for a large Jacobian most of which is zero whatever the
+            arguments are, computes only the other elements, as `sparse_jacobian` does.
         chunk_size: number of tangents or cotangents that are computed at once, in a loop, which bounds the memory; all
             by default.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
@@ -111,7 +114,8 @@ def value_and_jacobian(
         count = traced.structure.num_leaves
         program = traced.program
         out_size = sum(t.size for t in program.out_types[:count])
-        forward = mode == "forward" or (mode == "auto" and sum(t.size for t in chosen.types) <= out_size)
+        columns = sum(t.size for t in chosen.types)
+        forward = mode == "forward" or (mode == "auto" and columns <= out_size)
         complex_in = any(is_complex(t.dtype) for t in chosen.types)
         complex_out = any(is_complex(t.dtype) for t in program.out_types[:count])
         if mode == "auto" and complex_in != complex_out:
@@ -120,10 +124,16 @@ def value_and_jacobian(
             require_complex(chosen, traced, f, "jacobian")
         elif complex_in if forward else complex_out:
             _refuse_complex(f, forward, both=complex_in and complex_out)
-        _require_memory(f, "jacobian", program.out_types[:count], sum(t.size for t in chosen.types))
-        derived = dense.jacobian(
-            program, active_inputs(chosen, traced), count, "forward" if forward else "reverse", chunk_size
-        )
+        _require_memory(f, "jacobian", program.out_types[:count], columns)
+        active = active_inputs(chosen, traced)
+        derived = None
+        if mode == "auto" and chunk_size is None and out_size * columns >= _LARGE:
+            # Imported where it is needed, since most Jacobians are small.
+            from ..structure.dense_by_entries import jacobian_by_entries
+
+            derived = jacobian_by_entries(program, active, count)
+        if derived is None:
+            derived = dense.jacobian(program, active, count, "forward" if forward else "reverse", chunk_size)
         outs = run(derived, [*chosen.leaves, *traced.captured])
         total, width = len(program.outputs), len(chosen.leaves)
         blocks = outs[total:]
@@ -228,6 +238,9 @@ def hessian(
 ) -> Function:
     """The second derivatives of a function: forward over reverse mode.
 
+    For a large Hessian most of which is zero whatever the arguments are, only the other elements are computed, as
+    `sparse_hessian` does.
+
     Args:
         f: the function.  Its result is real: a scalar, an array, or a container of them.
         argnums: the position of the argument, or a sequence of positions.
@@ -263,7 +276,14 @@ def hessian(
         count = traced.structure.num_leaves
         width = sum(t.size for t in chosen.types)
         _require_memory(f, "hessian", traced.program.out_types[:count], width * width)
-        program = dense.hessian(traced.program, active_inputs(chosen, traced), count, chunk_size)
+        active = active_inputs(chosen, traced)
+        program = None
+        if chunk_size is None and width**2 >= _LARGE:
+            from ..structure.dense_by_entries import hessian_by_entries
+
+            program = hessian_by_entries(traced.program, active, count)
+        if program is None:
+            program = dense.hessian(traced.program, active, count, chunk_size)
         outs = run(program, [*chosen.leaves, *traced.captured])
         aux, blocks = cut(outs, len(traced.program.outputs) - count)
         size = len(chosen.types) ** 2
