@@ -222,6 +222,16 @@ def test_a_compiler_without_the_option_gets_no_barriers(monkeypatch):
     assert_close(np.asarray(compiled(X)[0]), shared(X)[0])
 
 
+def test_a_compiler_that_cannot_run_kernels_in_turn_keeps_barriers(monkeypatch):
+    options = fusion.options_with_barriers.__wrapped__
+    assert options() == fusion.OPTIONS | fusion.IN_TURN
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_DEFAULT")
+    assert options() == fusion.OPTIONS
+    monkeypatch.delenv("XLA_FLAGS")
+    monkeypatch.setattr(fusion, "IN_TURN", {"xla_no_such_option": "x"})
+    assert options() == fusion.OPTIONS
+
+
 # Where limits come from
 
 

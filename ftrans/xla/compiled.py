@@ -11,12 +11,12 @@ from ..base.observe import activity, current_observer
 from ..core.program import Program
 from .execute import about_to_run, is_jax_tracer, lower
 from .fusion import (
-    OPTIONS,
     can_keep_barriers,
     has_kept_values,
     is_in_trace,
     may_have_barriers,
     most_repeated,
+    options_with_barriers,
     repeating_at_most,
 )
 
@@ -96,7 +96,7 @@ class Compiled:
             return None
         if may_have_barriers(self.program) and "optimization_barrier" in self._plain.lower(*self._types()).as_text():
             return None
-        return self._jitted(self.limit, OPTIONS)
+        return self._jitted(self.limit, options_with_barriers())
 
     def _types(self) -> list[Any]:
         return [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]

@@ -22,11 +22,14 @@ from ..core.on_numpy import Memory
 from ..core.primitive import Moving, ProgramCall
 from ..core.program import Atom, Eqn, Program, Var, programs_in
 
-# A limit that suits most long derivatives: a function such as sin may be computed three times, but not four.
-USUAL_LIMIT = 20.0
+# A limit that suits most long derivatives: a quotient may be computed twice, but no function such as sin.
+USUAL_LIMIT = 8.0
 
 # By this option of the compiler barriers stay.
 OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+# By this one, kernels run one after the other.  Barriers make many short ones of few long ones, and handing them from
+# thread to thread takes longer than most of them; those that are worth several threads are split by themselves.
+IN_TURN = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 
 _most_repeated: ContextVar[float | None] = ContextVar("most repeated", default=None)
 
@@ -59,10 +62,23 @@ def can_keep_barriers() -> bool:
     """Whether the executables of this process can: JAX compiles for a CPU, and XLA knows the option."""
     import jax
 
-    if jax.default_backend() != "cpu" or any(name in os.environ.get("XLA_FLAGS", "") for name in OPTIONS):
+    return jax.default_backend() == "cpu" and _knows(OPTIONS)
+
+
+@functools.cache
+def options_with_barriers() -> dict[str, str]:
+    """The options of the compiler for a program whose barriers are to stay."""
+    return {**OPTIONS, **(IN_TURN if _knows(IN_TURN) else {})}
+
+
+def _knows(options: dict[str, str]) -> bool:
+    """Whether XLA takes these options, and the user has given it no others of their names."""
+    import jax
+
+    if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
         return False
     try:
-        jax.jit(lambda: 0.0, compiler_options=OPTIONS).lower().compile()
+        jax.jit(lambda: 0.0, compiler_options=options).lower().compile()
     except jax.errors.JaxRuntimeError:
         return False
     return True
