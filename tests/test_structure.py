@@ -380,3 +380,16 @@ def test_rows_that_are_sorted_apart_stay_apart() -> None:
     x = np.random.default_rng(0).normal(size=(3, 4))
     entries = ft.sparse_jacobian(lambda x: np.sort(x, axis=1), method="elimination").prepare(x)
     assert len(entries.rows) == 3 * 4 * 4
+
+
+@pytest.mark.parametrize("wrap", [ft.jit, ft.checkpoint])
+def test_equal_eigenvalues_inside_a_called_function(wrap: Callable[..., Any]) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(np.linalg.eigvalsh(x[np.array([[0, 1], [1, 2]])])))
+
+    called = wrap(f)
+    # The trace of sin(A) at A = I: entries on the diagonal, and two for the one beside it.
+    expected = -np.sin(1.0) * np.diag([1.0, 2.0, 1.0])
+    for method in ("elimination", "star", "dense"):
+        found = ft.sparse_hessian(lambda x: called(x), method=method)(np.array([1.0, 0.0, 1.0]))
+        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-12, atol=1e-12)

@@ -25,8 +25,7 @@ from ..ops.contractions import dot_general
 from ..ops.elementwise import ne
 from ..ops.literals import full_like
 from ..transforms.differentiate import linearize
-from ..transforms.jvp import jvp
-from ..transforms.simplify import condense
+from ..transforms.jvp import jvp, prepared
 from .arithmetic import ONE, SOME, Masked, computed, constant, evaluated, known_value, masked, taken, total
 from .entries import NotStructured
 from .lengths import squared
@@ -137,10 +136,7 @@ class Graph:
         self._lengths: dict[Node, tuple[Eqn, list[Node]]] = {}
         nodes = [self.node(v.type, x, a) for v, x, a in zip(program.inputs, values, active, strict=True)]
         self.inputs = [node for node, a in zip(nodes, active, strict=True) if a]
-        program = condense(program)
-        for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
-            program = primitive.before_differentiating(program, tuple(active))
-        self.outputs = self.walk(program, nodes)
+        self.outputs = self.walk(prepared(program, tuple(active)), nodes)
 
     # Building
 
@@ -191,7 +187,8 @@ class Graph:
         if not any(active) or not any(is_inexact(v.type.dtype) for v in eqn.outputs):
             return self._values(eqn, operands, any(x.depends for x in operands))
         if isinstance(primitive, ProgramHolder):
-            return self.walk(eqn.params["program"], operands, is_linear)
+            program = eqn.params["program"]
+            return self.walk(program if is_linear else prepared(program, tuple(active)), operands, is_linear)
         unknown = [x for x in operands if x.depends and x.value is None and not is_inexact(x.type.dtype)]
         if self.builder is not None and unknown:
             # For instance whether the solver of a linear system has converged, which is to be checked.

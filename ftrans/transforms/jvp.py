@@ -49,9 +49,7 @@ def jvp(program: Program, active: Flags, wanted: Flags | None = None, choices_la
 
 
 def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> Jvp:
-    program = condense(program)
-    for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
-        program = primitive.before_differentiating(program, active)
+    program = prepared(program, active)
     builder = Builder([*program.in_types, *(t for t, a in zip(program.in_types, active, strict=True) if a)])
     with building(builder):
         inputs = builder.inputs()
@@ -67,6 +65,14 @@ def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> 
         is_tangent = (False,) * len(active) + (True,) * active.count(True)
         derived = with_choices_last(derived, is_tangent, forward=True)
     return Jvp(derived, tuple(t is not None for t in outs))
+
+
+def prepared(program: Program, active: Flags) -> Program:
+    """The program as its primitives want it before it is differentiated along its inputs flagged in `active`."""
+    program = condense(program)
+    for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
+        program = primitive.before_differentiating(program, active)
+    return program
 
 
 def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
