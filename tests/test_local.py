@@ -17,7 +17,8 @@ from ftrans.api.call import trace_flat
 from ftrans.base.index_map import Piece
 from ftrans.core.types import is_inexact, type_of
 from ftrans.ops.elementwise import Elementwise
-from ftrans.transforms.dependence import dependence
+from ftrans.structure import held_patterns
+from ftrans.structure.detect import jacobian_pattern
 from ftrans.transforms.jvp import jvp
 
 # Results whose elements all depend on what the pieces say, for some values.
@@ -129,11 +130,14 @@ def test_what_is_exact_is_in_the_table() -> None:
 
 
 def dependence_of(f: Any, x: Any) -> Any:
-    """Which results of a function depend on which elements of its argument, by the rules `local` of its program."""
+    """Which results of a function may depend on which elements of its argument."""
+    return jacobian_pattern_of(f, x).toarray()
+
+
+def jacobian_pattern_of(f: Any, x: Any) -> Any:
     traced, _ = trace_flat(f, [type_of(x)], lambda tracers: f(*tracers), [x])
-    found = dependence(traced.program)
-    assert found is not None
-    return found.toarray()[:, : x.size]
+    active = (True, *(False for _ in traced.captured))
+    return jacobian_pattern(traced.program, active, len(traced.program.outputs), {})
 
 
 def shifted(x: Any) -> Any:
@@ -156,14 +160,33 @@ LOOPS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("most_steps", [2000, 0])
 @pytest.mark.parametrize("name", LOOPS)
-def test_dependence_through_loops_and_branches_is_that_of_the_jacobian(name: str) -> None:
+def test_dependence_through_loops_and_branches_is_that_of_the_jacobian(
+    name: str, most_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_patterns, "_MOST_STEPS", most_steps)
     x = np.random.default_rng(0).uniform(0.5, 1.0, 12)
     jacobian = np.reshape(ft.jacobian(LOOPS[name])(x), (-1, 12))
     np.testing.assert_array_equal(dependence_of(LOOPS[name], x), jacobian != 0)
 
 
-def test_what_is_too_much_to_be_listed_is_not() -> None:
-    x = np.ones(3000)
-    traced, _ = trace_flat(np.cumsum, [type_of(x)], lambda tracers: np.cumsum(*tracers), [x])
-    assert dependence(traced.program) is None
+def test_long_loops_have_patterns() -> None:
+    def recurrence(x: Any) -> Any:
+        return ft.scan(lambda c, u: (0.5 * c + u, c[0]), np.zeros(2), x.reshape(-1, 2))[1]
+
+    size = 2 * (held_patterns._MOST_STEPS + 1)
+    found = jacobian_pattern_of(recurrence, np.ones(size))
+    steps = size // 2
+    assert found.nnz == steps * (steps - 1) // 2
+    assert found[-1].nnz == steps - 1
+    assert found[:, [1]].nnz == 0
+    loop = ft.sparse_jacobian(lambda x: ft.while_loop(lambda c: c[0] < 100, lambda c: c * c, x))
+    np.testing.assert_array_equal(loop(np.array([2.0, 1.0, 3.0])).nnz, 3)
+
+
+def test_lags_are_told_apart_in_loops_that_are_not_long() -> None:
+    def lagged(x: Any) -> Any:
+        return ft.scan(lambda c, u: (np.stack([u, c[0]]), c[1]), np.zeros(2), x)[1]
+
+    np.testing.assert_array_equal(dependence_of(lagged, np.ones(5)), np.eye(5, k=-2, dtype=bool))

@@ -28,7 +28,6 @@ from ..transforms.split import Residual, Split, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
 from ..xla.execute import is_jax_tracer, lower
-from .dependence import of_branches
 from .subprograms import (
     Flags,
     chosen,
@@ -98,13 +97,6 @@ class Cond(MultipleResults):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         costs = [program_cost(branch) for branch in params["branches"]]
         return Cost(max(c.flops for c in costs), max(c.time for c in costs))
-
-    def local(
-        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
-    ) -> Any:
-        branches: Branches = params["branches"]
-        found = branches[0].derive(("local cond", branches), lambda: of_branches(branches))
-        return None if found is None else [[(), *of_result] for of_result in found]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, branches: Branches) -> Any:
         index, *xs = primals

@@ -14,8 +14,8 @@ import numpy as np
 from ..base.index_map import IndexMap
 from ..core.program import Eqn, Program
 from ..core.types import is_inexact
-from ..transforms.dependence import TooMany, through
 from .arithmetic import SOME
+from .boolean import TooMany, through
 from .entries import NotStructured
 from .graph import Curved, Edge, Graph, Node, has_complex, product_lanes
 from .held_patterns import held_pieces
@@ -89,7 +89,16 @@ def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
 
 
 def _graph(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Graph:
-    return Graph(program, active, [known.get(i) for i in range(len(active))], None, _held)
+    return Graph(program, active, [known.get(i) for i in range(len(active))], None, _held, local_pieces)
+
+
+def local_pieces(eqn: Eqn, operands: Sequence[Node]) -> Any:
+    """Pieces as by the rule `local`, of loops and branches, too."""
+    known = [x.known for x in operands]
+    found = held_pieces(jacobian_pattern, eqn, [x.is_active for x in operands], known)
+    if found is not None:
+        return found
+    return eqn.primitive.local([x.type for x in operands], [v.type for v in eqn.outputs], known, eqn.params)
 
 
 def _held(graph: Graph, eqn: Eqn, operands: list[Node], is_linear: bool) -> list[Node] | None:

@@ -22,6 +22,7 @@ from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, taken
 from .assemble import assembled
 from .contraction import contracted
+from .detect import local_pieces
 from .entries import Entries, NotStructured
 from .graph import Edge, Graph, Node, lifted
 from .holders import held_results
@@ -84,7 +85,7 @@ def _jacobian(
     builder = Builder(program.in_types)
     with building(builder):
         inputs = [known.get(i, x) for i, x in enumerate(builder.inputs())]
-        graph = Graph(program, active, inputs, builder, held)
+        graph = Graph(program, active, inputs, builder, held, local_pieces)
         outputs = graph.outputs[:wanted]
         elimination = Elimination(graph, outputs, most)
         elimination.run(order)

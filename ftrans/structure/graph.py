@@ -101,6 +101,7 @@ class Curved(NamedTuple):
 
 
 Held = Callable[["Graph", Eqn, list[Node], bool], list[Node] | None]
+PiecesOf = Callable[[Eqn, Sequence[Node]], Any]
 
 
 class Graph:
@@ -112,6 +113,7 @@ class Graph:
         values: values of the inputs: traced, or of NumPy where they are known; None in a graph of patterns.
         builder: records the values of edges; None for a graph of patterns only.
         held: what finds the results of equations that hold programs, if it knows them.
+        pieces_of: what finds the pieces of an equation, see `detect.local_pieces`.
 
     Attributes:
         inputs: nodes of the active inputs.
@@ -127,9 +129,11 @@ class Graph:
         values: Sequence[Any],
         builder: Builder | None,
         held: Held,
+        pieces_of: PiecesOf,
     ) -> None:
         self.builder = builder
         self.held = held
+        self.pieces_of = pieces_of
         self.ins: Edges = {}
         self.curved: list[Curved] = []
         self._count = 0
@@ -201,9 +205,7 @@ class Graph:
         if results is not None:
             self._note_curvature(eqn, operands, results)
             return results
-        pieces = primitive.local(
-            [x.type for x in operands], [v.type for v in eqn.outputs], [x.known for x in operands], eqn.params
-        )
+        pieces = self.pieces_of(eqn, operands)
         if pieces is not None and not primitive.multiple_results:
             values = self._factors(eqn, operands, active, pieces, is_linear)
             if values is not None:

@@ -1,4 +1,4 @@
-"""The patterns of branches and loops: of all branches together, and of all steps one after the other."""
+"""The patterns of branches and loops: of all branches together, and of all steps."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from ..base.index_map import IndexMap, Piece
 from ..control.cond import cond
 from ..control.loops.scan import scan
+from ..control.loops.while_loop import while_
 from ..control.subprograms import cut
 from ..core.program import Eqn, Program
 from ..core.types import ArrayType, is_inexact
+from .loop_patterns import Pieces, of_scan, of_while
 
 PatternOf = Callable[[Program, Sequence[bool], int, Mapping[int, Any]], Any]
 
-# The pattern of a loop of more steps is not followed step by step.
+# The pattern of a loop of more steps is not followed step by step, which would tell steps apart.
 _MOST_STEPS = 2_000
 # Nor is one whose steps depend on more elements than this together.
 _MOST_ENTRIES = 20_000_000
 
 
-def held_pieces(
-    pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known: Sequence[Any]
-) -> list[list[list[Piece]]] | None:
+def held_pieces(pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known: Sequence[Any]) -> Pieces | None:
     """The pattern of a branch or loop as pieces, for each result and each operand.
 
     Args:
@@ -35,16 +35,23 @@ def held_pieces(
         known: arrays of its operands where they are known, None elsewhere.
 
     Returns:
-        None for other equations, and for loops that are too long.
+        None for other equations, and for loops whose pattern is too large.
     """
-    pattern: tuple[Any, Any] | None
+    params = eqn.params
     if eqn.primitive is cond:
-        pattern = _of_branches(pattern_of, eqn, active, known)
-    elif eqn.primitive is scan:
-        pattern = _of_loop(pattern_of, eqn, active, known)
-    else:
-        return None
-    return None if pattern is None else _pieces(eqn, *pattern)
+        return _pieces(eqn, *_of_branches(pattern_of, eqn, active, known))
+    if eqn.primitive is while_:
+        body, others, consts = params["body"], params["cond_consts"], params["body_consts"]
+        found = of_while(_of_step(pattern_of, body, known[others : others + consts]), body, consts)
+        return None if found is None else [[*([] for _ in range(others)), *of_result] for of_result in found]
+    if eqn.primitive is scan:
+        program, consts = params["program"], params["consts"]
+        step = _of_step(pattern_of, program, known[:consts])
+        followed = _followed(step, eqn, active)
+        if followed is not None:
+            return _pieces(eqn, *followed)
+        return of_scan(step, program, consts, params["carries"], params["length"], params["reverse"])
+    return None
 
 
 def taken_branches(eqn: Eqn, index: Any) -> tuple[Program, ...]:
@@ -75,7 +82,7 @@ def _of_branches(pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known:
     return rows, active_elements([a.type for a in eqn.operands], active)[cols]
 
 
-def _of_loop(pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known: Sequence[Any]) -> tuple[Any, Any] | None:
+def _followed(step: Any, eqn: Eqn, active: Sequence[bool]) -> tuple[Any, Any] | None:
     """The rows and columns of a loop, followed step by step; None if it is too long."""
     import scipy.sparse as sp
 
@@ -83,7 +90,6 @@ def _of_loop(pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known: Seq
     program, length, consts, carries = (params[name] for name in ("program", "length", "consts", "carries"))
     if length > _MOST_STEPS:
         return None
-    step = _of_step(pattern_of, program, {i: x for i, x in enumerate(known[:consts]) if x is not None})
     types = [a.type for a in eqn.operands]
     begins = starts(types)
     width = begins[-1]
@@ -110,19 +116,24 @@ def _of_loop(pattern_of: PatternOf, eqn: Eqn, active: Sequence[bool], known: Seq
     return rows, cols
 
 
-def _of_step(pattern_of: PatternOf, program: Program, known: Mapping[int, Any]) -> Any:
-    """Which results of a step depend on which of all of its operands."""
+def _of_step(pattern_of: PatternOf, program: Program, known: Sequence[Any]) -> Any:
+    """Which results of a step depend on which of all of its operands, of which the first may be known."""
     import scipy.sparse as sp
 
-    flags = tuple([is_inexact(t.dtype) for t in program.in_types])
-    rows, cols = pattern_of(program, flags, len(program.outputs), known).tocoo().coords
-    shape = (starts(program.out_types)[-1], starts(program.in_types)[-1])
-    cols = active_elements(program.in_types, flags)[cols]
-    return sp.csr_array((np.ones(rows.size, bool), (rows, cols)), shape=shape)
+    given = {i: x for i, x in enumerate(known) if x is not None}
+
+    def found() -> Any:
+        flags = tuple([is_inexact(t.dtype) for t in program.in_types])
+        rows, cols = pattern_of(program, flags, len(program.outputs), given).tocoo().coords
+        shape = (starts(program.out_types)[-1], starts(program.in_types)[-1])
+        cols = active_elements(program.in_types, flags)[cols]
+        return sp.csr_array((np.ones(rows.size, bool), (rows, cols)), shape=shape)
+
+    return found() if given else program.derive("pattern of a step", found)
 
 
-def _pieces(eqn: Eqn, rows: Any, cols: Any) -> list[list[list[Piece]]]:
-    found: list[list[list[Piece]]] = []
+def _pieces(eqn: Eqn, rows: Any, cols: Any) -> Pieces:
+    found: Pieces = []
     for row, out in zip(starts([v.type for v in eqn.outputs]), eqn.outputs, strict=False):
         in_result = (rows >= row) & (rows < row + out.type.size)
         found.append([])

@@ -29,6 +29,7 @@ from ..transforms.differentiate import with_pullback
 from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
+from .detect import local_pieces
 from .eliminate import Elimination, cheapest_order, held, joined, price
 from .emission import put
 from .entries import Entries
@@ -64,7 +65,7 @@ def _hessian(
     builder = Builder(program.in_types)
     with building(builder):
         values = [known.get(i, x) for i, x in enumerate(builder.inputs())]
-        graph = Graph(program, active, values, builder, held)
+        graph = Graph(program, active, values, builder, held, local_pieces)
         form = Form(graph, most)
         form.run(order)
         rows, cols, vector = form.entries(lower)
@@ -193,6 +194,7 @@ class Form(Elimination):
             [*(x.value for x in operands), *cotangents],
             self.builder,
             held,
+            local_pieces,
         )
         outputs = graph.outputs[len(results) :]
         Elimination(graph, outputs).run("reverse")

@@ -28,7 +28,6 @@ from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
 from ...transforms.transpose import transpose as transpose_program
 from ...xla.execute import is_jax_tracer
-from ..dependence import of_scan
 from ..subprograms import (
     Flags,
     chosen,
@@ -128,12 +127,6 @@ class Scan(MultipleResults):
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return program_cost(params["program"]).times(params["length"])
-
-    def local(
-        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
-    ) -> Any:
-        program, *how = (params[name] for name in ("program", "consts", "carries", "length", "reverse"))
-        return program.derive(("local scan", *how), lambda: of_scan(program, *how))
 
     def jvp(
         self,

@@ -21,7 +21,6 @@ from ...run.straightline import function_to_run
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn
 from ...xla.execute import is_jax_tracer, lower
-from ..dependence import of_while
 from ..subprograms import Flags, chosen, cut, either, filled, others, own_carries, rewired, spread, used_inputs
 from .in_place import lower_step
 from .rewind import rewind
@@ -115,14 +114,6 @@ class While(MultipleResults):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         step = total(map(program_cost, (params["cond"], params["body"])))
         return step._replace(time=_STEPS * step.time)
-
-    def local(
-        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
-    ) -> Any:
-        body, consts = params["body"], params["body_consts"]
-        found = body.derive(("local while", consts), lambda: of_while(body, consts))
-        nothing = [()] * params["cond_consts"]
-        return None if found is None else [[*nothing, *of_result] for of_result in found]
 
     def jvp(
         self,

@@ -1,4 +1,4 @@
-"""Which elements of the results of loops and branches depend on which of their operands.
+"""The patterns of loops of any number of steps, from that of one step.
 
 A carry depends on what the carries before it depend on: a product of boolean matrices, for any number of steps.
 """
@@ -12,54 +12,61 @@ import numpy as np
 
 from ..base.index_map import Piece
 from ..base.pieces import MOST_LISTED, Part, aligned, combined, steps
+from ..control.subprograms import cut
 from ..core.program import Program
 from ..core.types import ArrayType
-from ..transforms.dependence import Pattern, TooMany, bounded, closure, dependence, pieces_of, sizes
-from .subprograms import cut
+from .boolean import Pattern, TooMany, bounded, closure, pieces_of
 
 Pieces = list[list[list[Piece]]]
 
-
-def of_branches(branches: Sequence[Program]) -> Pieces | None:
-    """Pieces for the results and operands of programs of which one runs."""
-    total = dependence(branches[0])
-    for branch in branches[1:]:
-        found = dependence(branch)
-        total = None if total is None or found is None else total + found
-    if total is None:
-        return None
-    return [[pieces_of(part) for part in row] for row in _cut(total, branches[0].out_types, branches[0].in_types)]
+# What depends on more pairs of elements than this is taken to depend on all.
+_MOST_ENTRIES = 4_000_000
 
 
-def of_while(body: Program, consts: int) -> Pieces | None:
-    """Pieces for the results of a loop that runs any number of times, and for the operands of its body."""
-    found = dependence(body)
-    if found is None:
-        return None
-    fixed = sum(sizes(body.in_types[:consts]))
+def of_while(step: Pattern, body: Program, consts: int) -> Pieces | None:
+    """Pieces for the results of a loop that runs any number of times, and for the operands of its body.
+
+    Args:
+        step: which results of the body depend on which of its operands.
+        body: the body.
+        consts: how many of its first operands are the same in each step.
+    """
+    fixed = sum(t.size for t in body.in_types[:consts])
     try:
-        reached = closure(found[:, fixed:])
-        total = bounded(_beside(reached @ found[:, :fixed], reached))
+        reached = closure(step[:, fixed:], _MOST_ENTRIES)
+        total = bounded(_beside(reached @ step[:, :fixed], reached), _MOST_ENTRIES)
     except TooMany:
         return None
     return [[pieces_of(part) for part in row] for row in _cut(total, body.out_types, body.in_types)]
 
 
-def of_scan(program: Program, consts: int, carries: int, length: int, reverse: bool) -> Pieces | None:
-    """Pieces for the results and operands of a loop over sequences of this length."""
-    found = dependence(program)
-    if found is None or not length:
+def of_scan(step: Pattern, program: Program, consts: int, carries: int, length: int, reverse: bool) -> Pieces | None:
+    """Pieces for the results and operands of a loop over sequences of this length.
+
+    What a step takes from steps before it, it is taken to have from all of them.
+
+    Args:
+        step: which results of the body depend on which of its operands.
+        program: the body.
+        consts: how many of its first operands are the same in each step.
+        carries: how many of the next come from the step before.
+        length: the number of steps.
+        reverse: whether the last step comes first.
+    """
+    if not length:
         return None
     fixed, carry, xs = cut(program.in_types, consts, carries)
     after, ys = cut(program.out_types, carries)
-    rows = np.cumsum([0, *(sum(sizes(types)) for types in (after, ys))])
-    cols = np.cumsum([0, *(sum(sizes(types)) for types in (fixed, carry, xs))])
-    (to_carry, to_ys) = ([found[a:b, c:d] for c, d in pairwise(cols)] for a, b in pairwise(rows))
+    rows = np.cumsum([0, *(sum(t.size for t in types) for types in (after, ys))])
+    cols = np.cumsum([0, *(sum(t.size for t in types) for types in (fixed, carry, xs))])
+    (to_carry, to_ys) = ([step[a:b, c:d] for c, d in pairwise(cols)] for a, b in pairwise(rows))
     try:
-        reached = closure(to_carry[1], length)
-        by_carry = bounded(to_ys[1] @ reached)
-        carry_by_fixed, carry_by_xs = bounded(reached @ to_carry[0]), bounded(reached @ to_carry[2])
-        ys_by_fixed, ys_by_earlier = bounded(to_ys[0] + by_carry @ to_carry[0]), bounded(by_carry @ to_carry[2])
+        reached = closure(to_carry[1], _MOST_ENTRIES, length)
+        by_carry = bounded(to_ys[1] @ reached, _MOST_ENTRIES)
+        carry_by_fixed = bounded(reached @ to_carry[0], _MOST_ENTRIES)
+        carry_by_xs = bounded(reached @ to_carry[2], _MOST_ENTRIES)
+        ys_by_fixed = bounded(to_ys[0] + by_carry @ to_carry[0], _MOST_ENTRIES)
+        ys_by_earlier = bounded(by_carry @ to_carry[2], _MOST_ENTRIES)
     except TooMany:
         return None
     results = []
@@ -76,7 +83,7 @@ def of_scan(program: Program, consts: int, carries: int, length: int, reverse: b
 
 def _cut(pattern: Pattern, results: Sequence[ArrayType], operands: Sequence[ArrayType]) -> list[list[Pattern]]:
     """The part of a pattern for each result and operand."""
-    rows, cols = (np.cumsum([0, *sizes(types)]) for types in (results, operands))
+    rows, cols = (np.cumsum([0, *(t.size for t in types)]) for types in (results, operands))
     return [[pattern[a:b, c:d] for c, d in pairwise(cols)] for a, b in pairwise(rows)]
 
 
