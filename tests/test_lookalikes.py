@@ -161,6 +161,12 @@ def test_a_sparse_array_before_a_traced_value_is_refused() -> None:
         for f in (*calls, lambda x, s=made: s + x):
             with pytest.raises(TypeError, match=r"sparse.*A\.toarray\(\)"):
                 ft.trace(f)(X)
+    matrix = scipy.sparse.coo_array([[1.0, 0.0], [3.0, 4.0]])
+    with pytest.raises(TypeError, match=r"np\.bincount\(A\.row, A\.data \* x\[A\.col\], A\.shape\[0\]\)"):
+        ft.trace(lambda x: matrix @ x)(X)
+    product = ft.sparse_jacobian(lambda x: np.bincount(matrix.row, matrix.data * x[matrix.col], matrix.shape[0]))(X)
+    np.testing.assert_array_equal(product.toarray(), matrix.toarray())
+    assert product.nnz == matrix.nnz
 
 
 def test_a_masked_array_before_a_traced_value_keeps_its_mask_or_is_refused() -> None:

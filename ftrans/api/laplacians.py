@@ -212,8 +212,8 @@ def curl(f: Function, argnums: int = 0) -> Function:
         if len(types) != 2 or types[0].shape != types[1].shape or types[0].shape not in ((2,), (3,)):
             raise TypeError(
                 f"curl is for functions of 2 numbers with 2 results and of 3 numbers with 3 results, arrays of shape "
-                f"(2,) or (3,), but {name_of(f)} has {', '.join(map(str, types))} for arguments and results; for many "
-                f"points use vmap{at_line(user_line())}"
+                f"(2,) or (3,), but {name_of(f)} has {', '.join(map(str, types))} for arguments and results; put "
+                f"components together by np.stack, and for many points use vmap{at_line(user_line())}"
             )
         program = structure.curl(traced.program, active_inputs(chosen, traced))
         return _run(program, chosen, traced, None, None)[1][0]

@@ -259,7 +259,10 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     instead = f"ftrans.{name}" if _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
     if name.startswith("scipy.sparse.") and name.count(".") == 3:
         # A method of a sparse array.
-        instead = "A.toarray() for the sparse array A, or a product by ft.custom_vjp"
+        instead = (
+            "A.toarray() for the sparse array A, or, with A = A.tocoo(), the product A @ x as "
+            "np.bincount(A.row, A.data * x[A.col], A.shape[0])"
+        )
     if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
         instead = name.replace("scipy", "numpy")
     advice = (

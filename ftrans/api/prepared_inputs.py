@@ -116,7 +116,9 @@ class PreparedInputs:
         try:
             given = type_of(x)
         except TypeError:
-            raise self._unlike(f"an array {type} (number {index} of the arguments)", type_name(x)) from None
+            raise self._unlike(
+                f"an array {type} (number {index} of the arguments)", f"what is {type_name(x)}"
+            ) from None
         if given.shape != type.shape or not np.can_cast(given.dtype, type.dtype):
             raise self._unlike(f"{type} (number {index} of the arrays among the arguments)", f"{given}")
         if isinstance(x, float | int | complex | np.ndarray | np.generic):
