@@ -35,6 +35,11 @@ Maker = Callable[[Structured], Derivative]
 
 def ftrans(problem: Structured, compile: bool = True) -> Derivative:
     """A prepared derivative, NumPy in and out."""
+    prepared = prepare(problem, compile)
+    return Derivative(functools.partial(prepared.values, problem.start), prepared.rows, prepared.cols)
+
+
+def prepare(problem: Structured, compile: bool = True) -> Any:
     import ftrans as ft
 
     f = functools.partial(problem.function, numpy)
@@ -42,8 +47,17 @@ def ftrans(problem: Structured, compile: bool = True) -> Derivative:
         derivative = ft.sparse_hessian(f, triangle="lower" if problem.lower else "full")
     else:
         derivative = ft.sparse_jacobian(f)
-    prepared = derivative.prepare(problem.start, compile=compile)
-    return Derivative(functools.partial(prepared.values, problem.start), prepared.rows, prepared.cols)
+    return derivative.prepare(problem.start, compile=compile)
+
+
+def ftrans_on_jax(problem: Structured) -> Derivative:
+    """A prepared derivative, JAX arrays in and out, as those of its peers on JAX."""
+    import jax
+
+    prepared = prepare(problem)
+    with jax.enable_x64(True):
+        x = jax.numpy.asarray(problem.start)
+    return Derivative(lambda: prepared.values(x).block_until_ready(), prepared.rows, prepared.cols)
 
 
 def ftrans_unjitted(problem: Structured) -> Derivative:

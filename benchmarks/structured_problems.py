@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -155,41 +154,6 @@ def projection(np: Any, camera: list[Any], point: list[Any]) -> tuple[Any, Any]:
     square = p * p + q * q
     scale = focal * (1.0 + k1 * square + k2 * square * square)
     return u + scale * p, v + scale * q
-
-
-# Hessians without zeros
-
-
-def network(width: int = 32, examples: int = 64) -> Structured:
-    """The loss of a network of three hidden layers, of all of its parameters."""
-    sizes = [*itertools.pairwise([10, width, width, 16, 1])]
-    random = numpy.random.default_rng(4)
-    data, labels = random.standard_normal((examples, 10)), random.standard_normal((examples, 1))
-    size = sum(a * b + b for a, b in sizes)
-
-    def f(np: Any, parameters: Any) -> Any:
-        layer, end = np.asarray(data), 0
-        for k, (a, b) in enumerate(sizes):
-            weights, end = np.reshape(parameters[end : end + a * b], (a, b)), end + a * b
-            biases, end = parameters[end : end + b], end + b
-            layer = layer @ weights + biases
-            if k < len(sizes) - 1:
-                layer = np.tanh(layer)
-        return np.mean((layer - np.asarray(labels)) ** 2)
-
-    return Structured(f"network, {size:,} parameters: Hessian", f, 0.3 * random.standard_normal(size), of_hessian=True)
-
-
-def logistic(size: int = 500, examples: int = 2000) -> Structured:
-    """The loss of logistic regression."""
-    random = numpy.random.default_rng(5)
-    data = random.standard_normal((examples, size)) / numpy.sqrt(size)
-    data *= numpy.sign(random.standard_normal(examples))[:, None]
-
-    def f(np: Any, w: Any) -> Any:
-        return np.sum(np.log1p(np.exp(-(np.asarray(data) @ w)))) + 0.5 * np.sum(w * w)
-
-    return Structured(f"logistic regression, n = {size}: Hessian", f, random.standard_normal(size), of_hessian=True)
 
 
 class CasadiNumpy:

@@ -95,7 +95,7 @@ class Positions:
         if format == "coo":
             return sparse.coo_array((values, (self.rows.copy(), self.cols.copy())), shape=self.shape)
         order, indices, indptr = self.compressed(format)
-        data = values if order is None else values[order]
+        data = values if order is None else values.take(order)
         make = sparse.csr_array if format == "csr" else sparse.csc_array
         matrix = make((data, indices.copy(), indptr.copy()), shape=self.shape)
         # Found out again by each operation that needs it, if not said.
@@ -150,7 +150,7 @@ def taken(values: Any, places: Any) -> Any:
     if places is None:
         return values
     if isinstance(values, np.ndarray):
-        return values[places]
+        return values.take(places)
     return record_or_run("reordering", lambda xs: [gather(xs[0], _constant(_const(places)))], [values])[0]
 
 
