@@ -552,6 +552,7 @@ def test_explain_says_how() -> None:
     assert "elimination" in text
     assert "compiled by XLA" in text
     assert "% at test_sparse.py:" in text
+    assert "8 entries made at test_sparse.py:" in text
     index = ft.sparse_jacobian(lambda x, i: x[i] ** 2).prepare(X, np.array([0, 2]), compile=False)
     assert "arguments that are integers or booleans" in index.explain()
     np.testing.assert_allclose(index(X, np.array([1, 1])).toarray()[:, 1], 2 * X[[1, 1]])
@@ -559,3 +560,35 @@ def test_explain_says_how() -> None:
     given = ft.sparse_jacobian(chain, pattern=ft.jacobian_sparsity(chain)(X)).prepare(X, compile=False).explain()
     assert [line.split(":")[0] for line in given.splitlines()[1:4]] == ["engine", "colours", "bytes of the products"]
     assert "\nnot colouring, reverse products: " in given
+
+
+def made_at(text: str, f: Any) -> dict[int, int]:
+    """The numbers of entries by line, counted from the first line of a function."""
+    found = re.findall(r"(\d+) entries made at test_sparse.py:(\d+)", text)
+    return {int(line) - f.__code__.co_firstlineno: int(count) for count, line in found}
+
+
+@pytest.mark.parametrize("method", ["auto", "dense"])
+def test_explain_says_which_lines_made_entries(method: Any) -> None:
+    def steps(x: Any) -> Any:
+        d = x[1:] - x[:-1]
+        e = np.sin(x[2:]) * x[:-2]
+        return np.concatenate([3.0 * d, e + d[1:]])
+
+    def energy(x: Any) -> Any:
+        d = x[1:] - x[:-1] ** 2
+        total = np.sum(d**2)
+        return total + np.sum(np.exp(x[::2]))
+
+    def moved(x: Any) -> Any:
+        y = x[1:]
+        return y - x[:-1]
+
+    x = np.linspace(0.1, 1, 6)
+    jacobian = ft.sparse_jacobian(steps, method=method).prepare(x, compile=False)
+    assert made_at(jacobian.explain(), steps) == {3: 10, 2: 8}
+    hessian = ft.sparse_hessian(energy, method=method).prepare(x, compile=False)
+    assert made_at(hessian.explain(), energy) == {2: 16, 1: 5, 3: 3}
+    assert made_at(ft.sparse_jacobian(moved, method=method).prepare(x, compile=False).explain(), moved) == {2: 10}
+    lagrangian = ft.lagrangian_hessian(energy, steps).prepare(x, np.ones(9), compile=False)
+    assert made_at(lagrangian.explain(), energy)[2] == 11

@@ -14,6 +14,7 @@ from ..core.program import Program
 from ..ops.host import as_host_call
 from ..run.costs import cost
 from ..run.places import JAX, NUMPY, place_of
+from ..structure.origins import hessian_origins, jacobian_origins
 from ..transforms.simplify import simplify
 from ..xla import USUAL_LIMIT, Compiled, device_arrays, fastest, to_numpy
 from .call import name_of, run
@@ -217,8 +218,10 @@ class Prepared:
     def explain(self) -> str:
         """How the entries are computed, as text for people.
 
-        It says which engine was taken and why not others, what it costs, which lines of the function cost most, and
-        under which assumptions the matrix is valid.
+        It says which engine was taken and why not others, what it costs, which lines of the function cost most, which
+        lines make most entries, and under which assumptions the matrix is valid.  A line makes an entry of a Jacobian
+        if the entry has a factor from there other than 1 and -1; one of a Hessian, if what is written there is
+        nonlinear and the entry has its second derivative.
         """
         m, n = self.shape
         program, inputs = simplify(self._program), self._function.inputs
@@ -231,6 +234,7 @@ class Prepared:
             *self._entries.how,
             f"equations: {len(program.eqns)}, {where}",
             *_costs_of_lines(program),
+            *[f"  {count} entries made at {line}" for line, count in self._origins()[:_MOST_LINES]],
         ]
         guards = self._function.traced.builder.guards
         if guards:
@@ -241,6 +245,16 @@ class Prepared:
                 "them, and indices and conditions made of them are known"
             )
         return "\n".join(lines)
+
+    def _origins(self) -> list[tuple[str, int]]:
+        """The lines of the user's code that make entries, and how many."""
+        function = self._function
+        program, known = function.traced.program, known_captures(function.traced, len(function.inputs.leaves))
+        if self._derivative.options.of_hessian:
+            found = hessian_origins(program, function.active, known, self._entries)
+        else:
+            found = jacobian_origins(program, function.active, function.wanted, known, self._entries)
+        return [*found.items()]
 
     def __repr__(self) -> str:
         m, n = self.shape

@@ -6,7 +6,7 @@ matrices along it give the dependence on the inputs.  A pattern holds for all va
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def jacobian_pattern(
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(_graph(program, active, known), at_most)
+    patterns = Patterns(pattern_graph(program, active, known), at_most)
     rows = [patterns.of(k) for k in patterns.graph.outputs[:wanted]]
     return _canonical(sp.vstack(rows, format="csr") if rows else sp.csr_array((0, patterns.width), dtype=bool))
 
@@ -63,17 +63,26 @@ def hessian_pattern(
     """
     import scipy.sparse as sp
 
-    patterns = Patterns(_graph(program, active, known), at_most)
+    patterns = Patterns(pattern_graph(program, active, known), at_most)
+    total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
+    for _, part in second_derivatives(patterns, at_most):
+        total = total + part
+    return _canonical(total + total.T)
+
+
+def second_derivatives(patterns: Patterns, at_most: float) -> Iterator[tuple[Curved, Any]]:
+    """For each nonlinear equation that the first output depends on, a pattern that covers its part of the Hessian.
+
+    Each place of the Hessian is covered on one side of the diagonal at least.
+    """
     graph = patterns.graph
     used = _used(graph, graph.outputs[:1])
-    total = sp.csr_array((patterns.width, patterns.width), dtype=bool)
     for curved in graph.curved:
         if any(k in used for k in curved.results):
             for left, right in patterns.pairs(curved):
                 # Before the product is made, which may take more memory than there is.
                 _check_size(int(np.diff(left.indptr).astype(float) @ np.diff(right.indptr)), at_most)
-                total = total + left.T @ right
-    return _canonical(total + total.T)
+                yield curved, left.T @ right
 
 
 def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
@@ -88,7 +97,8 @@ def _used(graph: Graph, outputs: Sequence[Node]) -> dict[Node, None]:
     return found
 
 
-def _graph(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Graph:
+def pattern_graph(program: Program, active: Sequence[bool], known: Mapping[int, Any]) -> Graph:
+    """The graph of a program without values of edges."""
     return Graph(program, active, [known.get(i) for i in range(len(active))], None, _held, local_pieces)
 
 

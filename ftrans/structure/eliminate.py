@@ -14,6 +14,7 @@ from math import inf
 from typing import Any
 
 from ..base.index_map import IndexMap, count_matches, matches
+from ..base.source import attributed_to
 from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Builder, building
@@ -146,7 +147,8 @@ class Elimination:
         nodes = self.nodes()
         if order != "greedy":
             for j in nodes if order == "forward" else reversed(nodes):
-                self.remove(j)
+                with attributed_to(j.line):
+                    self.remove(j)
             return
         self.greedily(nodes)
 
@@ -173,7 +175,8 @@ class Elimination:
             if cost.get(j) != c:
                 continue
             near = self.neighbours(j)
-            self.remove(j)
+            with attributed_to(j.line):
+                self.remove(j)
             del cost[j]
             for m in near:
                 if m in cost:
