@@ -31,6 +31,22 @@ class _Axes(NamedTuple):
     rows: Shape
     cols: Shape
 
+    def refined(self, steps: Shape, marks: Shape) -> _Axes:
+        """The same lanes, with axes split so that one of the two maps, which has these `steps`, also has `marks`."""
+        shape: list[int] = []
+        rows: list[int] = []
+        cols: list[int] = []
+        for n, row, col, step in zip(self.shape, self.rows, self.cols, steps, strict=True):
+            inner = sorted({m // step for m in marks if step > 0 and m % step == 0 and step < m < step * n})
+            parts = [1, *inner, n]
+            if any(large % small for small, large in pairwise(parts)):
+                parts = [1, n]
+            for small, large in reversed([*pairwise(parts)]):
+                shape.append(large // small)
+                rows.append(row * small)
+                cols.append(col * small)
+        return _Axes(tuple(shape), tuple(rows), tuple(cols))
+
 
 def contracted(outer: Edge, inner: Edge) -> Edge | None:
     """The product of two edges that meet at the same elements, as one edge; None if nothing is summed over.
@@ -42,6 +58,7 @@ def contracted(outer: Edge, inner: Edge) -> Edge | None:
     a, b = _axes(outer), _axes(inner)
     if a is None or b is None or _start(outer.cols) != _start(inner.rows):
         return None
+    a, b = a.refined(a.cols, b.rows), b.refined(b.rows, a.cols)
     meeting = _meeting(a, b)
     if meeting is None:
         return None

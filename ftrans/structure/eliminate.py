@@ -195,7 +195,7 @@ class Elimination:
                 for i, edges in self.ins.get(j, {}).items():
                     is_there = i in self.ins[k]
                     for inner in edges:
-                        size = _product_size(outer, inner, j.type.size)
+                        size = product_size(outer, inner, j.type.size)
                         found += size * (price(outer.value, inner.value) + (0.4 if is_there else 0.0))
         return found
 
@@ -285,7 +285,7 @@ class Budget:
         return matches(a, b)
 
 
-def _product_size(outer: Edge, inner: Edge, size: int) -> float:
+def product_size(outer: Edge, inner: Edge, size: int) -> float:
     """About how many lanes the product of two edges has that meet at a node of `size` elements."""
     return outer.cols.size * inner.rows.size / size
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.index_map import IndexMap, places, where_lower
+from ..base.index_map import IndexMap, places, where_equal, where_lower
 from ..base.source import attributed_to
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
@@ -30,7 +30,7 @@ from ..transforms.simplify import simplify
 from .arithmetic import Masked, product, reshaped, taken, total, traced
 from .assemble import Block, are_apart, block_of, entries_of, united
 from .detect import local_pieces
-from .eliminate import Elimination, cheapest_order, held, joined, price
+from .eliminate import Elimination, cheapest_order, held, joined, price, product_size
 from .emission import put
 from .entries import Entries
 from .graph import Curved, Edge, Graph, Node, alone, lifted, product_lanes
@@ -80,8 +80,7 @@ class Form(Elimination):
     """The quadratic form in the tangents of the nodes that are left.
 
     `parts[i][j]`, where `j` is not later than `i`, are products of tangents of elements of `i` (rows) and of `j`
-    (cols).  An entry for two elements stands for both of its places in the matrix; one for the square of an element
-    stands for half of that square.
+    (cols).  An entry whose rows are its columns stands for halves of squares: its values are second derivatives.
     """
 
     def __init__(self, graph: Graph, most: float = inf) -> None:
@@ -209,13 +208,11 @@ class Form(Elimination):
                         self.add(i, j, *edge)
 
     def _add_symmetric(self, i: Node, edge: Edge) -> None:
-        """Add entries of a symmetric matrix in the tangents of one node, of which those above the diagonal repeat."""
-        rows, cols = edge.rows.table().reshape(-1), edge.cols.table().reshape(-1)
-        for chosen, is_square in ((rows > cols, False), (rows == cols, True)):
-            if chosen.any():
-                lanes = IndexMap.of(np.flatnonzero(chosen), rows.size)
-                value = taken(edge.value, lanes)
-                self.add(i, i, edge.rows.after(lanes), edge.cols.after(lanes), value, is_square)
+        """Add half of the quadratic form of a symmetric matrix in the tangents of one node."""
+        if edge.rows is edge.cols:
+            self.add(i, i, *edge, is_square=True)
+        else:
+            self.add(i, i, edge.rows, edge.cols, product(Masked(0.5), edge.value))
 
     # The form itself
 
@@ -225,26 +222,10 @@ class Form(Elimination):
             return
         if i.order < j.order:
             i, j, rows, cols = j, i, cols, rows
-        if i is j and not is_square:
-            same = rows.table() == cols.table()
-            if same.all():
-                value = product(Masked(2.0), value)
-            elif same.any():
-                for lanes, factor in ((same, 2.0), (~same, 1.0)):
-                    chosen = IndexMap.of(np.flatnonzero(lanes), rows.size)
-                    part = product(Masked(factor), taken(value, chosen))
-                    self._store(i, j, rows.after(chosen), cols.after(chosen), part)
-                return
-        self._store(i, j, rows, cols, value)
-
-    def _store(self, i: Node, j: Node, rows: IndexMap, cols: IndexMap, value: Masked) -> None:
-        if i is j and rows is not cols:
-            above = rows.table() < cols.table()
-            if above.all():
-                rows, cols = cols, rows
-            elif above.any():
-                r, c = rows.table(), cols.table()
-                rows, cols = IndexMap.of(np.maximum(r, c), rows.space), IndexMap.of(np.minimum(r, c), cols.space)
+        if i is j and rows is cols and not is_square:
+            value = product(Masked(2.0), value)
+        if i is j and where_lower(rows, cols) is False:
+            rows, cols = cols, rows
         entries = self.parts.setdefault(i, {}).setdefault(j, [])
         self.near.setdefault(i, {})[j] = None
         self.near.setdefault(j, {})[i] = None
@@ -260,20 +241,14 @@ class Form(Elimination):
         edges = [edge for edges in self.ins[j].values() for edge in edges]
         for m in self.near.get(j, ()):
             for entry in self._entries(j, m):
-                if m is not j:
-                    found += sum(_smaller(entry, e) * (price(entry.value, e.value) + 0.3) for e in edges)
-                elif entry.rows is entry.cols:
-                    found += sum(_smaller(entry, e) * price(entry.value, e.value) for e in edges)
+                halves = [product_size(entry, edge, j.type.size) for edge in edges]
+                found += sum(n * (price(entry.value, e.value) + 0.3) for n, e in zip(halves, edges, strict=True))
+                if m is j:
+                    is_square = entry.rows is entry.cols
                     found += sum(
-                        min(_smaller(entry, a), _smaller(entry, b)) * (price(entry.value, b.value) + 0.3)
-                        for p, a in enumerate(edges)
-                        for b in edges[p + 1 :]
-                    )
-                else:
-                    found += sum(
-                        min(_smaller(entry, a), _smaller(entry, b)) * (price(entry.value, b.value) + 0.3)
-                        for a in edges
-                        for b in edges
+                        n * other.rows.size / j.type.size * (price(entry.value, other.value) + 0.3)
+                        for p, n in enumerate(halves)
+                        for other in edges[p if is_square else 0 :]
                     )
         return found
 
@@ -303,7 +278,9 @@ class Form(Elimination):
                 if k in self.parts.get(m, {}):
                     del self.parts[m][k]
         for m, entries in found.items():
-            for entry in self._merged(entries):
+            squares = [e for e in entries if m is k and e.rows is e.cols]
+            products = self._merged([e for e in entries if m is not k or e.rows is not e.cols])
+            for entry in [*self._merged(squares), *products]:
                 if m is not k:
                     for j, edges in self.ins[k].items():
                         for edge in edges:
@@ -324,8 +301,11 @@ class Form(Elimination):
             return entries
         if are_apart([places(e.rows, e.cols) for e in entries]):
             return entries
-        blocks = [block_of(self.builder, e.rows, e.cols, e.value, dtype) for e in entries]
-        return [Edge(b.rows, b.cols, Masked(b.value)) for b in united(blocks)]
+        blocks = united([block_of(self.builder, e.rows, e.cols, e.value, dtype) for e in entries])
+        if any(b.rows is b.cols for b in blocks) and not all(e.rows is e.cols for e in entries):
+            # Products that are all squares would be taken for halves of squares.
+            return entries
+        return [Edge(b.rows, b.cols, Masked(b.value)) for b in blocks]
 
     def _substitute_square(self, k: Node, entry: Edge) -> None:
         """Put in what the tangents of elements are made of, of which the form has half of the squares."""
@@ -378,30 +358,42 @@ class Form(Elimination):
         size = sum(x.type.size for x in inputs)
         dtype = np.result_type(*(x.type.dtype for x in inputs))
         start = dict(zip(inputs, np.cumsum([0, *(x.type.size for x in inputs)])[:-1].tolist(), strict=True))
-        blocks: list[Block] = []
+        below: list[Block] = []
+        mixed: list[Block] = []
         for i in inputs:
             for j in inputs:
                 for entry in self.parts.get(i, {}).get(j, ()):
                     rows, cols = entry.rows.shifted(start[i], size), entry.cols.shifted(start[j], size)
-                    blocks.append(block_of(self.builder, rows, cols, entry.value, dtype))
-        blocks = united(blocks)
-        if not lower:
-            blocks = [*blocks, *(m for b in blocks if (m := _mirrored(b)) is not None)]
-        return entries_of(blocks, dtype)
+                    is_below = rows is cols or where_lower(cols, rows) is False
+                    block = block_of(self.builder, rows, cols, entry.value, dtype)
+                    (below if is_below else mixed).append(block)
+        below = united(below)
+        blocks = below if lower else [*below, *map(_turned_block, map(_off_diagonal, below))]
+        if mixed:
+            both = united([*mixed, *map(_turned_block, mixed)])
+            blocks = united([*blocks, *(map(_lower, both) if lower else both)])
+        return entries_of([b for b in blocks if b.rows.size], dtype)
 
 
-def _mirrored(block: Block) -> Block | None:
-    """The part of a block below the diagonal, at its places above."""
-    is_above = where_lower(block.cols, block.rows)
-    if is_above is True:
-        return None
-    below = block if is_above is False else block.at(IndexMap.of(np.flatnonzero(~is_above), block.rows.size))
-    return below._replace(rows=below.cols, cols=below.rows)
+def _off_diagonal(block: Block) -> Block:
+    """The part of a block that is not on the diagonal, given one without a part above it."""
+    on_diagonal = where_equal(block.rows, block.cols)
+    return block if on_diagonal is False else _chosen(block, np.logical_not(on_diagonal))
+
+
+def _lower(block: Block) -> Block:
+    """The part of a block that is not above the diagonal."""
+    is_lower = where_lower(block.rows, block.cols)
+    return block if is_lower is True else _chosen(block, is_lower)
+
+
+def _chosen(block: Block, lanes: Any) -> Block:
+    return block.at(IndexMap.of(np.flatnonzero(np.broadcast_to(lanes, block.rows.shape)), block.rows.size))
+
+
+def _turned_block(block: Block) -> Block:
+    return block._replace(rows=block.cols, cols=block.rows)
 
 
 def _turned(edge: Edge) -> Edge:
     return Edge(edge.cols, edge.rows, edge.value)
-
-
-def _smaller(entry: Edge, edge: Edge) -> int:
-    return min(entry.rows.size, edge.rows.size)
