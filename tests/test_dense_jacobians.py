@@ -17,6 +17,7 @@ from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType, type_of
 from ftrans.run.evaluate import evaluate
 from ftrans.structure.chunks import apply_in_chunks, apply_to_basis
+from ftrans.structure.triangle import hessian_by_triangle
 from ftrans.transforms.differentiate import pushforward
 from ftrans.transforms.simplify import simplify
 
@@ -294,9 +295,72 @@ def test_a_hessian_of_many_elements_is_computed_in_chunks_that_stay_in_the_cache
             ft.hessian(loss, chunk_size=1024),
         )
     ]
-    assert loops == [1, 0]
+    # Two: the weights of the second layer need not run through the first one.
+    assert loops == [2, 0]
     for f in (ft.hessian(loss), ft.jit(ft.hessian(loss))):
         np.testing.assert_allclose(f(p) @ p, ft.hvp(loss, (p,), (p,)), rtol=1e-9, atol=1e-9)
+
+
+INPUTS = np.random.default_rng(12).standard_normal((200, 8))
+
+
+def layers(p: Any) -> Any:
+    """A loss whose parameters are named in another order than they are used in, and its penalty as a further result."""
+    x = np.tanh(INPUTS @ p["z"].reshape(8, 32) + p["both"][:32])
+    x = np.tanh(x @ p["a"].T + p["both"][32:])
+    penalty = np.sum(p["both"] ** 2 * p["scale"]) + np.sum(p["z"][3:5]) * p["unused"][:0].sum()
+    return np.sum(x**2) + penalty, penalty
+
+
+def parameters() -> Any:
+    shapes = {"z": (256,), "both": (42,), "a": (10, 32), "scale": (), "unused": (2,)}
+    random = np.random.default_rng(13)
+    return {name: 0.3 * random.standard_normal(shape) for name, shape in shapes.items()}
+
+
+def loops_of(f: Callable[..., Any], p: dict[str, Any]) -> int:
+    program = program_of(lambda *xs: f(dict(zip(p, xs, strict=True))), *p.values())
+    return [eqn.primitive.name for eqn in program.eqns].count("scan")
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_the_hessian_of_layers_is_one_triangle_and_its_mirror_image(jit: Any) -> None:
+    p = parameters()
+    program = program_of(lambda *xs: layers(dict(zip(p, xs, strict=True))), *p.values())
+    active = tuple(i < len(p) for i in range(len(program.inputs)))
+    assert hessian_by_triangle(program, active, chunk=64) is not None
+    found, aux = jit(ft.hessian(layers, has_aux=True))(p)
+    expected = ft.jacfwd(ft.grad(lambda p: layers(p)[0]))(p)
+    np.testing.assert_allclose(aux, layers(p)[1], rtol=1e-13)
+    for a in p:
+        for b in p:
+            assert found[a][b].shape == p[a].shape + p[b].shape
+            np.testing.assert_allclose(found[a][b], expected[a][b], rtol=1e-9, atol=1e-11)
+
+
+def one_vector(inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A loss of two layers around a function, with all parameters in one vector."""
+
+    def loss(p: Any) -> Any:
+        return np.sum(inner(INPUTS @ p["p"][:256].reshape(8, 32)) @ p["p"][256:].reshape(32, 10) * INPUTS[:, :1]) ** 2
+
+    return loss
+
+
+def test_no_triangle_stands_for_a_matrix_that_may_not_be_symmetric() -> None:
+    @ft.custom_jvp
+    def stated(x: Any) -> Any:
+        return np.tanh(x)
+
+    stated.defjvp(lambda primals, tangents: (np.tanh(primals[0]), np.flip(tangents[0], 0) * primals[0]))
+    p = {"p": 0.1 * np.random.default_rng(14).standard_normal(576)}
+    assert loops_of(ft.hessian(one_vector(np.tanh)), p) > 1
+    assert loops_of(ft.hessian(one_vector(stated)), p) == 1
+    # The slope of a square root may be infinite.
+    assert loops_of(ft.hessian(one_vector(lambda x: np.sqrt(x * x + 1.0))), p) == 1
+    found = ft.hessian(one_vector(stated))(p)["p"]["p"]
+    np.testing.assert_allclose(found, ft.jacfwd(ft.grad(one_vector(stated)))(p)["p"]["p"], rtol=1e-9, atol=1e-9)
+    assert not np.allclose(found, found.T, rtol=1e-3)
 
 
 # Large matrices with few entries
@@ -370,21 +434,31 @@ def test_derivatives_of_a_jacobian_made_of_entries(jit: Any) -> None:
 
 @pytest.mark.parametrize("jit", JITS)
 def test_infinite_slopes_in_a_jacobian_made_of_entries(jit: Any) -> None:
-    x = np.linspace(0.0, 1.0, SIZE) ** 2
+    x = np.linspace(0.0, 1.0, SIZE)
 
     def f(x: Any) -> Any:
-        return np.sqrt(x) + np.where(x > 0.5, np.sqrt(x - 0.5), 0.0)[::-1]
+        return np.sqrt(x) + x[::-1]
 
     assert is_by_entries(ft.jacobian(f), x)
-    with np.errstate(all="ignore"):
-        found = jit(ft.jacobian(f))(x)
-        slopes, chosen = 0.5 / np.sqrt(x), np.where(x > 0.5, 0.5 / np.sqrt(np.abs(x - 0.5)), 0.0)
-    expected = np.zeros((SIZE, SIZE))
-    at = np.arange(SIZE)
-    expected[at, at] = slopes
-    expected[at, at[::-1]] += chosen[::-1]
+    with np.errstate(divide="ignore"):
+        found, expected = jit(ft.jacobian(f))(x), 0.5 / np.sqrt(x)
     assert np.isinf(found[0, 0])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(found, np.diag(expected) + np.eye(SIZE)[::-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("jit", JITS)
+def test_slopes_that_are_infinite_where_they_are_not_chosen(jit: Any) -> None:
+    x = np.linspace(0.0, 1.0, SIZE)
+    indices = np.minimum(np.arange(SIZE) + 1, SIZE - 1)
+
+    def f(x: Any) -> Any:
+        return np.sum((1 / x)[indices]) + np.sum(np.where(x > 0.5, np.log(x), 0.0))
+
+    expected = np.zeros(SIZE)
+    np.add.at(expected, indices, 2 / x[indices] ** 3)
+    expected[x > 0.5] -= 1 / x[x > 0.5] ** 2
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(jit(ft.hessian(f))(x), np.diag(expected), rtol=1e-12)
 
 
 @pytest.mark.parametrize("jit", JITS)

@@ -8,8 +8,7 @@ from typing import Literal
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType
-from ..ops.elementwise import singular_slope
+from ..core.types import ArrayType, is_complex
 from ..ops.literals import full
 from ..ops.parts import slice_
 from ..ops.shapes import reshape
@@ -19,6 +18,9 @@ from ..transforms.differentiate import gradient, linearize, pushforward
 from ..transforms.simplify import simplify
 from ..transforms.transpose import transpose
 from .chunks import apply_to_basis
+from .singular import has_singular_slopes
+from .symmetry import is_symmetric
+from .triangle import hessian_by_triangle
 
 # Un-jitted, an equation takes as long as so many additions, however small its arrays are.
 _PER_EQUATION = 1000
@@ -69,12 +71,30 @@ def _hessian(program: Program, active: Flags, wanted: int, chunk: int | None) ->
     count = len(program.outputs)
     if wanted == 1 and program.out_types[0].shape == ():
         first = gradient(program, active, with_value=True)
+        found = None if chunk else _triangle(program, first, active)
+        if found is not None:
+            return found
     else:
         first = jacobian(program, active, wanted, "reverse", chunk)
     slopes = first.outputs[count:]
     first = Program(f"grad({program.name})", first.inputs, first.eqns, [*slopes, *first.outputs[wanted:count]])
     second = jacobian(first, active, len(slopes), "forward", chunk or _chunk_in_cache(first, active))
     return Program(f"hessian({program.name})", second.inputs, second.eqns, second.outputs[len(slopes) :])
+
+
+def _triangle(program: Program, first: Program, active: Flags) -> Program | None:
+    """The Hessian by one of its triangles; None where it is small, or may differ from its mirror image."""
+    types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+    dtypes = {t.dtype for t in [*types, program.out_types[0]]}
+    if len(dtypes) > 1 or any(map(is_complex, dtypes)) or not all(t.size for t in types):
+        return None
+    simplified = simplify(program)
+    if not is_symmetric(simplified):
+        return None
+    chunk = _chunk_in_cache(first, active)
+    if chunk is None or has_singular_slopes(pushforward(first, active).linear):
+        return None
+    return hessian_by_triangle(simplified, active, chunk)
 
 
 def _chunk_in_cache(program: Program, active: Flags) -> int | None:
@@ -97,7 +117,7 @@ def _forward(program: Program, active: Flags, wanted: int, chunk: int | None) ->
     each = [tuple(i == j for i in range(len(active))) for j, a in enumerate(active) if a]
     by_input = _pushed(program, each, wanted, chunk)
     # A zero tangent is multiplied where a missing one is not, and 0 * inf is not 0.
-    if len(each) == 1 or _has_singular_slopes(pushforward(program, active).linear):
+    if len(each) == 1 or has_singular_slopes(pushforward(program, active).linear):
         return by_input
     return min(by_input, _pushed(program, [active], wanted, chunk), key=_effort)
 
@@ -137,13 +157,6 @@ def _blocks(pushed: Tracer | None, out: ArrayType, types: Sequence[ArrayType]) -
             columns = transpose_axes(columns, axes=(*range(1, columns.ndim), 0))
         yield reshape(columns, shape=shape)
         start += type.size
-
-
-def _has_singular_slopes(program: Program) -> bool:
-    """Whether a factor of a linear program may be infinite."""
-    return any(eqn.primitive is singular_slope for eqn in program.eqns) or any(
-        map(_has_singular_slopes, program.subprograms())
-    )
 
 
 def _effort(program: Program) -> float:

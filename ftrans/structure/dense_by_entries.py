@@ -18,6 +18,7 @@ from .blocks import blocks_of
 from .choice import hessian_entries_by, jacobian_entries_by
 from .detect import hessian_pattern, jacobian_pattern
 from .entries import Entries, NotStructured
+from .singular import has_singular_slopes, makes_choices
 from .symmetry import is_symmetric
 
 Flags = tuple[bool, ...]
@@ -46,7 +47,7 @@ def jacobian_by_entries(program: Program, active: Flags, wanted: int) -> Program
             if jacobian_pattern(program, active, wanted, {}, at_most).nnz > at_most:
                 return None
             entries = jacobian_entries_by(program, active, wanted, {}, "elimination", None, None)
-            if not _is_cheaper(entries, program, active, min(rows, columns)):
+            if not _is_better(entries, program, linearize(program, active).linear, min(rows, columns)):
                 return None
         except (NotStructured, MissingRule):
             return None
@@ -76,7 +77,8 @@ def hessian_by_entries(program: Program, active: Flags, wanted: int) -> Program 
             if hessian_pattern(program, active, {}, at_most).nnz > at_most:
                 return None
             entries = hessian_entries_by(program, active, {}, "elimination", None, None, lower=False)
-            if not _is_cheaper(entries, gradient(program, active, with_value=False), active, size):
+            slopes = gradient(program, active, with_value=False)
+            if not _is_better(entries, program, linearize(slopes, active).linear, size):
                 return None
         except (NotStructured, MissingRule):
             return None
@@ -97,10 +99,11 @@ def _have_one_real_dtype(types: Sequence[ArrayType]) -> bool:
     return len({t.dtype for t in types}) == 1 and not is_complex(types[0].dtype)
 
 
-def _is_cheaper(entries: Entries, program: Program, active: Flags, count: int) -> bool:
-    """Whether entries take clearly less time than so many products with the Jacobian of a program."""
-    products = count * program_cost(linearize(program, active).linear).time
-    return program_cost(entries.program).time + entries.rows.size <= _MOST_TIME * products
+def _is_better(entries: Entries, program: Program, linear: Program, count: int) -> bool:
+    """Whether entries take clearly less time than so many products, and are never NaN where these are not."""
+    if has_singular_slopes(linear) and makes_choices(program):
+        return False
+    return program_cost(entries.program).time + entries.rows.size <= _MOST_TIME * count * program_cost(linear).time
 
 
 def _placed(
