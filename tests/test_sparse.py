@@ -592,3 +592,17 @@ def test_explain_says_which_lines_made_entries(method: Any) -> None:
     assert made_at(ft.sparse_jacobian(moved, method=method).prepare(x, compile=False).explain(), moved) == {2: 10}
     lagrangian = ft.lagrangian_hessian(energy, steps).prepare(x, np.ones(9), compile=False)
     assert made_at(lagrangian.explain(), energy)[2] == 11
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "values", "dense"])
+@pytest.mark.parametrize("f", [lambda x: 0.5 * x**2, lambda x: x[1:] * x[:-1]], ids=["in order", "in another order"])
+def test_what_a_compiled_derivative_returns_belongs_to_the_caller(f: Callable[..., Any], format: Any) -> None:
+    x = np.arange(1.0, 65.0)
+    prepared = ft.sparse_jacobian(f, format=format).prepare(x)
+    first, expected = prepared(x), ft.jacobian(f)(x)
+    (first.data if sparse.issparse(first) else first)[...] = -1.0
+    np.testing.assert_array_equal(x, np.arange(1.0, 65.0))
+    second = prepared(x)
+    if format == "values":
+        second = sparse.coo_array((second, (prepared.rows, prepared.cols)), shape=prepared.shape)
+    np.testing.assert_allclose(second.toarray() if sparse.issparse(second) else second, expected)

@@ -22,7 +22,7 @@ from .paths import bind, without_collector
 from .prepared_function import PreparedFunction
 from .sparse_call import SparseDerivative, known_captures, matrix_of
 from .sparse_check import find_wrong
-from .sparse_formats import Block
+from .sparse_formats import Block, owned
 from .sparsity import Sparsity
 
 # As for `jit`: larger arrays that the function closes over are passed to the compiled program on each call.
@@ -113,7 +113,7 @@ class Prepared:
         Raises:
             ValueError: the arguments have other types, or the function takes another path for them.
         """
-        return self._run(self._function.leaves_of(args, kwargs))[-1]
+        return owned(self._run(self._function.leaves_of(args, kwargs))[-1])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The matrix, and what else was asked for."""
@@ -139,7 +139,8 @@ class Prepared:
                 for end in self._ends:
                     end()
             if place is NUMPY:
-                outs = [to_numpy(x) for x in outs]
+                # Entries are copied only where they are not put in another order anyway.
+                outs = [*map(to_numpy, outs[:-1]), np.asarray(outs[-1])]
         else:
             outs = run(self._program, [*leaves, *self._constants])
         count = len(self._function.traced.builder.guards)

@@ -93,9 +93,9 @@ class Positions:
         from scipy import sparse
 
         if format == "coo":
-            return sparse.coo_array((values, (self.rows.copy(), self.cols.copy())), shape=self.shape)
+            return sparse.coo_array((owned(values), (self.rows.copy(), self.cols.copy())), shape=self.shape)
         order, indices, indptr = self.compressed(format)
-        data = values if order is None else values.take(order)
+        data = owned(values) if order is None else values.take(order)
         make = sparse.csr_array if format == "csr" else sparse.csc_array
         matrix = make((data, indices.copy(), indptr.copy()), shape=self.shape)
         # Found out again by each operation that needs it, if not said.
@@ -154,6 +154,11 @@ def taken(values: Any, places: Any) -> Any:
     return record_or_run("reordering", lambda xs: [gather(xs[0], _constant(_const(places)))], [values])[0]
 
 
+def owned(values: Any) -> Any:
+    """Entries that may be written to: those that a compiled program has returned are the memory of JAX."""
+    return values.copy() if isinstance(values, np.ndarray) and not values.flags.writeable else values
+
+
 class Block(NamedTuple):
     """A matrix of derivatives of one array by another.
 
@@ -169,7 +174,7 @@ class Block(NamedTuple):
         """The block out of the vector of all entries."""
         values = taken(vector, self.places)
         if format == "values":
-            return values
+            return owned(values)
         if format == "dense":
             return self.positions.dense(values)
         if isinstance(values, np.ndarray) and format in SCIPY_FORMATS:
