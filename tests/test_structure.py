@@ -30,7 +30,8 @@ from ftrans.structure.dense import jacobian
 from ftrans.structure.detect import hessian_pattern, jacobian_pattern
 from ftrans.structure.eliminate import ORDERS, jacobian_entries
 from ftrans.structure.entries import Entries, NotStructured
-from ftrans.structure.quadratic import hessian_entries
+from ftrans.structure.graph import Node
+from ftrans.structure.quadratic import Form, hessian_entries
 from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.simplify import simplify
 
@@ -379,6 +380,22 @@ def test_a_million_elements() -> None:
     expected[1:] += 2.0
     expected[:-1] += 12 * x[:-1] ** 2 - 4 * x[1:]
     np.testing.assert_allclose(diagonal[order], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_greedy_order_looks_at_few_nodes_after_each_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unrolled(x: Any) -> Any:
+        return sum((x[i + 1] - x[i] ** 2) ** 2 for i in range(len(x) - 1))
+
+    asked: list[Node] = []
+    cost = Form.cost
+    monkeypatch.setattr(Form, "cost", lambda self, j: asked.append(j) or cost(self, j))
+    counts = []
+    for n in (20, 40):
+        asked.clear()
+        ft.sparse_hessian(unrolled)(np.arange(n) / n)
+        counts.append(len(asked))
+    # All nodes take elements of one array, which does not make them neighbours.
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_rows_that_are_sorted_apart_stay_apart() -> None:

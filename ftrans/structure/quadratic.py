@@ -253,10 +253,7 @@ class Form(Elimination):
         return found
 
     def neighbours(self, j: Node) -> list[Node]:
-        found = dict.fromkeys([*super().neighbours(j), *self.near.get(j, ())])
-        for i in self.ins[j]:
-            found.update(self.near.get(i, {}))
-        return [*found]
+        return [*dict.fromkeys([*super().neighbours(j), *self.near.get(j, ())])]
 
     def _entries(self, k: Node, m: Node) -> list[Edge]:
         """The entries for two nodes, with elements of `m` as rows and elements of `k` as columns."""
