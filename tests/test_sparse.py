@@ -256,6 +256,8 @@ def test_other_types_than_prepared() -> None:
         prepared(np.ones(6))
     with pytest.raises(ValueError, match=re.escape("called with f64[6]")):
         prepared.values(np.ones(6))
+    with pytest.raises(ValueError, match="called with what is of type list"):
+        prepared([1.0, 2.0, 3.0, 4.0, 5.0])
     with pytest.raises(ValueError, match="1 positional arguments, and was called with 2"):
         prepared(X, X)
 
@@ -286,6 +288,7 @@ MISTAKES: list[tuple[type[Exception], str, Function]] = [
     (TypeError, "functions with a scalar result", lambda: ft.sparse_hessian(chain)(X)),
     (TypeError, "returned a container", lambda: ft.sparse_hessian(lambda x: (x[0], x[1]))(X)),
     (TypeError, "complex arguments", lambda: ft.sparse_jacobian(np.sin)(X + 1j)),
+    (TypeError, "no sparse arrays of float16", lambda: ft.sparse_jacobian(chain)(X.astype(np.float16))),
     (TypeError, "arithmetic needs the entries", lambda: ft.jit(lambda x: 2 * ft.sparse_jacobian(chain)(x))(X)),
     (TypeError, "missing.*'multipliers'", lambda: ft.lagrangian_hessian(rosenbrock, chain)(X)),
     (TypeError, r"numpy\.sum needs the entries", lambda: ft.jit(lambda x: np.sum(ft.sparse_jacobian(chain)(x)))(X)),

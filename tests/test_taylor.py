@@ -15,6 +15,7 @@ from samples import SAMPLES, SMOOTH_UNARY
 from sampling import c128, f64
 
 import ftrans as ft
+from ftrans.core.primitive import MissingRule
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import is_inexact
@@ -207,7 +208,14 @@ def test_every_primitive_agrees_with_derivatives_of_derivatives() -> None:
         given = tuple((1, 2) if a else () for a in sample.active)
         pairs = zip(sample.tangents(sample.active, 1), sample.tangents(sample.active, 2), strict=True)
         arguments = [*sample.draw(), *(x for pair in pairs for x in pair)]
-        found = simplify(taylor(program, given, order, (True,) * len(program.outputs)).program).check()(*arguments)
+        try:
+            derived = taylor(program, given, order, (True,) * len(program.outputs)).program
+        except MissingRule:
+            # A third derivative that nobody knows.
+            with pytest.raises(MissingRule):
+                nested_program(program, given, order)
+            continue
+        found = simplify(derived).check()(*arguments)
         expected = simplify(nested_program(program, given, order))(*arguments)
         for row in range(len(program.outputs)):
             at = [row, *range(len(program.outputs) + row * order, len(program.outputs) + (row + 1) * order)]

@@ -89,9 +89,18 @@ class Positions:
         return self if order is None else Positions(self.rows[order], self.cols[order], self.shape)
 
     def matrix(self, values: Any, format: str) -> Any:
-        """A new SciPy array with these entries, which shares no memory with any other."""
+        """A new SciPy array with these entries, which shares no memory with any other.
+
+        Raises:
+            TypeError: SciPy has no sparse arrays of their dtype.
+        """
         from scipy import sparse
 
+        if values.dtype.itemsize == 2:
+            raise TypeError(
+                f'SciPy has no sparse arrays of {values.dtype}; ask for format="values", "dense" or "bcoo", or '
+                f"differentiate by an array of float32{at_line(user_line())}"
+            )
         if format == "coo":
             return sparse.coo_array((owned(values), (self.rows.copy(), self.cols.copy())), shape=self.shape)
         order, indices, indptr = self.compressed(format)

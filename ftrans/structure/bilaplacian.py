@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.interpret import inline
-from ..core.program import Const, Program
+from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast, reduce_sum
@@ -25,6 +25,7 @@ from ..ops.literals import full, iota
 from ..ops.parts import slice_
 from ..ops.shapes import reshape
 from .chunks import apply_in_chunks
+from .emission import constant
 from .taylor import taylor
 
 _ORDER = 4
@@ -51,16 +52,12 @@ def _bilaplacian(program: Program, active: tuple[bool, ...], wanted: int, chunk:
         inputs = builder.inputs()
         outs = inline(program, inputs)
         if count:
-            seeds = [_constant(builder, x) for x in _directions(count)]
+            seeds = [constant(x) for x in _directions(count)]
             terms = apply_in_chunks(_term(program, active, wanted, count), inputs, seeds, chunk)
             sums = [reduce_sum(y, axes=(0,)) for y in terms]
         else:
             sums = [full(y.shape, 0, y.dtype) for y in outs[:wanted]]
         return builder.finish([*outs, *sums], f"bilaplacian({program.name})")
-
-
-def _constant(builder: Builder, value: Any) -> Tracer:
-    return Tracer(builder, Const(value, ArrayType(value.shape, value.dtype)))
 
 
 def _directions(count: int) -> list[Any]:

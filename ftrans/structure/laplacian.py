@@ -29,7 +29,7 @@ from ..transforms.jvp import jvp
 from ..transforms.simplify import Sharing, condense
 from .choice import Known, key_of
 from .directions import FIRST, SECOND, Directions, Value, prepared, repeated
-from .rows import Rows, columns, unit_vectors
+from .rows import Rows, columns, unit_rows
 
 Flags = tuple[bool, ...]
 
@@ -207,7 +207,7 @@ def _called(program: Program) -> Program:
 def _unit_directions(types: Sequence[ArrayType]) -> list[Rows]:
     count, start, found = sum([t.size for t in types]), 0, []
     for t in types:
-        found.append(unit_vectors(t, start, count))
+        found.append(unit_rows(t, start, count))
         start += t.size
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.interpret import inline
@@ -16,12 +16,10 @@ from ..ops.special.family import Special
 from ..transforms.jvp import jvp
 from ..transforms.simplify import simplify
 from .entries import NotStructured
+from .made_once import made_once, with_number
 
 # Primitives that act on each element by itself.
 OnElements = Elementwise | Special
-
-_CACHE_SIZE = 10_000
-_cache: dict[Hashable, Any] = {}
 
 
 class First(NamedTuple):
@@ -58,30 +56,11 @@ def second_partials(eqn: Eqn, active: Sequence[bool]) -> Second:
     return _cached("second", eqn, active, _second)
 
 
-def _cached(kind: str, eqn: Eqn, active: Sequence[bool], make: Any) -> Any:
-    key = (kind, *_key(eqn, active))
-    found = _cache.get(key)
-    if found is None:
-        if len(_cache) > _CACHE_SIZE:
-            _cache.clear()
-        try:
-            found = _cache[key] = make(eqn, tuple(active))
-        except MissingRule as error:
-            raise NotStructured(f"a partial derivative of {eqn.primitive.name} is not known ({error})") from None
-    return found
-
-
-def _key(eqn: Eqn, active: Sequence[bool]) -> tuple[Hashable, ...]:
-    """What the partial derivatives depend on: also which operands are the same variable, and numbers."""
-    operands = eqn.operands
-    same = tuple([operands.index(a) for a in operands])
-    numbers = tuple([a if isinstance(a, Const) and a.is_splat else None for a in operands])
-    return (eqn.primitive, operands[0].type, same, numbers, tuple(active), *eqn.params.items())
-
-
-def _operand(x: Tracer, atom: Atom) -> Tracer:
-    """An operand of the partials' program: a number of the equation, which simplifies them, or an input."""
-    return full_like(x, atom.value) if isinstance(atom, Const) and atom.is_splat else x
+def _cached(kind: str, eqn: Eqn, active: Sequence[bool], make: Callable[[Eqn, tuple[bool, ...]], Any]) -> Any:
+    try:
+        return made_once(kind, eqn, active, lambda: make(eqn, tuple(active)))
+    except MissingRule as error:
+        raise NotStructured(f"a partial derivative of {eqn.primitive.name} is not known ({error})") from None
 
 
 def _first(eqn: Eqn, active: tuple[bool, ...]) -> First:
@@ -91,7 +70,7 @@ def _first(eqn: Eqn, active: tuple[bool, ...]) -> First:
     found: list[Tracer] = []
     wrt: list[int] = []
     with building(builder):
-        operands = [_operand(x, a) for x, a in zip(builder.inputs(), eqn.operands, strict=True)]
+        operands = [with_number(x, a) for x, a in zip(builder.inputs(), eqn.operands, strict=True)]
         for i, is_active in enumerate(active):
             if not is_active:
                 continue
@@ -112,7 +91,7 @@ def _second(eqn: Eqn, active: tuple[bool, ...]) -> Second:
     found: list[Any] = []
     wrt: list[tuple[int, int]] = []
     with building(builder):
-        operands = [_operand(x, a) for x, a in zip(builder.inputs(), eqn.operands, strict=True)]
+        operands = [with_number(x, a) for x, a in zip(builder.inputs(), eqn.operands, strict=True)]
         for j, is_active in enumerate(active):
             if not is_active:
                 continue

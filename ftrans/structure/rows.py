@@ -128,7 +128,7 @@ class Rows:
         return full_like(self.type, 0) if total is None else total
 
 
-def unit_vectors(type: ArrayType, start: int, count: int) -> Rows:
+def unit_rows(type: ArrayType, start: int, count: int) -> Rows:
     """The derivatives of an input by itself, whose elements are the directions from `start` on."""
     place = np.arange(start, start + type.size).reshape(type.shape)
     return Rows(type, count, parts=[Part(full_like(type, 1), place)])

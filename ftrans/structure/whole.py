@@ -8,15 +8,16 @@ import numpy as np
 
 from ..base.memory_size import require_fits
 from ..core.interpret import inline
-from ..core.program import Const, Program
+from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
-from ..core.types import ArrayType, is_complex
+from ..core.types import is_complex
 from ..ops.elementwise import convert
 from ..ops.indexing import gather
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..transforms import differentiate as d
 from . import dense
+from .emission import constant
 from .entries import Entries
 
 Flags = tuple[bool, ...]
@@ -135,7 +136,7 @@ def _chosen(
         else:
             found = tuple(x.astype(np.int64) for x in pattern.tocoo().coords)
             places = found[0] * shape[1] + found[1]
-            vector = gather(vector, Tracer(builder, Const(places, ArrayType(places.shape, places.dtype))), axis=0)
+            vector = gather(vector, constant(places), axis=0)
         made = builder.finish([*results[:count], vector], f"entries({program.name})")
     return Entries(made, found[0], found[1], shape, (how,))
 
