@@ -256,7 +256,9 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
         return None
     # Decorators of SciPy have names of their own.
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
-    instead = f"ftrans.{name}" if _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
+    # The solvers of `ftrans.scipy` differentiate what they are given, and are not traced themselves.
+    is_solver = name.startswith(("scipy.optimize.", "scipy.integrate."))
+    instead = f"ftrans.{name}" if not is_solver and _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
     if name.startswith("scipy.sparse.") and name.count(".") == 3:
         # A method of a sparse array.
         instead = (
