@@ -363,6 +363,18 @@ def test_no_triangle_stands_for_a_matrix_that_may_not_be_symmetric() -> None:
     assert not np.allclose(found, found.T, rtol=1e-3)
 
 
+@pytest.mark.parametrize("method", ["forward", "reverse", "bidirectional", "elimination", "dense"])
+def test_an_infinite_slope_stays_out_of_other_blocks(method: Any) -> None:
+    x, y = np.array([0.0, 1.0, 4.0]), np.array([2.0, 3.0, 5.0])
+    s = ft.sparse_jacobian(lambda x, y: (np.sqrt(x) * y, 3 * x), (0, 1), method=method)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (root_x, root_y), (line_x, line_y) = s(x, y)
+    np.testing.assert_array_equal(root_x.toarray(), np.diag([np.inf, 1.5, 1.25]))
+    np.testing.assert_array_equal(root_y.toarray(), np.diag([0.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(line_x.toarray(), 3 * np.eye(3))
+    np.testing.assert_array_equal(line_y.toarray(), np.zeros((3, 3)))
+
+
 # Large matrices with few entries
 
 SIZE = 460

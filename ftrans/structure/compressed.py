@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.index_map import IndexMap
+from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex
@@ -21,7 +22,7 @@ from ..ops.elementwise import convert, eq, mul
 from ..ops.literals import full, iota
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
-from ..transforms.differentiate import gradient
+from ..transforms.differentiate import gradient, linearize
 from ..transforms.simplify import simplify
 from .colour import acyclic_colours, bidirectional_colours, column_colours, fewest_colours, star_colours
 from .emission import constant, summed_at, take
@@ -29,6 +30,7 @@ from .entries import Entries, NotStructured
 from .jacobian_products import Flags, Products
 from .orders import Order
 from .recovery import Forest, forest_of, in_rows
+from .singular import has_singular_slopes
 
 JacobianMethod = Literal["forward", "reverse", "bidirectional"]
 HessianMethod = Literal["star", "acyclic"]
@@ -81,8 +83,12 @@ def jacobian_by_colours(
     Raises:
         NotStructured: products in this direction hold only half of the derivative of a complex function.
     """
+    active = tuple(active)
     is_wanted = tuple(i < wanted for i in range(len(program.outputs)))
-    check_complex(program, tuple(active), is_wanted, method)
+    check_complex(program, active, is_wanted, method)
+    blocks = _apart(program, active, wanted, method)
+    if len(blocks) > 1:
+        return _by_blocks(program, blocks, pattern, method, chunk_size)
     rows, cols = _positions(pattern)
     width, height = pattern.shape[1], pattern.shape[0]
     of_rows, of_columns, name = colouring or jacobian_colouring(pattern, method)
@@ -96,7 +102,7 @@ def jacobian_by_colours(
     in_order = np.argsort(places, kind="stable")
     builder = Builder(program.in_types)
     with building(builder):
-        products = Products(program, tuple(active), is_wanted, builder.inputs())
+        products = Products(program, active, is_wanted, builder.inputs())
         found = []
         if forward_count:
             found.append(products.forward(_seeds(of_columns, forward_count, products.ins), chunk_size))
@@ -107,6 +113,71 @@ def jacobian_by_colours(
     kind = {"forward": "columns", "reverse": "rows"}.get(method, "rows and columns")
     how = _how(f"{method} products", f"{forward_count + reverse_count} of {kind}, {name}", found)
     return Entries(made, rows[in_order], cols[in_order], (height, width), how)
+
+
+class _Block(NamedTuple):
+    """Some outputs and some active inputs, whose part of the Jacobian is found by itself.
+
+    Attributes:
+        outputs: positions of the outputs.
+        active: which inputs.
+        rows: the rows of the whole Jacobian.
+        cols: the columns.
+    """
+
+    outputs: list[int]
+    active: Flags
+    rows: slice
+    cols: slice
+
+
+def _apart(program: Program, active: Flags, wanted: int, method: JacobianMethod) -> list[_Block]:
+    """The blocks that are to be found apart from each other.
+
+    The infinite slope of one argument makes NaN of the zeros that the tangents of another one have there, and that of
+    one result of the zeros of cotangents.
+    """
+    outputs, inputs = [*range(wanted)], [i for i, a in enumerate(active) if a]
+    are_several = len(inputs) > 1 if method == "forward" else len(outputs) > 1 or method != "reverse"
+    are_apart = are_several and has_singular_slopes(linearize(program, active).linear)
+    by_output = [[j] for j in outputs] if are_apart and method != "forward" else [outputs]
+    by_input = [[i] for i in inputs] if are_apart and method != "reverse" else [inputs]
+    blocks, top = [], 0
+    for rows in by_output:
+        height, left = sum(program.out_types[j].size for j in rows), 0
+        for cols in by_input:
+            width = sum(program.in_types[i].size for i in cols)
+            flags = tuple(i in cols for i in range(len(active)))
+            blocks.append(_Block(rows, flags, slice(top, top + height), slice(left, left + width)))
+            left += width
+        top += height
+    return blocks
+
+
+def _by_blocks(
+    program: Program, blocks: Sequence[_Block], pattern: Any, method: JacobianMethod, chunk_size: int | None
+) -> Entries:
+    """The entries of a Jacobian as those of its blocks, one after the other."""
+    found = []
+    for block in blocks:
+        part = Program(program.name, program.inputs, program.eqns, [program.outputs[j] for j in block.outputs])
+        inside = pattern[block.rows][:, block.cols].tocsr()
+        found.append(jacobian_by_colours(part, block.active, len(block.outputs), inside, method, chunk_size))
+    builder = Builder(program.in_types)
+    with building(builder):
+        inputs = builder.inputs()
+        vectors = [inline(entries.program, inputs)[-1] for entries in found]
+        dtype = np.result_type(*(x.dtype for x in vectors))
+        vector = concatenate(*(convert(x, dtype=dtype) for x in vectors), axis=0)
+        made = simplify(builder.finish([*inline(program, inputs), vector], f"sparse_jacobian({program.name})"))
+    rows = np.concatenate([entries.rows + block.rows.start for entries, block in zip(found, blocks, strict=True)])
+    cols = np.concatenate([entries.cols + block.cols.start for entries, block in zip(found, blocks, strict=True)])
+    kind = {"forward": "argument", "reverse": "result"}.get(method, "pair of a result and an argument")
+    how = (
+        f"engine: colouring, {method} products for each {kind} by itself, as a slope may be infinite",
+        *(line for entries in found for line in entries.how if line.startswith("colours")),
+    )
+    return Entries(made, rows, cols, pattern.shape, how)
 
 
 def hessian_by_colours(
