@@ -29,6 +29,7 @@ import scipy.stats
 from matplotlib.figure import Figure
 
 import ftrans as ft
+import ftrans.scipy.optimize
 from ftrans.core.primitive import MissingRule
 from ftrans.core.trace import TracerLeak
 from ftrans.core.witness import ConcretizationError
@@ -303,6 +304,7 @@ def test_functions_of_scipy_that_are_not_mirrored() -> None:
         (lambda x: scipy.optimize.fsolve(lambda t: t - x, 1.0)[0], r"write ftrans\.root"),
         (lambda x: scipy.optimize.minimize(lambda t: (t - x) ** 2, 1.0).x, r"write ftrans\.argmin"),
         (lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), [1.0]).y, r"write ftrans\.odeint"),
+        (lambda x: ftrans.scipy.optimize.minimize(lambda t: (t - x) ** 2, 1.0).x, r"write ftrans\.argmin"),
         (lambda x: scipy.fft.fft([x, 1.0]), r"write numpy\.fft\.fft"),
     ],
 )
