@@ -275,7 +275,7 @@ def met(a: Affine, b: Affine) -> tuple[Affine, Affine] | None:
         if low >= end:
             return NOTHING, NOTHING
         n = end - low
-        # The arguments of `a` shall grow.
+        # The arguments of `a` have to grow.
         first = low if r_a >= 0 else end - 1
         start_a += r_a * (first - low_a)
         start_b += r_b * (first - low_b)

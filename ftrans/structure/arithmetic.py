@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.index_map import IndexMap, Shape
-from ..core.program import Const, Eqn, literal
+from ..core.program import Const, Eqn
 from ..core.trace import Builder, Tracer, definition
-from ..core.types import ArrayType, is_complex, is_inexact
+from ..core.types import is_complex, is_inexact
 from ..ops.elementwise import add, bitwise_and, bitwise_not, bitwise_or, convert, mul, neg, select
 from ..ops.literals import full, full_like, splat
 from ..ops.shapes import reshape
-from .emission import take
+from .emission import constant, take
 
 Number = float | complex
 Value = Number | np.ndarray | Tracer
@@ -45,20 +45,13 @@ ONE = Masked(1.0)
 SOME = Masked(float("nan"))
 
 
-def constant(builder: Builder, array: Any) -> Tracer:
-    """A known array as an operand."""
-    array = np.asarray(array)
-    type = ArrayType(array.shape, array.dtype)
-    return Tracer(builder, literal(array, type) if array.size <= 1 else Const(array, type))
-
-
 def lifted(builder: Builder, value: Value, shape: Shape, dtype: Any) -> Tracer:
     """A value as a traced array."""
     if isinstance(value, Tracer):
         return value if value.dtype == dtype else convert(value, dtype=dtype)
     if isinstance(value, Number):
         return full(shape, value, dtype)
-    return constant(builder, np.asarray(value, dtype))
+    return constant(np.asarray(value, dtype))
 
 
 def known_value(x: Any) -> Value:
@@ -90,7 +83,7 @@ def masked(x: Any) -> Masked:
 
 def _negated(condition: Tracer) -> Tracer:
     if isinstance(condition.atom, Const):
-        return constant(condition.builder, np.logical_not(condition.atom.array()))
+        return constant(np.logical_not(condition.atom.array()))
     return bitwise_not(condition)
 
 
@@ -182,7 +175,7 @@ def computed(builder: Builder, eqn: Eqn, operands: Sequence[Any]) -> list[Any]:
     """The results of an equation: recorded if an operand is traced, otherwise computed."""
     if any(isinstance(x, Tracer) for x in operands):
         xs = [
-            x if isinstance(x, Tracer) else constant(builder, np.broadcast_to(x, a.type.shape) if a.type.shape else x)
+            x if isinstance(x, Tracer) else constant(np.broadcast_to(x, a.type.shape) if a.type.shape else x)
             for x, a in zip(operands, eqn.operands, strict=True)
         ]
         return list(builder.repeat(eqn, xs))

@@ -24,7 +24,7 @@ _WORTH_TRYING = 0.75
 
 
 def column_colours(pattern: Any, order: Order = "smallest_last", seed: int | None = None) -> Any:
-    """A colour for each column, so that no row has entries in two columns of one colour: one is 1 product `J @ v`.
+    """A colour for each column, so that no row has entries in two columns of one colour: each is a product `J @ v`.
 
     Args:
         pattern: a CSR array; what is stored is an entry.

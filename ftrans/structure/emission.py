@@ -40,7 +40,8 @@ def constant(value: Any) -> Tracer:
     builder = current_builder()
     assert builder is not None
     array = np.asarray(value)
-    return Tracer(builder, literal(array, type_of(array)) if array.ndim == 0 else Const(array, type_of(array)))
+    type = ArrayType(array.shape, array.dtype)
+    return Tracer(builder, literal(array, type) if array.size <= 1 else Const(array, type))
 
 
 def take(x: Any, map: IndexMap) -> Any:

@@ -237,7 +237,7 @@ class Graph:
                 if not eqn.primitive.multiple_results and size <= _MOST_COMPUTED:
                     values = evaluated(eqn, [_array(x) for x in operands])
                 elif self.builder is not None:
-                    values = computed(self.builder, eqn, [constant(self.builder, _array(x)) for x in operands])
+                    values = computed(self.builder, eqn, [constant(_array(x)) for x in operands])
             elif self.builder is not None:
                 values = computed(self.builder, eqn, [lifted(self.builder, x) for x in operands])
         return [self.node(v.type, y, depends, eqn.line) for v, y in zip(eqn.outputs, values, strict=True)]
@@ -428,4 +428,4 @@ def lifted(builder: Builder, x: Node) -> Tracer:
         return Tracer(builder, Const(x.type.dtype.type(0), x.type))
     if np.ndim(x.value) == 0:
         return Tracer(builder, Const(x.type.dtype.type(x.value), x.type))
-    return constant(builder, x.value)
+    return constant(x.value)
