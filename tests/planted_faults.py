@@ -41,6 +41,7 @@ class Fault(NamedTuple):
 
 
 RULES = "test_rules.py -k "
+STRUCTURE = "test_structure.py -k "
 TAYLOR = "test_taylor.py -k "
 COLOURING = "test_colouring.py -k "
 LAPLACIAN = "test_laplacian.py -k "
@@ -99,6 +100,28 @@ FAULTS = [
     Fault("one step of a loop too few", "structure/boolean.py",
           "reached = bounded(reached @ power, at_most) if steps % 2 else reached", "reached = reached",
           "test_local.py -k loops"),
+    # Patterns and elimination
+    Fault("one path of several to the same elements", "structure/graph.py",
+          "value = total(other.value, value, rows.shape, k.type.dtype)", "value = other.value",
+          STRUCTURE + "random_programs"),
+    Fault("equations of two operands that are taken for linear ones", "structure/graph.py",
+          "if not set(active) <= set(linear) and _is_curved(eqn, active):",
+          "if not set(active) <= set(linear) and len(active) == 1 and _is_curved(eqn, active):",
+          STRUCTURE + "hessians_of_primitives"),
+    Fault("results that other results depend on", "structure/eliminate.py",
+          "            self._copy(k)\n", "            pass\n", STRUCTURE + "random_programs"),
+    Fault("products of two elements of an array counted once", "structure/quadratic.py",
+          "value = product(Masked(2.0), value)", "value = product(Masked(1.0), value)", STRUCTURE + "hessians"),
+    Fault("mixed derivatives the wrong way round", "structure/quadratic.py",
+          "return [Edge(e.cols, e.rows, e.value) for e in self.parts.get(k, {}).get(m, [])]",
+          "return [Edge(e.rows, e.cols, e.value) for e in self.parts.get(k, {}).get(m, [])]",
+          STRUCTURE + "hessians or random"),
+    Fault("constants of a loop that move with its steps", "structure/holders.py",
+          "np.where(np.array(moves), sizes, 0)[which]", "sizes[which]", STRUCTURE + "all_steps_share"),
+    Fault("a carry that depends on the elements of a loop", "structure/holders.py",
+          "reached.update(v for v in inner.outputs if is_inexact(v.type.dtype))", "pass", STRUCTURE + "primitives"),
+    Fault("long loops that run backwards", "structure/loop_patterns.py",
+          "    if reverse:\n", "    if False:\n", "test_local.py -k loops"),
     # Derivatives
     Fault("partial of a product", "ops/elementwise/family.py",
           "lambda z, x, y: [lambda t: mul(t, y), lambda t: mul(x, t)]",

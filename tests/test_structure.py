@@ -18,6 +18,7 @@ from test_finite import GROUPS, Row
 from test_rules import DIFFERENTIABLE
 
 import ftrans as ft
+from ftrans import nn
 from ftrans.api.derivatives import active_inputs, trace_at
 from ftrans.core.interpret import inline
 from ftrans.core.program import Program
@@ -415,3 +416,17 @@ def test_equal_eigenvalues_inside_a_called_function(wrap: Callable[..., Any]) ->
     for method in ("elimination", "star", "dense"):
         found = ft.sparse_hessian(lambda x: called(x), method=method)(np.array([1.0, 0.0, 1.0]))
         np.testing.assert_allclose(found.toarray(), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_loops_take_elements_that_all_steps_share() -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.0, 6)
+    program = traced(lambda x: ft.map(lambda row: np.sin(row) * x[:2], x.reshape(3, 2)).reshape(-1), x)
+    found = jacobian_entries(program, (True,), 1, {}, "greedy")
+    assert_close(matrix(found, [x]), dense(program, (True,), [x]), 1e-12)
+    assert found.rows.size == 10
+
+
+def test_jacobians_by_arrays_without_elements() -> None:
+    x = np.ones((0, 2, 5))
+    program = traced(lambda x: nn.functional.conv1d(x, np.ones((3, 2, 3))), x)
+    assert dense(program, (True,), [x]).shape == (0, 0)

@@ -56,6 +56,8 @@ def apply_to_basis(linear: Program, residuals: Sequence[Tracer], chunk: int | No
     """
     types = linear.in_types[len(residuals) :]
     count = sum(t.size for t in types)
+    if not count:
+        return [full((0, *t.shape), 0, t.dtype) for t in linear.out_types]
     if count == 1:
         outs = inline(linear, [*residuals, *(full(t.shape, 1, t.dtype) for t in types)])
         return [reshape(y, shape=(1, *y.shape)) for y in outs]
