@@ -19,6 +19,7 @@ from ftrans.core.primitive import Primitive
 from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType, is_inexact, type_of
+from ftrans.ops.special.family import Special, Specials
 
 f64, f32, f16, bf16 = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16), np.dtype(bfloat16)
 c128, c64 = np.dtype(np.complex128), np.dtype(np.complex64)
@@ -146,6 +147,18 @@ def _described(params: dict[str, Any]) -> list[str]:
         for name, value in params.items()
         if isinstance(value, simple) and not (isinstance(value, tuple) and any(isinstance(v, Program) for v in value))
     ]
+
+
+def dependence(sample: Sample) -> str:
+    """The name of a row's primitive, but for all special functions of as many operands the same.
+
+    They all act on each element, and tests of their partial derivatives are elsewhere: a row of one of them stands for
+    the others where it is tested how elements depend on each other.
+    """
+    primitive = sample.primitive
+    if isinstance(primitive, Special | Specials):
+        return f"{type(primitive).__name__} {sample.active} {len(sample.out_types)}"
+    return primitive.name
 
 
 def program_of(primitive: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Program:

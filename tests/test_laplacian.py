@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import tables
 from random_programs import random_arguments, random_program
 from samples import SAMPLES
-from sampling import Sample
+from sampling import Sample, dependence
 from tables import covering, in_chunks, naming
 from test_finite import GROUPS
 
@@ -203,7 +204,7 @@ def check_program(program: Program, active: tuple[bool, ...], args: list[Any], t
         np.testing.assert_allclose(np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0), rows, **close)
 
 
-@in_chunks(12, seeds=range(24))
+@in_chunks(12, seeds=range(24 if tables.whole else 12))
 def test_random_programs(seeds: list[int]) -> None:
     for seed in seeds:
         program, args = random_program(seed), random_arguments(seed)
@@ -256,7 +257,7 @@ def curved(sample: Sample, operands: list[Any]) -> Program:
         return builder.finish([*outs, *sums], "curved")
 
 
-SMOOTH = covering([s for s in SAMPLES if is_smooth(s)], lambda s: s.primitive.name)
+SMOOTH = covering(covering([s for s in SAMPLES if is_smooth(s)], lambda s: s.primitive.name), dependence, times=2)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
