@@ -106,7 +106,7 @@ def test_affine_maps_are_slices(name: str) -> None:
     ):
         program = program_of(f, *arrays)
         assert not names(program) & INDEXED
-        np.testing.assert_allclose(ft.jit(f)(*arrays), program(*arrays)[0], rtol=1e-15)
+        np.testing.assert_allclose(ft.jit(f)(*arrays), program(*arrays)[0], rtol=1e-13)
 
 
 def test_a_few_runs_are_joined_from_slices() -> None:

@@ -94,7 +94,7 @@ def assert_matches_mpmath(found: Any, function: Callable[[Any], Any], x: float) 
         expected = [float(c) for c in mpmath.taylor(function, mpmath.mpf(x), ORDER)]
     # A coefficient near a zero of a derivative has lost digits that its neighbours have.
     scale = max(map(abs, expected))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-15 * scale)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * scale)
 
 
 @pytest.mark.parametrize("low", [0.3, 0.8])
