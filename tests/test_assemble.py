@@ -9,7 +9,7 @@ from test_emission import program_of
 from test_index_map import each_random, moved
 
 from ftrans.base.index_map import IndexMap, matches, places
-from ftrans.structure.assemble import Block, entries_of, united
+from ftrans.structure.elimination.assemble import Block, entries_of, united
 
 HEIGHT, WIDTH = 12, 8
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ftrans.structure import colour
-from ftrans.structure.orders import ORDERS, order_of_vertices, without_diagonal
-from ftrans.structure.recovery import forest_of, in_rows
+from ftrans.structure.colouring import colour
+from ftrans.structure.colouring.orders import ORDERS, order_of_vertices, without_diagonal
+from ftrans.structure.colouring.recovery import forest_of, in_rows
 
 SIZES = [1, 2, 3, 5, 8, 12]
 
@@ -235,7 +235,7 @@ def test_orders_follow_their_definitions() -> None:
 
 
 def test_full_rows_leave_the_graph_of_columns_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ftrans.structure import orders
+    from ftrans.structure.colouring import orders
 
     monkeypatch.setattr(orders, "_MOST_PAIRS", 10)
     for x in patterns(symmetric=False):

@@ -18,9 +18,9 @@ from ftrans.api.sparse_check import Wrong, find_wrong
 from ftrans.core.types import type_of
 from ftrans.run.places import place_of
 from ftrans.structure import plans
-from ftrans.structure.compressed import Colouring, hessian_by_colours, jacobian_by_colours
-from ftrans.structure.detect import hessian_pattern, jacobian_pattern
+from ftrans.structure.colouring.compressed import Colouring, hessian_by_colours, jacobian_by_colours
 from ftrans.structure.entries import Entries, NotStructured
+from ftrans.structure.patterns.detect import hessian_pattern, jacobian_pattern
 from ftrans.structure.plans import Plan, best_plan, jacobian_plans
 
 N = 12

@@ -16,9 +16,9 @@ from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import ArrayType, type_of
 from ftrans.run.evaluate import evaluate
-from ftrans.structure import dense
-from ftrans.structure.chunks import apply_in_chunks, apply_to_basis
-from ftrans.structure.triangle import hessian_by_triangle
+from ftrans.structure.dense import dense
+from ftrans.structure.dense.chunks import apply_in_chunks, apply_to_basis
+from ftrans.structure.dense.triangle import hessian_by_triangle
 from ftrans.transforms.differentiate import pushforward
 from ftrans.transforms.simplify import simplify
 

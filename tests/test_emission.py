@@ -15,7 +15,7 @@ from ftrans.core.program import Program
 from ftrans.core.trace import Builder, building
 from ftrans.core.types import type_of
 from ftrans.ops.elementwise import add
-from ftrans.structure.emission import put, summed_at, take
+from ftrans.structure.graph.emission import put, summed_at, take
 from ftrans.transforms.simplify import simplify
 
 INDEXED = {"gather", "scatter_add"}

@@ -22,7 +22,7 @@ from ftrans.core.types import ArrayType, is_complex, is_inexact
 from ftrans.ops.broadcast import broadcast, reduce_sum
 from ftrans.ops.elementwise import add, mul, sub
 from ftrans.run.evaluate import evaluate
-from ftrans.structure import laplacian as structure
+from ftrans.structure.laplacian import laplacian as structure
 from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.jvp import jvp
 

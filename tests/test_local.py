@@ -17,8 +17,8 @@ from ftrans.api.call import trace_flat
 from ftrans.base.index_map import Piece
 from ftrans.core.types import is_inexact, type_of
 from ftrans.ops.elementwise import Elementwise
-from ftrans.structure import held_patterns
-from ftrans.structure.detect import jacobian_pattern
+from ftrans.structure.patterns import held_patterns
+from ftrans.structure.patterns.detect import jacobian_pattern
 from ftrans.transforms.jvp import jvp
 
 # Results whose elements all depend on what the pieces say, for some values.

@@ -27,12 +27,12 @@ from ftrans.core.types import is_complex, is_inexact
 from ftrans.ops.broadcast import reduce_sum
 from ftrans.ops.elementwise import add, convert, placeholder, real, sin
 from ftrans.run.evaluate import evaluate
-from ftrans.structure.dense import jacobian
-from ftrans.structure.detect import hessian_pattern, jacobian_pattern
-from ftrans.structure.eliminate import ORDERS, jacobian_entries
+from ftrans.structure.dense.dense import jacobian
+from ftrans.structure.elimination.eliminate import ORDERS, jacobian_entries
+from ftrans.structure.elimination.quadratic import Form, hessian_entries
 from ftrans.structure.entries import Entries, NotStructured
-from ftrans.structure.graph import Node
-from ftrans.structure.quadratic import Form, hessian_entries
+from ftrans.structure.graph.graph import Node
+from ftrans.structure.patterns.detect import hessian_pattern, jacobian_pattern
 from ftrans.transforms.differentiate import gradient
 from ftrans.transforms.simplify import simplify
 

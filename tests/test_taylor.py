@@ -23,8 +23,8 @@ from ftrans.core.trace import Builder, building
 from ftrans.core.types import is_inexact
 from ftrans.ops import elementwise as e
 from ftrans.ops.literals import full_like
-from ftrans.structure.nested import nested_coefficients
-from ftrans.structure.taylor import taylor
+from ftrans.structure.taylor.nested import nested_coefficients
+from ftrans.structure.taylor.taylor import taylor
 from ftrans.transforms.simplify import simplify
 
 ORDER = 8

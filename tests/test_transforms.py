@@ -35,7 +35,7 @@ from ftrans.core.trace import Builder, building
 from ftrans.core.types import is_inexact
 from ftrans.run.evaluate import evaluate
 from ftrans.run.straightline import source
-from ftrans.structure.dense import jacobian
+from ftrans.structure.dense.dense import jacobian
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, pullback
 from ftrans.transforms.jvp import jvp

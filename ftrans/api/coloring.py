@@ -7,9 +7,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..structure import colour
-from ..structure.orders import ORDERS, Order
-from ..structure.recovery import forest_of, in_rows
+from ..structure.colouring import colour
+from ..structure.colouring.orders import ORDERS, Order
+from ..structure.colouring.recovery import forest_of, in_rows
 from .sparsity import Sparsity, as_sparsity
 
 Kind = Literal["column", "row", "bidirectional", "star", "acyclic"]

@@ -12,7 +12,7 @@ from ..base.memory_size import memory_of_machine
 from ..base.source import at_line, user_line
 from ..control.subprograms import cut
 from ..core.types import ArrayType, is_complex, is_inexact
-from ..structure import dense
+from ..structure.dense import dense
 from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
 from .targets import unflatten_square
@@ -129,7 +129,7 @@ def value_and_jacobian(
         derived = None
         if mode == "auto" and chunk_size is None and out_size * columns >= _LARGE:
             # Imported where it is needed, since most Jacobians are small.
-            from ..structure.dense_by_entries import jacobian_by_entries
+            from ..structure.dense.dense_by_entries import jacobian_by_entries
 
             derived = jacobian_by_entries(program, active, count)
         if derived is None:
@@ -279,7 +279,7 @@ def hessian(
         active = active_inputs(chosen, traced)
         program = None
         if chunk_size is None and width**2 >= _LARGE:
-            from ..structure.dense_by_entries import hessian_by_entries
+            from ..structure.dense.dense_by_entries import hessian_by_entries
 
             program = hessian_by_entries(traced.program, active, count)
         if program is None:

@@ -14,8 +14,8 @@ from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..numpy.promotion import cast
-from ..structure import laplacian as structure
 from ..structure.choice import key_of
+from ..structure.laplacian import laplacian as structure
 from .call import Arguments, Traced, as_argnums, check_function, name_of, named, require_scalar, run, type_name
 from .derivatives import Argnums, Function, active_inputs, trace_at
 from .sparse_call import known_captures, without_values

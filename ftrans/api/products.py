@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.program import Program
 from ..core.types import ArrayType, is_complex
-from ..structure.whole import gradient_first
+from ..structure.dense.whole import gradient_first
 from ..transforms import differentiate as d
 from ..transforms.batch import batch
 from .call import run

@@ -13,8 +13,8 @@ from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.choice import HESSIAN_METHODS, JACOBIAN_METHODS, hessian_entries_by, jacobian_entries_by
-from ..structure.detect import hessian_pattern, jacobian_pattern
 from ..structure.entries import Entries, NotStructured
+from ..structure.patterns.detect import hessian_pattern, jacobian_pattern
 from .call import Traced, as_argnums, check_function, name_of, require_scalar, run
 from .derivatives import Argnums, active_inputs, trace_at
 from .products import Products

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
-from ..structure.detect import hessian_pattern, jacobian_pattern
 from ..structure.entries import NotStructured
+from ..structure.patterns.detect import hessian_pattern, jacobian_pattern
 from .call import name_of, named
 from .derivatives import Argnums, Function, active_inputs, trace_at
 from .sparse_call import Options, SparseDerivative, known_captures

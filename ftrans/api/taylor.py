@@ -11,8 +11,8 @@ from typing import Any
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..core.program import Program
-from ..structure.bilaplacian import bilaplacian as bilaplacian_program
-from ..structure.taylor import taylor as taylor_program
+from ..structure.taylor.bilaplacian import bilaplacian as bilaplacian_program
+from ..structure.taylor.taylor import taylor as taylor_program
 from .call import Arguments, Traced, as_argnums, as_tuple, check_function, named, run, type_name
 from .derivatives import Argnums, Function, active_inputs, checked_like, trace_at
 from .laplacians import trace_real

@@ -15,7 +15,7 @@ from ..api.call import name_of, run
 from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.types import is_complex, is_inexact
-from ..structure import dense
+from ..structure.dense import dense
 from ..transforms.jvp import jvp as jvp_program
 from .backward import grad
 from .graph import Node

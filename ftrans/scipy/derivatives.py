@@ -13,8 +13,8 @@ from ..api.sparse import sparse_hessian, sparse_jacobian
 from ..core.program import Program, programs_in
 from ..numpy.promotion import asarray
 from ..run.costs import program_flops
-from ..structure.detect import hessian_pattern, jacobian_pattern
 from ..structure.entries import NotStructured
+from ..structure.patterns.detect import hessian_pattern, jacobian_pattern
 from .supplied import Function, Gradient, Supplied, Used, patience
 
 # Below so many elements a dense matrix is factorised as quickly as a sparse one.

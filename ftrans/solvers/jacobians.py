@@ -11,7 +11,7 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast
 from ..ops.shapes import transpose as transpose_axes
-from ..structure.basis import unit_vectors
+from ..structure.dense.basis import unit_vectors
 from ..transforms.batch import batch as batch_program
 from ..transforms.differentiate import pushforward
 from ..transforms.simplify import simplify as simplify_program

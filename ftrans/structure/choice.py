@@ -10,13 +10,13 @@ import numpy as np
 
 from ..base.checksum import checksum
 from ..core.program import Program
-from .compressed import Colouring, hessian_by_colours, jacobian_by_colours
-from .detect import hessian_pattern, jacobian_pattern
-from .eliminate import jacobian_entries
+from .colouring.compressed import Colouring, hessian_by_colours, jacobian_by_colours
+from .dense.whole import dense_hessian_entries, dense_jacobian_entries
+from .elimination.eliminate import jacobian_entries
+from .elimination.quadratic import hessian_entries
 from .entries import Entries, NotStructured
+from .patterns.detect import hessian_pattern, jacobian_pattern
 from .plans import Plan, best_plan, hessian_plans, instead, jacobian_plans, running_time
-from .quadratic import hessian_entries
-from .whole import dense_hessian_entries, dense_jacobian_entries
 
 Flags = tuple[bool, ...]
 Known = Mapping[int, Any]

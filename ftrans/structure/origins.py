@@ -13,10 +13,10 @@ import numpy as np
 
 from ..base.source import Line
 from ..core.program import Program
-from .boolean import TooMany, through
-from .detect import Patterns, pattern_graph, second_derivatives
 from .entries import Entries, NotStructured
-from .graph import Edge, Node
+from .graph.graph import Edge, Node
+from .patterns.boolean import TooMany, through
+from .patterns.detect import Patterns, pattern_graph, second_derivatives
 
 # Patterns with more entries than this are not taken apart.
 _MOST_ENTRIES = 20_000_000

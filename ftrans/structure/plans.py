@@ -14,8 +14,8 @@ from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..run.costs import program_cost
 from ..transforms.differentiate import gradient
-from .colour import fewest_colours, fewest_of_both
-from .compressed import (
+from .colouring.colour import fewest_colours, fewest_of_both
+from .colouring.compressed import (
     Colouring,
     check_complex,
     check_complex_hessian,
@@ -23,9 +23,9 @@ from .compressed import (
     jacobian_colouring,
     symmetric,
 )
+from .colouring.jacobian_products import forward_product, reverse_product
+from .dense.whole import dense_mode
 from .entries import NotStructured
-from .jacobian_products import forward_product, reverse_product
-from .whole import dense_mode
 
 Flags = tuple[bool, ...]
 Name = Literal["forward", "reverse", "bidirectional", "star", "dense"]

@@ -1,0 +1,1 @@
+"""The graph of a program, and what its edges are computed with."""

@@ -1,0 +1,1 @@
+"""Laplacians and other sums of second derivatives, forwards in one pass."""

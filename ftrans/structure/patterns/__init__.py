@@ -1,0 +1,1 @@
+"""Patterns: which elements of a derivative may differ from zero."""

@@ -1,0 +1,1 @@
+"""Taylor series: derivatives of any order along lines and curves."""
