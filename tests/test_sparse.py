@@ -609,3 +609,28 @@ def test_what_a_compiled_derivative_returns_belongs_to_the_caller(f: Callable[..
     if format == "values":
         second = sparse.coo_array((second, (prepared.rows, prepared.cols)), shape=prepared.shape)
     np.testing.assert_allclose(second.toarray() if sparse.issparse(second) else second, expected)
+
+
+def test_matrices_of_mostly_zeros_are_known_values() -> None:
+    size = 30
+    bands = np.diag(np.full(size, -2.0)) + np.diag(np.ones(size - 1), 1) + np.diag(np.ones(size - 1), -1)
+    x = np.random.default_rng(0).standard_normal(size)
+
+    def force(x: Any) -> Any:
+        return np.sin(bands @ x) + x**2
+
+    def energy(x: Any) -> Any:
+        return np.sum((bands @ x) ** 4) + x @ bands @ x
+
+    assert ft.jacobian_sparsity(force)(x).nnz == 3 * size - 2
+    np.testing.assert_allclose(ft.sparse_jacobian(force)(x).toarray(), ft.jacobian(force)(x), rtol=1e-12, atol=1e-12)
+    assert ft.hessian_sparsity(energy)(x).nnz == 5 * size - 6
+    for method in ("elimination", "star"):
+        hessian = ft.sparse_hessian(energy, method=method)(x)
+        np.testing.assert_allclose(hessian.toarray(), ft.hessian(energy)(x), rtol=1e-11, atol=1e-10)
+    prepared = ft.sparse_jacobian(force).prepare(x, compile=False)
+    bands[0, -1] = 5.0
+    assert ft.sparse_jacobian(force)(x).nnz == 3 * size - 1
+    np.testing.assert_allclose(ft.sparse_jacobian(force)(x).toarray(), ft.jacobian(force)(x), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="closes over"):
+        prepared.values(x)

@@ -20,7 +20,7 @@ from ..xla import USUAL_LIMIT, Compiled, device_arrays, fastest, to_numpy
 from .call import name_of, run
 from .paths import bind, without_collector
 from .prepared_function import PreparedFunction
-from .sparse_call import SparseDerivative, known_captures, matrix_of
+from .sparse_call import SparseDerivative, known_values, matrix_of
 from .sparse_check import find_wrong
 from .sparse_formats import Block, owned
 from .sparsity import Sparsity
@@ -73,7 +73,7 @@ class Prepared:
         self._derivative = derivative
         self._function = function = PreparedFunction(derivative, args, kwargs)
         inputs, traced = function.inputs, function.traced
-        known = known_captures(traced, len(inputs.leaves))
+        known = known_values(traced, len(inputs.leaves))
         self._entries = entries = derivative.entries(traced.program, function.active, function.wanted, known)
         point = [np.asarray(x) for x in (*inputs.leaves, *traced.captured)]
         derivative.trust(traced.program, function.active, function.wanted, entries, point)
@@ -250,7 +250,7 @@ class Prepared:
     def _origins(self) -> list[tuple[str, int]]:
         """The lines of the user's code that make entries, and how many."""
         function = self._function
-        program, known = function.traced.program, known_captures(function.traced, len(function.inputs.leaves))
+        program, known = function.traced.program, known_values(function.traced, len(function.inputs.leaves))
         if self._derivative.options.of_hessian:
             found = hessian_origins(program, function.active, known, self._entries)
         else:

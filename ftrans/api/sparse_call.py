@@ -23,6 +23,8 @@ from .sparse_formats import FORMATS, Block, blocks
 from .sparsity import as_sparsity
 
 Flags = tuple[bool, ...]
+# A captured matrix counts as sparse with up to so many numbers in a row that are not zero.
+_MOST_IN_A_ROW = 8
 # Arguments by position and by name.
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -97,7 +99,7 @@ class SparseDerivative:
         count = traced.structure.num_leaves
         self.require_differentiable(traced.program, chosen.types, traced.structure)
         active = active_inputs(chosen, traced)
-        entries = self.entries(traced.program, active, count, known_captures(traced, len(chosen.leaves)))
+        entries = self.entries(traced.program, active, count, known_values(traced, len(chosen.leaves)))
         needed = entries.program if self.options.with_value else without_values(entries.program, count)
         inputs = [*chosen.leaves, *traced.captured]
         self.trust(traced.program, active, count, entries, inputs)
@@ -239,6 +241,19 @@ def known_captures(traced: Traced, count: int) -> dict[int, Any]:
     """The captured integers and booleans whose values are known, by the position of their inputs."""
     found = enumerate(traced.captured, count)
     return {i: np.asarray(x) for i, x in found if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biu"}
+
+
+def known_values(traced: Traced, count: int) -> dict[int, Any]:
+    """The captured arrays on whose values a pattern may depend: integers, booleans, and matrices of mostly zeros."""
+    found = enumerate(traced.captured, count)
+    return known_captures(traced, count) | {i: x for i, x in found if _is_mostly_zero(x)}
+
+
+def _is_mostly_zero(x: Any) -> bool:
+    """Whether an array is a sparse matrix that is written out, such as one of finite differences."""
+    if not isinstance(x, np.ndarray) or x.ndim < 2 or x.dtype.kind != "f":
+        return False
+    return int(np.count_nonzero(x)) <= min(_MOST_IN_A_ROW * max(x.shape), x.size // 2)
 
 
 def matrix_of(entries: Entries, vector: Any, is_lower: bool) -> Any:

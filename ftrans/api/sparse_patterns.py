@@ -13,7 +13,7 @@ from ..structure.entries import NotStructured
 from ..structure.patterns.detect import hessian_pattern, jacobian_pattern
 from .call import name_of, named
 from .derivatives import Argnums, Function, active_inputs, trace_at
-from .sparse_call import Options, SparseDerivative, known_captures
+from .sparse_call import Options, SparseDerivative, known_values
 from .sparsity import Sparsity
 
 
@@ -95,7 +95,7 @@ def _sparsity(derivative: SparseDerivative, args: tuple[Any, ...], kwargs: dict[
     chosen, traced, _ = trace_at(derivative.f, args, kwargs, derivative.argnums, derivative.name, False)
     derivative.require_differentiable(traced.program, chosen.types, traced.structure)
     inputs = [*chosen.leaves, *traced.captured]
-    known = known_captures(traced, len(chosen.leaves))
+    known = known_values(traced, len(chosen.leaves))
     if is_point:
         if any(isinstance(x, Tracer) for x in inputs):
             raise TypeError(

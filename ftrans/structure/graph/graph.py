@@ -155,6 +155,10 @@ class Graph:
             return
         if rows.size > _MOST_LANES:
             raise NotStructured(f"{rows.size:,} elements of one array depend on those of another")
+        if isinstance(value.value, np.ndarray) and not value.value.all():
+            lanes = IndexMap.of(np.flatnonzero(value.value), rows.size)
+            self.edge(k, j, rows.after(lanes), cols.after(lanes), taken(value, lanes))
+            return
         edges = self.ins.setdefault(k, {}).setdefault(j, [])
         for i, other in enumerate(edges):
             if other.rows is rows and other.cols is cols and _fit(other.value, value):
@@ -296,12 +300,12 @@ class Graph:
             for piece in of_operand if is_active else ():
                 if piece.factor is not None:
                     found[-1].append(Masked(piece.factor))
-                elif self.builder is None:
-                    found[-1].append(SOME)
-                elif eqn.primitive is dot_general:
+                elif eqn.primitive is dot_general and operands[1 - i].value is not None:
                     other, shared = operands[1 - i], pieces[1 - i]
                     value = other.value if isinstance(other.value, Tracer) else _array(other)
                     found[-1].append(taken(Masked(value), shared[0].cols))
+                elif self.builder is None:
+                    found[-1].append(SOME)
                 else:
                     return None
         return found
