@@ -24,41 +24,59 @@ def square(x: Any) -> Any:
 CALLS: dict[str, tuple[Any, ...]] = {
     "argmin": (lambda x, a: np.sum((x - a) ** 2), X, X),
     "associative_scan": (np.add, X),
+    "bilaplacian": (square,),
     "checkpoint": (square,),
     "clip_gradient": (X, -1.0, 1.0),
+    "coloring": (np.eye(3),),
     "cond": (True, np.sin, np.cos, X),
+    "curl": (np.sin,),
     "custom_jvp": (square,),
     "custom_vjp": (square,),
+    "directional_derivative": (square, X, X),
+    "divergence": (np.sin,),
     "explain_zero": (square,),
     "fixed_point": (lambda x, a: np.cos(x) * a, 1.0, 1.0),
     "fori_loop": (0, 3, lambda i, c: c * 2.0, 1.0),
+    "gauss_newton": (np.sin,),
     "grad": (square,),
     "grad_hook": (X, lambda g: g),
     "hessian": (square,),
+    "hessian_diagonal": (square,),
+    "hessian_sparsity": (square,),
     "hvp": (square, (X,), (X,)),
-    "vhp": (square, (X,), (X,)),
     "jacfwd": (np.sin,),
     "jacobian": (np.sin,),
+    "jacobian_sparsity": (np.sin,),
     "jacrev": (np.sin,),
+    "jet": (np.sin, (X,), ([X, X],)),
     "jit": (square,),
     "jvp": (np.sin, (X,), (X,)),
+    "lagrangian_hessian": (square, np.sin),
+    "laplacian": (square,),
     "linear_solve": (np.eye(3), X),
     "linear_transpose": (lambda x: 2 * x, X),
     "linearize": (np.sin, X),
     "map": (np.sin, X),
+    "nlp": (square, np.sin),
     "odeint": (lambda y, t: -y, 1.0, X),
     "residuals": (square,),
     "reverse_gradient": (X,),
     "root": (lambda x: x**2 - 2, 1.0),
     "scale_gradient": (X, 2.0),
     "scan": (lambda c, x: (c, x), 1.0, X),
+    "sparse_hessian": (square,),
+    "sparse_jacobian": (np.sin,),
     "stop_gradient": (X,),
     "straight_through": (X, X),
     "switch": (0, [np.sin, np.cos], X),
     "tap": ("a", X),
+    "taylor": (np.sin, X, X, 2),
     "trace": (square,),
     "value_and_grad": (square,),
     "value_and_jacobian": (np.sin,),
+    "value_and_sparse_hessian": (square,),
+    "value_and_sparse_jacobian": (np.sin,),
+    "vhp": (square, (X,), (X,)),
     "vjp": (np.sin, X),
     "vmap": (np.sin,),
     "while_loop": (lambda c: c < 3, lambda c: c + 1, 0.0, 5),
@@ -66,7 +84,9 @@ CALLS: dict[str, tuple[Any, ...]] = {
 # What is called with X when it has been made.
 MAKERS = {
     "grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "value_and_jacobian", "hessian", "jit", "trace", "vmap",
-    "checkpoint", "residuals", "explain_zero", "custom_jvp", "custom_vjp",
+    "checkpoint", "residuals", "explain_zero", "custom_jvp", "custom_vjp", "sparse_jacobian", "sparse_hessian",
+    "value_and_sparse_jacobian", "value_and_sparse_hessian", "jacobian_sparsity", "hessian_sparsity", "gauss_newton",
+    "laplacian", "hessian_diagonal", "divergence", "curl", "bilaplacian",
 }  # fmt: skip
 # They call a function of the user directly where nothing is traced, so that NumPy's own errors come through.
 DIRECT = {"associative_scan", "checkpoint", "cond", "custom_jvp", "custom_vjp", "switch"}
@@ -122,7 +142,7 @@ def wrong_calls(name: str) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any
 
 
 def test_every_public_function_is_called() -> None:
-    functions = {name for name in ft.__all__ if inspect.isfunction(vars(ft).get(name))}
+    functions = {name for name in ft.__all__ if inspect.isfunction(getattr(ft, name))}
     assert functions == CALLS.keys()
 
 

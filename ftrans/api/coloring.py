@@ -134,7 +134,7 @@ def coloring(sparsity: Any, kind: Kind = "column", order: Order = "smallest_last
     """
     pattern = as_sparsity(sparsity, "coloring")
     for name, given, known in (("kind", kind, _KINDS), ("order", order, ORDERS)):
-        if given not in known:
+        if not isinstance(given, str) or given not in known:
             listed = ", ".join(f'"{x}"' for x in known)
             raise ValueError(f"{name} must be one of {listed}, not {given!r}{at_line(user_line())}")
     matrix = pattern.to_scipy("csr")

@@ -205,6 +205,11 @@ class SparseDerivative:
                     f"more){at_line(user_line())}"
                 )
             require_scalar(program, self.f, self.name, "sparse_jacobian")
+        if not results.num_leaves:
+            raise TypeError(
+                f"{self.name} needs a result, but {name_of(self.f)} returned no arrays; return what is to be "
+                f"differentiated{at_line(user_line())}"
+            )
         for type in program.out_types[: results.num_leaves]:
             if not is_inexact(type.dtype):
                 raise TypeError(

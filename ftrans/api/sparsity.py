@@ -366,12 +366,20 @@ def as_sparsity(pattern: Any, what: str) -> Sparsity:
         return pattern
     if hasattr(pattern, "tocoo") and len(pattern.shape) == 2:
         return Sparsity.from_scipy(pattern)
-    if isinstance(pattern, np.ndarray | list | tuple) and np.ndim(pattern) == 2:
+    if isinstance(pattern, np.ndarray | list | tuple) and _has_two_axes(pattern):
         return Sparsity.from_dense(pattern)
     raise TypeError(
         f"{what} takes a pattern: a Sparsity, a sparse matrix of SciPy or an array with two axes, not "
         f"{type_name(pattern)}{at_line(user_line())}"
     )
+
+
+def _has_two_axes(rows: Any) -> bool:
+    try:
+        return np.ndim(rows) == 2
+    except ValueError:
+        # Rows of different lengths.
+        return False
 
 
 def _percent(share: float) -> str:

@@ -99,6 +99,8 @@ def jet(
         )
         for k in range(count)
     ]
+    if not isinstance(factorial_scaled, bool):
+        raise TypeError(f"factorial_scaled of jet is True or False, not {factorial_scaled!r}{at_line(user_line())}")
     rows = _rows(chosen, traced, given, count, derivatives=factorial_scaled)
     structure = traced.structure
     return tree.unflatten(structure, [row[0] for row in rows]), tree.unflatten(structure, [row[1:] for row in rows])

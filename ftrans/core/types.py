@@ -7,6 +7,7 @@ addresses.  Tracing relies on that.
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -134,7 +135,7 @@ def type_of(value: Any) -> ArrayType:
     dtype = _PYTHON_SCALAR_DTYPES.get(cls)
     if dtype is not None:
         return ArrayType((), dtype)
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, ModuleType):
         refuse_lookalike(value)
         return ArrayType(tuple(value.shape), value.dtype)
     raise TypeError(f"{cls.__name__} is not an array or a number{at_line(user_line())}")
