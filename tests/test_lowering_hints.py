@@ -223,13 +223,22 @@ def test_a_compiler_without_the_option_gets_no_barriers(monkeypatch):
 
 
 def test_a_compiler_that_cannot_run_kernels_in_turn_keeps_barriers(monkeypatch):
-    options = fusion.options_with_barriers.__wrapped__
-    assert options() == fusion.OPTIONS | fusion.IN_TURN
+    knows = fusion._knows_in_turn.__wrapped__
+    assert knows()
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_DEFAULT")
-    assert options() == fusion.OPTIONS
+    assert not knows()
     monkeypatch.delenv("XLA_FLAGS")
     monkeypatch.setattr(fusion, "IN_TURN", {"xla_no_such_option": "x"})
-    assert options() == fusion.OPTIONS
+    assert not knows()
+    monkeypatch.setattr(fusion, "_knows_in_turn", knows)
+    assert fusion.options_with_barriers(traced(shared, X)) == fusion.OPTIONS
+
+
+def test_kernels_of_small_programs_run_in_turn():
+    small, large = traced(shared, X), traced(shared, np.ones(1_000_000))
+    assert fusion.options_with_barriers(small) == fusion.OPTIONS | fusion.IN_TURN
+    assert fusion.options_with_barriers(large) == fusion.OPTIONS
+    assert fusion.usual_limit(small) < fusion.usual_limit(large)
 
 
 # Where limits come from

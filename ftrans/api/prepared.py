@@ -16,7 +16,7 @@ from ..run.costs import cost
 from ..run.places import JAX, NUMPY, place_of
 from ..structure.origins import hessian_origins, jacobian_origins
 from ..transforms.simplify import simplify
-from ..xla import USUAL_LIMIT, Compiled, device_arrays, fastest, to_numpy
+from ..xla import Compiled, device_arrays, fastest, to_numpy, usual_limit
 from .call import name_of, run
 from .paths import bind, without_collector
 from .prepared_function import PreparedFunction
@@ -89,7 +89,7 @@ class Prepared:
             if is_tuned:
                 self._compiled = without_collector(fastest, short, [*inputs.leaves, *self._on_device])
             else:
-                self._compiled = Compiled(short, limit=USUAL_LIMIT)
+                self._compiled = Compiled(short, limit=usual_limit(short))
             without_collector(self._run, inputs.leaves)
 
     def _ready(self) -> tuple[Program, list[Any]]:

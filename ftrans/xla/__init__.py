@@ -13,11 +13,10 @@ from .execute import (
     run_program,
     to_numpy,
 )
-from .fusion import USUAL_LIMIT
+from .fusion import usual_limit
 from .tune import fastest
 
 __all__ = [
-    "USUAL_LIMIT",
     "Compiled",
     "Costs",
     "about_to_run",
@@ -31,4 +30,5 @@ __all__ = [
     "run_function",
     "run_program",
     "to_numpy",
+    "usual_limit",
 ]

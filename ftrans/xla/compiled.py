@@ -96,7 +96,7 @@ class Compiled:
             return None
         if may_have_barriers(self.program) and "optimization_barrier" in self._plain.lower(*self._types()).as_text():
             return None
-        return self._jitted(self.limit, options_with_barriers())
+        return self._jitted(self.limit, options_with_barriers(self.program))
 
     def _types(self) -> list[Any]:
         return [self._jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.in_types]

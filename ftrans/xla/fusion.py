@@ -22,8 +22,11 @@ from ..core.on_numpy import Memory
 from ..core.primitive import Moving, ProgramCall
 from ..core.program import Atom, Eqn, Program, Var, programs_in
 
-# A limit that suits most long derivatives: a quotient may be computed twice, but no function such as sin.
-USUAL_LIMIT = 8.0
+# Limits that suit most long derivatives: a quotient may be computed twice, but no function such as sin.  Large arrays
+# take longer to be written and read again, so more of them may be repeated.
+_USUAL_LIMIT, _LIMIT_OF_LARGE = 8.0, 20.0
+# A program is large whose equations have more elements than this together: a call takes about a millisecond.
+_LARGE = 2_000_000
 
 # By this option of the compiler barriers stay.
 OPTIONS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
@@ -65,10 +68,23 @@ def can_keep_barriers() -> bool:
     return jax.default_backend() == "cpu" and _knows(OPTIONS)
 
 
-@functools.cache
-def options_with_barriers() -> dict[str, str]:
+def usual_limit(program: Program) -> float:
+    """A limit for the work that fusion may repeat that suits most programs of this size (see `kept_values`)."""
+    return _LIMIT_OF_LARGE if _is_large(program) else _USUAL_LIMIT
+
+
+def options_with_barriers(program: Program) -> dict[str, str]:
     """The options of the compiler for a program whose barriers are to stay."""
-    return {**OPTIONS, **(IN_TURN if _knows(IN_TURN) else {})}
+    return {**OPTIONS, **(IN_TURN if not _is_large(program) and _knows_in_turn() else {})}
+
+
+def _is_large(program: Program) -> bool:
+    return sum(v.type.size for eqn in program.eqns for v in eqn.outputs) > _LARGE
+
+
+@functools.cache
+def _knows_in_turn() -> bool:
+    return _knows(IN_TURN)
 
 
 def _knows(options: dict[str, str]) -> bool:

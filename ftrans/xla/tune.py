@@ -8,10 +8,9 @@ from typing import Any
 
 from ..core.program import Program
 from .compiled import Compiled
-from .fusion import USUAL_LIMIT
 
 # Barriers help where much is shared, and cost time where it is cheap; these limits differ in what they keep.
-LIMITS = (None, 0.0, USUAL_LIMIT, 60.0)
+LIMITS = (None, 0.0, 8.0, 20.0, 60.0)
 _ROUNDS = 20
 _SECONDS = 0.5
 
