@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..control.subprograms import with_outputs
 from ..core.program import Program
 from ..ops.host import as_host_call
 from ..run.costs import cost
@@ -98,7 +99,7 @@ class Prepared:
         first = 0 if options.with_value else function.wanted
         if not (options.with_value or options.has_aux):
             first += function.aux.num_leaves
-        program = Program(program.name, program.inputs, program.eqns, program.outputs[first:])
+        program = with_outputs(program, program.outputs[first:])
         return bind(program, len(function.inputs.leaves), function.traced.captured, _EMBEDDED_BYTES)
 
     # Calls

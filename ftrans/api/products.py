@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control.subprograms import with_outputs
 from ..core.program import Program
 from ..core.types import ArrayType, is_complex
 from ..structure.dense.whole import gradient_first
@@ -46,10 +47,7 @@ class Products:
     ) -> None:
         if of_hessian:
             program, wanted = gradient_first(program, active), sum(active)
-        only = program.derive(
-            ("first outputs", wanted),
-            lambda: Program(program.name, program.inputs, program.eqns, program.outputs[:wanted]),
-        )
+        only = with_outputs(program, program.outputs[:wanted])
         self._only, self._active, self._is_symmetric = only, active, of_hessian
         self._run: Run = run_compiled if is_compiled else run
         self._columns = [t for t, a in zip(only.in_types, active, strict=True) if a]
@@ -57,7 +55,7 @@ class Products:
         self.shape = sum(t.size for t in self._rows), sum(t.size for t in self._columns)
         self.dtype = np.result_type(*(t.dtype for t in (*self._rows, *self._columns)))
         # Both directions share what the linearization keeps.
-        self._pushed = only.derive(("pushforward", active), lambda: d.pushforward(only, active))
+        self._pushed = only.derive(("products forwards", active), lambda: d.pushforward(only, active))
         outs = self._run(self._pushed.values, inputs)
         self._values, self._residuals = outs[:wanted], outs[wanted:]
         self._point = [x for x, a in zip(inputs, active, strict=True) if a]

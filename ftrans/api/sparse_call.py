@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..control.subprograms import with_outputs
 from ..core.program import Program
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.choice import HESSIAN_METHODS, JACOBIAN_METHODS, hessian_entries_by, jacobian_entries_by
@@ -277,11 +278,7 @@ def matrix_of(entries: Entries, vector: Any, is_lower: bool) -> Any:
 
 def without_values(program: Program, wanted: int) -> Program:
     """A program for entries without the outputs that are differentiated."""
-
-    def make() -> Program:
-        return Program(program.name, program.inputs, program.eqns, program.outputs[wanted:])
-
-    return program.derive(("without values", wanted), make)
+    return with_outputs(program, program.outputs[wanted:])
 
 
 def _require_one_of(name: str, given: Any, known: Sequence[str]) -> None:

@@ -145,11 +145,7 @@ class Form(Elimination):
 
     def _put(self, value: Masked, cols: IndexMap, type: ArrayType) -> Masked:
         if value.mask is None and not isinstance(value.value, Tracer):
-            found = np.zeros(type.size, type.dtype)
-            np.add.at(
-                found, cols.table().reshape(-1), np.reshape(value.value, -1) if np.ndim(value.value) else value.value
-            )
-            return Masked(found.reshape(type.shape))
+            return Masked(put(type, value.value, cols))
         values = traced(self.builder, value, cols.shape, type.dtype)
         summed = Masked(reshape(put(type.size, values, cols), shape=type.shape))
         if value.mask is None:

@@ -211,7 +211,7 @@ class Graph:
             return results
         pieces = self.pieces_of(eqn, operands)
         if pieces is not None and not primitive.multiple_results:
-            values = self._factors(eqn, operands, active, pieces, is_linear)
+            values = self._factors(eqn, operands, active, pieces)
             if values is not None:
                 results = self._values(eqn, operands, True, is_linear)
                 for j, is_active, of_operand, factors in zip(operands, active, pieces, values, strict=True):
@@ -282,17 +282,12 @@ class Graph:
     def _diagonal(self, k: Node, j: Node, value: Masked) -> None:
         """Add the edge of an elementwise operation."""
         lanes = IndexMap.identity(k.type.shape)
-        kept = np.asarray(value.value) != 0 if isinstance(value.value, np.ndarray) else np.True_
         if value.mask is not None and isinstance(value.mask.atom, Const):
-            kept, value = kept & np.asarray(value.mask.atom.value), Masked(value.value)
-        if not kept.all():
-            chosen = IndexMap.of(np.flatnonzero(np.broadcast_to(kept, k.type.shape)), k.type.size)
-            lanes, value = chosen, taken(value, chosen)
+            chosen = IndexMap.of(np.flatnonzero(value.mask.atom.array()), k.type.size)
+            lanes, value = chosen, taken(Masked(value.value), chosen)
         self.edge(k, j, lanes, lanes, value)
 
-    def _factors(
-        self, eqn: Eqn, operands: list[Node], active: list[bool], pieces: Any, is_linear: bool
-    ) -> list[list[Masked]] | None:
+    def _factors(self, eqn: Eqn, operands: list[Node], active: list[bool], pieces: Any) -> list[list[Masked]] | None:
         """The values of the pieces of an equation with one result; None if they are not known from the equation."""
         found: list[list[Masked]] = []
         for i, (is_active, of_operand) in enumerate(zip(active, pieces, strict=True)):
@@ -312,13 +307,8 @@ class Graph:
 
     def _linearized(self, eqn: Eqn, operands: list[Node], active: list[bool]) -> list[Node]:
         """The results of an equation whose linear program takes its place in the graph."""
-        inputs = [Var(x.type) for x in operands]
-        outputs = tuple([Var(v.type) for v in eqn.outputs])
-        single = Program(
-            eqn.primitive.name, inputs, [Eqn(eqn.primitive, tuple(inputs), eqn.params, outputs, eqn.line)], outputs
-        )
         try:
-            parts = linearize(single, tuple(active))
+            parts = linearize(alone(eqn), tuple(active))
         except MissingRule as error:
             raise NotStructured(f"{eqn.primitive.name} has no linear program ({error})") from None
         # Walked, not recorded as it is: a residual that is known, as one that only counts, stays known.

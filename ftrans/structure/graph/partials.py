@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ...control.rules.linearity import is_zero
+from ...control.subprograms import with_outputs
 from ...core.interpret import inline
 from ...core.primitive import MissingRule
-from ...core.program import Atom, Const, Eqn, Program
+from ...core.program import Eqn, Program
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
 from ...ops.elementwise import Elementwise
@@ -108,10 +110,5 @@ def _second(eqn: Eqn, active: tuple[bool, ...]) -> Second:
     return Second(_with_outputs(program, kept), tuple(wrt[i] for i in kept))
 
 
-def is_zero(atom: Atom) -> bool:
-    """Whether a value is the constant zero."""
-    return isinstance(atom, Const) and atom.is_splat and atom.value == 0
-
-
 def _with_outputs(program: Program, kept: Sequence[int]) -> Program:
-    return simplify(Program(program.name, program.inputs, program.eqns, [program.outputs[i] for i in kept]))
+    return simplify(with_outputs(program, tuple([program.outputs[i] for i in kept])))
