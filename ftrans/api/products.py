@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,24 @@ from .paths import run_compiled
 
 Flags = tuple[bool, ...]
 Run = Callable[[Program, Sequence[Any]], list[Any]]
+
+
+class _Product(NamedTuple):
+    """A linear program that computes products.
+
+    Attributes:
+        linear: takes residuals, then vectors.
+        given: types of the vectors that make up one side.
+        wanted: types of those that make up the other.
+        takes: which of the given ones the program takes.
+        returns: which of the wanted ones it returns; the others are zero.
+    """
+
+    linear: Program
+    given: Sequence[ArrayType]
+    wanted: Sequence[ArrayType]
+    takes: Flags
+    returns: Flags
 
 
 class Products:
@@ -63,16 +81,16 @@ class Products:
     def forward(self, v: Any) -> Any:
         """The product of the matrix (m, n) with a vector (n,), or with each column of (n, k)."""
         parts = self._pushed
-        return self._apply(parts.linear, v, self._columns, self._rows, (True,) * len(self._columns), parts.out_active)
+        every = (True,) * len(self._columns)
+        return self._apply(_Product(parts.linear, self._columns, self._rows, every, parts.out_active), v)
 
     def backward(self, v: Any) -> Any:
         """The product of the matrix's conjugate transpose with a vector (m,), or with each column of (m, k)."""
         if self._is_symmetric:
             return np.conj(self.forward(np.conj(v)))
         parts = d.pullback(self._only, self._active)
-        return np.conj(
-            self._apply(parts.linear, np.conj(v), self._rows, self._columns, parts.out_active, parts.in_active)
-        )
+        product = _Product(parts.linear, self._rows, self._columns, parts.out_active, parts.in_active)
+        return np.conj(self._apply(product, np.conj(v)))
 
     def noise(self) -> Any:
         """For each row, a derivative so small that it changes the value by what rounding does, at this point."""
@@ -80,39 +98,23 @@ class Products:
         values = np.concatenate([np.abs(y).reshape(-1) for y in self._values])
         return 16 * rounding_unit(self.dtype) * values.astype(np.float64) / (size or 1.0)
 
-    def _apply(
-        self,
-        linear: Program,
-        v: Any,
-        given: Sequence[ArrayType],
-        wanted: Sequence[ArrayType],
-        takes: Flags,
-        returns: Flags,
-    ) -> Any:
-        """A linear program applied to a vector, or to the columns of a matrix."""
-        types = given, wanted, takes, returns
-        if any(is_complex(t.dtype) for t in given) and not any(is_complex(t.dtype) for t in wanted):
+    def _apply(self, product: _Product, v: Any) -> Any:
+        """The product with a vector, or with the columns of a matrix."""
+        if any(is_complex(t.dtype) for t in product.given) and not any(is_complex(t.dtype) for t in product.wanted):
             # What is real is the real part of the product, so that of the product with 1j * v is minus the other part.
             v = np.asarray(v)
-            return self._applied(linear, v, *types) - 1j * self._applied(linear, 1j * v, *types)
-        return self._applied(linear, v, *types)
+            return self._applied(product, v) - 1j * self._applied(product, 1j * v)
+        return self._applied(product, v)
 
-    def _applied(
-        self,
-        linear: Program,
-        v: Any,
-        given: Sequence[ArrayType],
-        wanted: Sequence[ArrayType],
-        takes: Flags,
-        returns: Flags,
-    ) -> Any:
+    def _applied(self, product: _Product, v: Any) -> Any:
+        linear = product.linear
         v = np.asarray(v)
         count = v.shape[1] if v.ndim == 2 else 1
-        vectors = list(_parts(v.T if v.ndim == 2 else v[None], given))
-        seeds = [x for x, taken in zip(vectors, takes, strict=True) if taken]
+        vectors = list(_parts(v.T if v.ndim == 2 else v[None], product.given))
+        seeds = [x for x, taken in zip(vectors, product.takes, strict=True) if taken]
         if v.ndim == 1:
             found = iter(self._run(linear, [*self._residuals, *(x[0] for x in seeds)]))
-            outs = [np.asarray(next(found))[None] if has else None for has in returns]
+            outs = [np.asarray(next(found))[None] if has else None for has in product.returns]
         else:
             batched = batch(
                 linear,
@@ -121,13 +123,13 @@ class Products:
                 (True,) * len(linear.outputs),
             )
             found = iter(self._run(batched.program, [*self._residuals, *seeds]))
-            outs = [next(found) if has else None for has in returns]
+            outs = [next(found) if has else None for has in product.returns]
         rows = [
             np.zeros((count, t.size), self.dtype) if y is None else np.reshape(y, (count, t.size))
-            for y, t in zip(outs, wanted, strict=True)
+            for y, t in zip(outs, product.wanted, strict=True)
         ]
-        product = np.concatenate(rows, axis=1).astype(self.dtype, copy=False) if rows else np.zeros((count, 0))
-        return product.T if v.ndim == 2 else product[0]
+        whole = np.concatenate(rows, axis=1).astype(self.dtype, copy=False) if rows else np.zeros((count, 0))
+        return whole.T if v.ndim == 2 else whole[0]
 
 
 def rounding_unit(dtype: Any) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.index_map import IndexMap, Piece
 from ...base.source import Line, attributed_to
+from ...control.subprograms import with_outputs
 from ...core.interpret import inline, interpret
 from ...core.primitive import MissingRule, Moving, ProgramHolder
 from ...core.program import Atom, Const, Eqn, Program, Var
@@ -27,6 +28,7 @@ from ...ops.literals import full_like
 from ...transforms.differentiate import linearize
 from ...transforms.jvp import jvp, prepared
 from ..entries import NotStructured
+from ..made_once import made_once
 from .arithmetic import ONE, SOME, Masked, computed, constant, evaluated, known_value, masked, taken, total
 from .lengths import squared
 from .local_blocks import block_values
@@ -375,9 +377,14 @@ def product_lanes(curved: Curved) -> tuple[Piece, Piece] | None:
 def _is_curved(eqn: Eqn, active: Sequence[int]) -> bool:
     """Whether the derivative of an equation may depend on its active operands."""
     flags = tuple([i in active for i in range(len(eqn.operands))])
-    parts = linearize(alone(eqn), flags)
-    residuals = Program("residuals", parts.values.inputs, parts.values.eqns, parts.values.outputs[len(eqn.outputs) :])
-    return any(jvp(residuals, flags).out_active)
+
+    def find() -> bool:
+        values = linearize(alone(eqn), flags).values
+        residuals = with_outputs(values, values.outputs[len(eqn.outputs) :])
+        return any(jvp(residuals, flags).out_active)
+
+    found: bool = made_once("is curved", eqn, flags, find)
+    return found
 
 
 def has_complex(eqn: Eqn) -> bool:
