@@ -28,6 +28,7 @@ from . import (
     laplacian,
     lowering,
     odeint,
+    plain,
     progress,
     rosenbrock,
     scan,
@@ -60,6 +61,7 @@ MEASURES = {
     "anomaly": anomaly.run,
     "solvers": solvers.run,
     "structure": structure.run,
+    "plain": plain.run,
     "training": training.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}

@@ -1,0 +1,15 @@
+"""The problems of the measure `plain`, file by file."""
+
+from . import loops, simulation, statistics
+from .problem import Problem
+
+FILES = (loops, statistics, simulation)
+
+
+def problems() -> list[Problem]:
+    return [problem for file in FILES for problem in file.problems()]
+
+
+def small_problems() -> list[Problem]:
+    """The same in sizes that take no time."""
+    return [problem for file in FILES for problem in file.small_problems()]
