@@ -57,6 +57,7 @@ from ftrans.ops import (
     indexing,
     linalg,
     literals,
+    moving_slices,
     parts,
     reductions,
     shapes,
@@ -577,6 +578,27 @@ for dtype in (f32, bf16, c128, i64, boolean):
 sample(slices.add_slice, normal((9,), c128), normal((2,), c128), start=(1,), limit=(3,), strides=(1,))
 misfit(slices.set_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3,), strides=(1,))
 misfit(slices.add_slice, FLOATS, FLOATS, error=TypeError, start=(0,), limit=(3,), strides=(1,))
+
+for x_shape, out in [
+    ((5,), (2,)), ((5,), (1,)), ((5,), (5,)), ((5,), (0,)), ((), ()), ((4, 3), (2, 3)), ((4, 3), (4, 1)),
+    ((4, 5), (2, 2)), ((3, 4, 2), (1, 3, 2)), ((2, 5, 3), (2, 2, 3)),
+]:  # fmt: skip
+    # Some of these places are out of range.
+    places = [integers(-1, n + 1, ()) for n in x_shape]
+    sample(moving_slices.dynamic_slice, normal(x_shape), *places, sizes=out)
+    sample(moving_slices.dynamic_set, normal(x_shape), normal(out), *places)
+    sample(moving_slices.dynamic_add, normal(x_shape), normal(out), *places)
+for dtype in (f32, bf16, c128, i64, boolean):
+    sample(moving_slices.dynamic_slice, normal((5,), dtype), given(3, i64), sizes=(2,))
+    sample(moving_slices.dynamic_set, normal((5,), dtype), normal((2,), dtype), given(3, i64))
+for dtype in (f32, bf16, c128, i64):
+    sample(moving_slices.dynamic_add, normal((5,), dtype), normal((2,), dtype), given(1, i64))
+FLOATS, PART, PLACE = ArrayType((5,), f64), ArrayType((3,), f64), ArrayType((), i64)
+misfit(moving_slices.dynamic_slice, FLOATS, PLACE, error=TypeError, sizes=(6,))
+misfit(moving_slices.dynamic_slice, FLOATS, ArrayType((), i32), error=TypeError, sizes=(3,))
+misfit(moving_slices.dynamic_slice, FLOATS, error=TypeError, sizes=(3,))
+misfit(moving_slices.dynamic_set, FLOATS, ArrayType((3,), f32), PLACE, error=TypeError)
+misfit(moving_slices.dynamic_add, FLOATS, PART, PLACE, PLACE, error=TypeError)
 
 # Sorting
 

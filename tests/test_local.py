@@ -25,7 +25,8 @@ from ftrans.transforms.jvp import jvp
 EXACT = {
     "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "reduce_sum", "reduce_prod",
     "cumsum", "cumprod", "cumlogsumexp", "dot_general", "gather", "scatter_add", "scatter_set", "set_slice",
-    "add_slice", "solve", "inv", "det", "convolution", "window_sum", "rfft", "tap", "required",
+    "add_slice", "dynamic_slice", "dynamic_set", "dynamic_add", "solve", "inv", "det", "convolution", "window_sum",
+    "rfft", "tap", "required",
 }  # fmt: skip
 
 assert samples
@@ -108,8 +109,8 @@ def test_pieces_have_no_elements_that_are_always_zero(sample: Sample) -> None:
 
 # What these move or add up is said without an array.
 AFFINE = {
-    "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "add_slice", "reduce_sum",
-    "reduce_max", "dot_general", "window_sum", "sort", "fft", "inv",
+    "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "add_slice", "dynamic_slice",
+    "dynamic_add", "reduce_sum", "reduce_max", "dot_general", "window_sum", "sort", "fft", "inv",
 }  # fmt: skip
 
 

@@ -27,7 +27,6 @@ from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne,
 from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .reductions import reduce_and
 from .shapes import reshape, transpose
-from .slices import add_slice, padded_part
 
 
 def _check_indices(name: str, x: ArrayType, indices: Sequence[ArrayType], axis: int) -> Shape:
@@ -411,17 +410,3 @@ def _written_at(x: Tracer, indices: Sequence[Any], axis: int) -> Tracer | None:
     if len(places) != len(indices) or places != made.operands[2:]:
         return None
     return Tracer(x.builder, made.operands[1])
-
-
-def accumulated(x: Tracer, y: Tracer) -> Tracer:
-    """The sum of two cotangents; where one is zero but for some elements, these are added to the other."""
-    for total, term in ((x, y), (y, x)):
-        made = definition(term)
-        if made is not None and made.primitive is scatter_add:
-            zero, updates, *indices = (Tracer(x.builder, a) for a in made.operands)
-            if splat(zero) == 0:
-                return scatter_add(total, updates, *indices, **made.params)
-        part = padded_part(term)
-        if part is not None:
-            return add_slice(total, part[0], **part[1])
-    return add(x, y)

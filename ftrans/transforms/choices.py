@@ -45,6 +45,7 @@ from ..ops.elementwise import (
 )
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.literals import full, full_like, splat
+from ..ops.moving_slices import dynamic_add, dynamic_set, dynamic_slice
 from ..ops.parts import concatenate, pad, slice_
 from ..ops.reductions import reduce_or
 from ..ops.shapes import StructuralPrimitive
@@ -58,7 +59,10 @@ Value = Tracer | Masked
 # They have no factor.
 SUMS = (add, sub, neg, convert, conj, real, imag, complex_)
 # An array made of several, which may be constant zeros.
-_JOINS = (pad, concatenate, set_slice, scatter_set, add_slice, scatter_add)
+_WRITES = (set_slice, scatter_set, dynamic_set)
+_ADDITIONS = (add_slice, scatter_add, dynamic_add)
+_JOINS = (pad, concatenate, *_WRITES, *_ADDITIONS)
+_READS = (slice_, gather, dynamic_slice)
 # An array with more assignments than this, as by a loop over elements, has no mask: each would cost the size of the
 # array.
 _MOST_WRITES = 8
@@ -226,7 +230,7 @@ class _Walk:
         if primitive is reduce_sum:
             near, far = [carried(mask, lambda c: reduce_or(c, **params)) for mask in (x.near, x.far)]
             return self.clean(out, near, far)
-        if primitive is slice_ or primitive is gather:
+        if primitive in _READS:
             is_small = out.size < _LEAST_PART * x.value.size and weight(x.far) > 1
             return Masked(out, (), carried(x.near if is_small else x.mask, move))
         if isinstance(primitive, StructuralPrimitive):
@@ -236,7 +240,7 @@ class _Walk:
     def joined(self, eqn: Eqn, operands: list[Value], masked: list[Masked]) -> Masked:
         (out,) = repeat(eqn, [_whole(x) for x in operands])
         total = 1 + weight(*(x.mask for x in masked))
-        is_assigned = eqn.primitive is set_slice or eqn.primitive is scatter_set
+        is_assigned = eqn.primitive in _WRITES
         has_zeros = any([x.mask for x in masked]) or any(map(_is_zero, operands))
         if not has_zeros or (is_assigned and total > _MOST_WRITES):
             return Masked(out)
@@ -274,7 +278,7 @@ def _two_sides(eqn: Eqn, x: Masked, y: Masked) -> Masked | None:
 
 def _support(eqn: Eqn, operands: list[Value], masks: list[Mask]) -> Tracer:
     """Where the result of an equation may be nonzero: the equation applied to the masks of its operands."""
-    is_sum = eqn.primitive in (add_slice, scatter_add)
+    is_sum = eqn.primitive in _ADDITIONS
     dtype = eqn.outputs[0].type.dtype if is_sum else np.dtype(np.bool_)
     given = iter(masks)
 

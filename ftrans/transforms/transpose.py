@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..base.source import at_line, attributed_to
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.trace import Builder, Tracer, building, definition
-from ..ops.indexing import accumulated
+from ..ops.accumulation import accumulated
 from ..ops.parts import concatenate, pad
 from ..ops.shapes import StructuralPrimitive
 from .choices import with_choices_last

@@ -17,6 +17,7 @@ from ...core.primitive import MultipleResults, Primitive, RunOnly, SingleResult
 from ...core.program import Atom, Eqn, Program, Var
 from ...core.types import ArrayType
 from ...ops.indexing import gather
+from ...ops.moving_slices import dynamic_slice
 from ...ops.parts import slice_
 from ...run.memory import is_write
 from ...xla.execute import lower
@@ -112,7 +113,7 @@ def _is_write_to_a_place(eqn: Eqn) -> bool:
 def _is_read_of_a_part(eqn: Eqn) -> bool:
     if eqn.primitive is gather:
         return all(a.type.shape == () for a in eqn.operands[1:])
-    return eqn.primitive is slice_
+    return eqn.primitive is slice_ or eqn.primitive is dynamic_slice
 
 
 def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> list[Eqn] | None:
@@ -129,11 +130,15 @@ def _with_write_last(eqns: list[Eqn], write: Eqn, outputs: Sequence[Atom]) -> li
     late = [eqn for eqn in reads if is_written or _is_used_late(eqns, eqn, write, before, outputs)]
     if not late:
         return None
+    # XLA would choose the branch at once by a constant.
+    number = next((a for a in write.operands[2:] if isinstance(a, Var)), None)
+    if number is None:
+        return None
     tokens = [Var(_TOKEN) for _ in late]
     instead = {
         eqn: Eqn(
             read_first,
-            (write.operands[2], *eqn.operands),
+            (number, *eqn.operands),
             {"read": eqn.primitive, "params": tuple(eqn.params.items())},
             (*eqn.outputs, token),
             eqn.line,

@@ -16,8 +16,8 @@ from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
 from ...ops import literals
 from ...ops import shapes as s
+from ...ops.accumulation import accumulated
 from ...ops.broadcast import with_batch_axis
-from ...ops.indexing import accumulated
 from ...run.costs import program_cost
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program

@@ -10,7 +10,7 @@ from ...core.interpret import inline
 from ...core.primitive import MissingRule
 from ...core.program import Program
 from ...core.trace import Builder, building
-from ...ops.indexing import accumulated
+from ...ops.accumulation import accumulated
 from ...transforms.simplify import condense
 from ...transforms.split import split as split_program
 from ...transforms.transpose import Transpose

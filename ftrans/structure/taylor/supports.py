@@ -17,6 +17,7 @@ from ...ops.broadcast import reduce_sum
 from ...ops.elementwise import Elementwise, convert, ne, select
 from ...ops.indexing import gather, scatter_add, scatter_set
 from ...ops.literals import full, full_like, splat
+from ...ops.moving_slices import dynamic_add, dynamic_set, dynamic_slice
 from ...ops.parts import concatenate, pad, slice_
 from ...ops.reductions import reduce_or
 from ...ops.shapes import StructuralPrimitive
@@ -24,8 +25,9 @@ from ...ops.slices import add_slice, set_slice
 from ...transforms.masks import Condition, Mask, all_of, carried, weight
 from .series import EVERYWHERE, Series, Support, union
 
-_SUMS = (add_slice, scatter_add)
-_JOINS = (pad, concatenate, set_slice, scatter_set, *_SUMS)
+_SUMS = (add_slice, scatter_add, dynamic_add)
+_JOINS = (pad, concatenate, set_slice, scatter_set, dynamic_set, *_SUMS)
+_READS = (slice_, gather, dynamic_slice)
 
 
 def of_linear(primitive: Primitive, operands: Sequence[Series], params: Params, k: int) -> Support:
@@ -40,7 +42,7 @@ def of_linear(primitive: Primitive, operands: Sequence[Series], params: Params, 
     if isinstance(primitive, StructuralPrimitive):
         same = primitive.output_types([x.type], params)[0].size == x.type.size
         return _moved(x.support(k), lambda c: primitive.bind_all([c], params)[0], same)
-    if primitive is slice_ or primitive is gather:
+    if primitive in _READS:
         return _moved(x.support(k), lambda c: primitive.bind_all([c, *(y.at(0) for y in others)], params)[0], False)
     if primitive is reduce_sum:
         return _moved(x.support(k), lambda c: reduce_or(c, **params), False)
