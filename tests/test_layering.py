@@ -19,7 +19,7 @@ import ftrans
 ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
-    "base", "core", "xla", "ops", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
+    "base", "core", "xla", "ops", "rewrites", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
     "solvers", "scipy", "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.

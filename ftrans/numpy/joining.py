@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..core.trace import Tracer
 from ..core.types import is_complex
 from ..core.witness import concretize
 from ..ops.broadcast import broadcast as repeat_along
 from ..ops.literals import full
 from ..ops.parts import concatenate as join
+from ..ops.parts import slice_
 from . import promotion
 from .delivery import deliver
 from .dispatch import implements
@@ -27,6 +29,9 @@ __all__ = [
     "hsplit", "hstack", "insert", "meshgrid", "repeat", "resize", "split", "stack", "tile", "trim_zeros",
     "unstack", "vsplit", "vstack",
 ]  # fmt: skip
+
+# What is left after deleting is joined of up to so many runs of entries; of more, it is read at indices.
+_MOST_RUNS = 8
 
 
 @implements(np.concatenate)
@@ -268,7 +273,21 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = reshaped(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
-    return np.take(x, np.delete(np.arange(x.shape[axis]), _known(obj, "the entries deleted at")), axis)
+    kept = np.delete(np.arange(x.shape[axis]), _known(obj, "the entries deleted at"))
+    runs = np.split(kept, 1 + np.flatnonzero(np.diff(kept) != 1))
+    if len(runs) > _MOST_RUNS or not kept.size:
+        return np.take(x, kept, axis)
+    return join(*[_between(x, axis, int(run[0]), int(run[-1]) + 1) for run in runs], axis=axis)
+
+
+def _between(x: Tracer, axis: int, start: int, limit: int) -> Tracer:
+    """The entries of `x` along an axis from `start` up to `limit`."""
+    return slice_(
+        x,
+        start=tuple(start if i == axis else 0 for i in range(x.ndim)),
+        limit=tuple(limit if i == axis else n for i, n in enumerate(x.shape)),
+        strides=(1,) * x.ndim,
+    )
 
 
 def _known(places: Any, what: str) -> Any:

@@ -17,7 +17,7 @@ from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from ..ops.elementwise.family import combined
 from .choices import with_choices_last
-from .simplify import condense
+from .simplify import for_differentiation
 
 Flags = tuple[bool, ...]
 Dual = tuple[Tracer, Tangent]
@@ -69,7 +69,7 @@ def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> 
 
 def prepared(program: Program, active: Flags) -> Program:
     """The program as its primitives want it before it is differentiated along its inputs flagged in `active`."""
-    program = condense(program)
+    program = for_differentiation(program)
     for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
         program = primitive.before_differentiating(program, active)
     return program

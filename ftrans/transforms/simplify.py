@@ -1,11 +1,12 @@
 """simplify: a program -> a shorter program with the same meaning.
 
-A forward pass applies each primitive's `simplify` rule, folds constants and shares common subexpressions; a backward
-pass removes dead code.
+A forward pass applies each primitive's `simplify` rule and the table of rewrites, folds constants and shares common
+subexpressions; a backward pass removes dead code.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 from ..base.source import Line, attributed_to
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, ProgramCall
-from ..core.program import Const, Eqn, Params, Program, Var, literal
+from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import Elementwise, singular_slope
 from ..ops.literals import splat
+from ..rewrites import table
+from ..rewrites.rule import Operands, Stage, users_of
 
 # Constant expressions with results of up to this many elements are evaluated.
 _FOLDED_SIZE = 256
@@ -35,6 +38,30 @@ def simplify(program: Program) -> Program:
 def condense(program: Program) -> Program:
     """Simplify `program` before further transformations: equations that only matter to derivatives stay in it."""
     return program.derive("condense", lambda: without_dead_code(_rewrite(program, is_final=False)[0]))
+
+
+def for_differentiation(program: Program) -> Program:
+    """Condense `program` and rewrite it so that its derivatives are cheaper."""
+
+    def make() -> Program:
+        condensed = condense(program)
+        if not table.has_rules_for(condensed, Stage.DIFFERENTIATED):
+            return condensed
+        return without_dead_code(_rewrite(condensed, is_final=False, stage=Stage.DIFFERENTIATED)[0])
+
+    return program.derive("for differentiation", make)
+
+
+def for_compiler(program: Program) -> Program:
+    """Simplify `program`, which XLA is about to compile, and reorder what is cheaper in another order."""
+
+    def make() -> Program:
+        simplified = simplify(program)
+        if not table.has_rules_for(simplified, Stage.COMPILED):
+            return simplified
+        return simplify(without_dead_code(_rewrite(simplified, stage=Stage.COMPILED)[0]))
+
+    return program.derive("for compiler", make)
 
 
 def _simplify(program: Program) -> Program:
@@ -105,14 +132,21 @@ class Sharing(Builder):
         return results
 
 
-def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
+def _rewrite(program: Program, is_final: bool = True, stage: Stage = Stage.ANY) -> tuple[Program, bool]:
     """The rewritten program, and whether another pass may simplify it further."""
     is_short = len(program.eqns) <= _SHORT
     builder = Sharing(program.in_types)
     changed: list[Eqn] = []
+    rules = table.rules[stage]
+    users_before: Counter[Atom] = Counter() if stage is Stage.ANY else users_of(program)
+    users: Counter[Atom] = Counter()
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        return builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
+        results = builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
+        if users_before:
+            for var, x in zip(eqn.outputs, results, strict=True):
+                users[x.atom] += users_before[var]
+        return results
 
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
         if not is_final and _is_left_whole(eqn.primitive, operands):
@@ -120,6 +154,11 @@ def _rewrite(program: Program, is_final: bool = True) -> tuple[Program, bool]:
         count = len(builder.tape.eqns())
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
+            if simpler is None:
+                for rule in rules.get(eqn.primitive, ()):
+                    simpler = rule.apply(Operands(operands, users), eqn.params)
+                    if simpler is not None:
+                        break
         if simpler is not None:
             if eqn.primitive.multiple_results:
                 changed.append(eqn)

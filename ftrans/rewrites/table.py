@@ -1,0 +1,77 @@
+"""The table of rewrites."""
+
+from __future__ import annotations
+
+from ..core.primitive import Primitive
+from ..core.program import Program
+from ..ops.indexing import gather, scatter_add, scatter_set
+from ..ops.parts import concatenate, slice_
+from .moves import added_in_a_row, joined_parts, read_in_a_row, set_in_a_row, slice_of_part
+from .rule import Rule, Stage
+
+RULES = (
+    Rule(
+        name="part of a part",
+        says="x[a:b:s][c:d:t] = x[a + s*c : a + s*d : s*t];  concatenate(x, y)[c:d] = x[c:d] for d <= len(x)",
+        because="element i of the left is x[a + s*(c + t*i)], and so is that of the right",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=slice_,
+        apply=slice_of_part,
+    ),
+    Rule(
+        name="joined parts",
+        says="concatenate(x[a:b], x[b:c]) = x[a:c];  concatenate(concatenate(x, y)[a:], z) = concatenate(x[a:], y, z)",
+        because="both are the same elements in the same order",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=concatenate,
+        apply=joined_parts,
+    ),
+    Rule(
+        name="read in a row",
+        says="x[[a, a + s, ..., b]] = x[a : b + 1 : s]",
+        because="a slice is its own list of indices",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=gather,
+        apply=read_in_a_row,
+    ),
+    Rule(
+        name="added in a row",
+        says="x.at[[a, a + s, ..., b]].add(u) = x.at[a : b + 1 : s].add(u), and x + u for all indices",
+        because="no index occurs twice, so each element is one sum of two numbers on both sides",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=scatter_add,
+        apply=added_in_a_row,
+    ),
+    Rule(
+        name="set in a row",
+        says="x.at[[a, a + s, ..., b]].set(u) = x.at[a : b + 1 : s].set(u), and u for all indices",
+        because="no index occurs twice, so each element is that of u, or that of x",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=scatter_set,
+        apply=set_in_a_row,
+    ),
+)  # fmt: skip
+
+
+def _by_primitive() -> dict[Stage, dict[Primitive, tuple[Rule, ...]]]:
+    found: dict[Stage, dict[Primitive, tuple[Rule, ...]]] = {}
+    for stage in Stage:
+        applied = [rule for rule in RULES if rule.stage in (Stage.ANY, stage)]
+        primitives = dict.fromkeys(rule.primitive for rule in applied)
+        found[stage] = {p: tuple(rule for rule in applied if rule.primitive is p) for p in primitives}
+    return found
+
+
+# The rules for programs of a stage, by primitive: those of the stage itself, and those for any program.
+rules = _by_primitive()
+
+
+def has_rules_for(program: Program, stage: Stage) -> bool:
+    """Whether a rule of this stage alone may be applied to a program."""
+    primitives = {rule.primitive for rule in RULES if rule.stage is stage}
+    return any(eqn.primitive in primitives for eqn in program.eqns)
