@@ -13,6 +13,7 @@ Conventions:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -191,6 +192,9 @@ class Moving(SingleResult):
 
     fuses = True
 
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        return (_type_of_moved(self, tuple(types), tuple(params.items())),)
+
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
         return Cost.moves(results[0].size)
 
@@ -198,6 +202,11 @@ class Moving(SingleResult):
         self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
     ) -> Any:
         return moved_pieces(self, types, known, params)
+
+
+@lru_cache(maxsize=10_000)
+def _type_of_moved(primitive: Primitive, types: Sequence[ArrayType], params: Sequence[tuple[str, Any]]) -> Any:
+    return primitive.type_rule(*types, **dict(params))
 
 
 def moved_pieces(primitive: Primitive, types: Sequence[ArrayType], known: Sequence[Any], params: Params) -> Any:

@@ -22,6 +22,8 @@ from .types import ArrayType
 _COMMENT_COLUMN = 52
 
 Params = dict[str, Any]
+# The parameters of equations that have none, which share one dictionary.
+NO_PARAMS: Params = {}
 Derived = TypeVar("Derived")
 
 
@@ -68,6 +70,7 @@ class Const:
 
 Atom = Var | Const
 
+_NUMBERS = (float, int, np.float64)
 _literals: dict[Any, Const] = {}
 _MOST_LITERALS = 100_000
 
@@ -82,7 +85,7 @@ def literal(value: Any, type: ArrayType) -> Const:
         type: type of the constant.
     """
     # Zeros of different sign are equal in Python.
-    number = (type, value.__class__, value or str(value)) if value.__class__ in (float, int) else None
+    number = (type, value.__class__, value or str(value)) if value.__class__ in _NUMBERS else None
     const = _literals.get(number)
     if const is not None:
         return const

@@ -10,12 +10,18 @@ from .program import Atom, Const, Eqn, Params, Program, Var
 from .types import ArrayType
 
 
+def new_eqn(primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
+    """An equation whose results are new variables."""
+    types = primitive.output_types([a.type for a in atoms], params)
+    outputs = (Var(types[0]),) if len(types) == 1 else tuple(map(Var, types))
+    return Eqn(primitive, tuple(atoms), params, outputs, line)
+
+
 class Tape:
     """The equations of one program, in a list.
 
     Attributes:
         inputs: the variables of its explicit inputs.
-        definitions: the equations by the variables that they define.
         is_shared: whether other programs with the same beginning use the same tape.
     """
 
@@ -23,16 +29,15 @@ class Tape:
 
     def __init__(self, types: Iterable[ArrayType]) -> None:
         self.inputs = tuple([Var(t) for t in types])
-        self.definitions: dict[Atom, Eqn] = {}
         self._eqns: list[Eqn] = []
+        # Few programs are asked for definitions, so they are entered when somebody asks.
+        self._definitions: dict[Atom, Eqn] = {}
+        self._entered = 0
 
     def add(self, primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
         """Append an equation; its results are new variables."""
-        types = primitive.output_types([a.type for a in atoms], params)
-        eqn = Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
+        eqn = new_eqn(primitive, atoms, params, line)
         self._eqns.append(eqn)
-        for var in eqn.outputs:
-            self.definitions[var] = eqn
         return eqn
 
     def repeat(self, eqn: Eqn, atoms: Sequence[Atom]) -> Eqn:
@@ -40,9 +45,16 @@ class Tape:
         # The types of the results are known, so the type rule need not run again.
         new = Eqn(eqn.primitive, tuple(atoms), eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
         self._eqns.append(new)
-        for var in new.outputs:
-            self.definitions[var] = new
         return new
+
+    def definition(self, atom: Atom) -> Eqn | None:
+        """The equation that defines a variable; None for an input or a constant."""
+        if self._entered < len(self._eqns):
+            for eqn in self._eqns[self._entered :]:
+                for var in eqn.outputs:
+                    self._definitions[var] = eqn
+            self._entered = len(self._eqns)
+        return self._definitions.get(atom)
 
     def attribute(self, eqn: Eqn, line: Line | None) -> None:
         """Give an equation of this tape another line; possible until a program holds the equation."""

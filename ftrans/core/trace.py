@@ -168,10 +168,11 @@ class Builder:
             x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
             for x in operands
         ]
-        eqn = self.tape.add(primitive, atoms, params, line or user_line())
+        eqn = self.tape.add(primitive, atoms, params, line or user_line(2))
         if self.handling is not None and not self.handling.is_current():
             self.handle_errors(eqn)
-        return [Tracer(self, v) for v in eqn.outputs]
+        outputs = eqn.outputs
+        return [Tracer(self, outputs[0])] if len(outputs) == 1 else [Tracer(self, v) for v in outputs]
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
         """Record an equation of another program on operands of the same types; return tracers for its results."""
@@ -237,7 +238,7 @@ class Builder:
 
 def definition(tracer: Tracer) -> Eqn | None:
     """The equation whose result a tracer is; None for an input or a constant."""
-    return tracer.builder.tape.definitions.get(tracer.atom)
+    return tracer.builder.tape.definition(tracer.atom)
 
 
 def leak_error(tracer: Tracer) -> TracerLeak:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base.source import Line, attributed_line, user_line
 from .program import Atom, Const, Eqn, Params, Program, Var
-from .tape import Tape
+from .tape import Tape, new_eqn
 from .types import ArrayType
 
 _MOST_NODES = 200_000
@@ -105,19 +105,20 @@ class TrieTape(Tape):
     def __init__(self, types: Iterable[ArrayType], is_outermost: bool) -> None:
         root = trie.root(tuple(types), is_outermost)
         self.inputs = root.inputs
-        self.definitions = root.definitions
+        self._definitions = root.definitions
         self._node: Node = root
 
     def add(self, primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
         key = (primitive, line, *atoms, *params.items())
         node = self._node.children.get(key)
         if node is None:
-            types = primitive.output_types([a.type for a in atoms], params)
-            made = Eqn(primitive, tuple(atoms), params, tuple([Var(t) for t in types]), line)
-            node = self._extend(key, Node(self._node, eqn=made))
-            self.definitions.update(dict.fromkeys(node.eqn.outputs, node.eqn))  # type: ignore[union-attr,arg-type]
+            node = self._extend(key, Node(self._node, eqn=new_eqn(primitive, atoms, params, line)))
+            self._definitions.update(dict.fromkeys(node.eqn.outputs, node.eqn))  # type: ignore[union-attr,arg-type]
         self._node = node
         return node.eqn  # type: ignore[return-value]
+
+    def definition(self, atom: Atom) -> Eqn | None:
+        return self._definitions.get(atom)
 
     def repeat(self, eqn: Eqn, atoms: Sequence[Atom]) -> Eqn:
         return self.add(eqn.primitive, atoms, eqn.params, eqn.line or user_line())

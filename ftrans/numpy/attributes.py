@@ -22,7 +22,8 @@ class MissingAttribute(AttributeError):
     def __init__(self, x: Tracer, name: str) -> None:
         super().__init__(name=name, obj=x)
         self._type = x.type
-        self._line = user_line()
+        # NumPy asks each element of a list for its protocols, and reads no message.
+        self._line = None if name.startswith("__array_") else user_line()
 
     def __str__(self) -> str:
         if hasattr(np.ndarray, self.name):

@@ -165,7 +165,7 @@ def _of_result(x: Tracer) -> Layout:
     if x.atom.__class__ is Const:
         # Who makes such an array notes how it lies; else it may be anything.
         return contiguous(x.shape) if x.ndim < 2 else None
-    eqn = x.builder.tape.definitions.get(x.atom)
+    eqn = x.builder.tape.definition(x.atom)
     if eqn is None:
         return _of_input(x.builder, x.atom)
     if x.ndim < 2 and not is_write(eqn):
@@ -206,7 +206,7 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
         if a in known:
             waiting.pop()
             continue
-        eqn = None if a.__class__ is Const else builder.tape.definitions.get(a)
+        eqn = None if a.__class__ is Const else builder.tape.definition(a)
         if eqn is None:
             known[a] = _of_operand_without_equation(builder, a)
             continue

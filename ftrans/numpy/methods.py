@@ -150,6 +150,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
     """What np.asarray and np.array make of a traced value: an array of Python objects, its elements."""
     if dtype is not None and np.dtype(dtype) != object:
         _to_float(self)
+    array: Any
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         raise refuse(
@@ -162,9 +163,14 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
         # It would copy what cannot be written to, and nobody would see what is written to the copy.
         error = f"np.require of a traced value ({self.type}) is ftrans.numpy.require{at_line(user_line())}"
         raise refuse(TypeError(error))
+    if not self.shape:
+        array = np.empty((), object)
+        array[()] = same_value(self) if copy else lent_element(asarray(self), self)
+        array.flags.writeable = copy is True
+        return array
     # In the order of NumPy's array, np.asfortranarray and its like copy if they copy there, and np.array keeps it.
     strides = layout(self)
-    array: Any = np.empty(self.shape, object) if strides is None else np.empty_like(blank(self.type, strides), object)
+    array = np.empty(self.shape, object) if strides is None else np.empty_like(blank(self.type, strides), object)
     for index in np.ndindex(self.shape):
         element = getitem(self, index)
         array[index] = element if copy else lent_element(element, self)

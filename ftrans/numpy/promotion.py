@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.cell import Cell
 from ..base.lookalikes import refuse_lookalike
-from ..base.source import at_line, user_line
+from ..base.source import Line, at_line, user_line
 from ..core.program import Const, literal
 from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
@@ -83,13 +83,19 @@ def _stack_nested(x: Any) -> Tracer:
 def stack(xs: Sequence[Any], axis: int = 0) -> Tracer:
     """Arrays of one shape joined along a new axis."""
     tracers = [asarray(x) for x in xs]
-    shapes = {x.shape for x in tracers}
-    if len(shapes) != 1:
-        raise ValueError(f"all input arrays must have the same shape; got {sorted(shapes)}{at_line(user_line())}")
-    dtype = strong_dtype(*tracers)
+    types = {x.atom.type for x in tracers}
     shape = tracers[0].shape
+    if len(types) > 1:
+        shapes = {t.shape for t in types}
+        if len(shapes) > 1:
+            raise ValueError(f"all input arrays must have the same shape; got {sorted(shapes)}{at_line(user_line())}")
+        dtype = strong_dtype(*tracers)
+        tracers = [cast(x, dtype) for x in tracers]
     expanded = (*shape[:axis], 1, *shape[axis:])
-    return concatenate(*(reshaped(cast(x, dtype), expanded) for x in tracers), axis=axis)
+    # All of these equations come from one line, which is looked up once.
+    line = user_line()
+    parts = [reshaped(x, expanded, line) for x in tracers]
+    return builder(parts[0]).record(concatenate, parts, {"axis": axis}, line)[0]
 
 
 def value_in_hand(x: Any) -> Any:
@@ -251,14 +257,20 @@ def promote(name: str, *xs: Any) -> list[Tracer]:
     return [operand(x, dtype, shape) for x in operands]
 
 
-def reshaped(x: Tracer, shape: Shape) -> Any:
-    """`x` in another shape; a constant takes it at once."""
+@lru_cache(maxsize=10_000)
+def _reshaping(shape: Shape) -> dict[str, Shape]:
+    """The parameters of a reshape, which equal ones share."""
+    return {"shape": shape}
+
+
+def reshaped(x: Tracer, shape: Shape, line: Line | None = None) -> Any:
+    """`x` in another shape, by an equation of the running line or a given one; a constant takes it at once."""
     type = x.atom.type
     if type.shape == shape:
         return x
     if x.atom.__class__ is Const and x.atom.is_splat and math.prod(shape) == type.size:
         return full(shape, x.atom.value, type.dtype)
-    return (current_builder() or builder(x)).record(reshape, (x,), {"shape": shape})[0]
+    return (current_builder() or builder(x)).record(reshape, (x,), _reshaping(shape), line)[0]
 
 
 def same_value(x: Tracer, order: str = "K") -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.source import at_line, user_line
 from ..core.primitive import Primitive
-from ..core.program import Const, literal
+from ..core.program import NO_PARAMS, Const, literal
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType
 from ..ops import elementwise as e
@@ -65,6 +65,8 @@ def resolved_dtypes(ufunc: np.ufunc, xs: Sequence[Any]) -> tuple[np.dtype[Any], 
 def filled(here: Builder, value: float, type: ArrayType) -> Any:
     """The operand for a number of Python that meets an array of `type`."""
     try:
+        if not here.tape.is_shared:
+            return literal(value, type)
         atom = here.scalar(value, type.dtype)
     except OverflowError as error:
         raise OverflowError(f"{error}{at_line(user_line())}") from None
@@ -97,7 +99,7 @@ def general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | None
         if otherwise is not None and in_dtypes[0].kind in kinds:
             y = otherwise(*inputs)
         elif is_primitive:
-            y = (current_builder() or builder()).record(rule, inputs, {})[0]
+            y = (current_builder() or builder()).record(rule, inputs, NO_PARAMS)[0]
         else:
             y = rule(*inputs)
         if y.atom.type.dtype != out_dtype:
@@ -114,6 +116,14 @@ def general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | None
 
 def _takes_floats(ufunc: np.ufunc) -> bool:
     return any(t.startswith("d" * ufunc.nin + "->") for t in ufunc.types)
+
+
+def _meets(number: Any, type: ArrayType) -> bool:
+    """Whether `number` is one that an operation with an array of floating-point numbers takes in their dtype."""
+    kind = number.__class__
+    if kind is float or kind is int:
+        return type.dtype.kind == "f"
+    return kind is np.float64 and type.dtype.char == "d"
 
 
 def _entered(ufunc: np.ufunc, call: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
@@ -133,7 +143,7 @@ def unary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Rul
         if is_direct and len(xs) == 1:
             (x,) = xs
             if x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
-                return (current_builder() or builder(x)).record(primitive, xs, {})[0]
+                return (current_builder() or builder(x)).record(primitive, xs, NO_PARAMS)[0]
         return for_any_kind(*xs)
 
     call.__name__, call.__doc__ = for_any_kind.__name__, for_any_kind.__doc__
@@ -148,20 +158,23 @@ def binary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Ru
     def call(*xs: Any) -> Tracer:
         if is_direct and len(xs) == 2:
             x, y = xs
-            if x.__class__ is Tracer and not x.weak:
-                type = x.atom.type
-                if type.dtype.kind == "f":
-                    if y.__class__ is Tracer:
-                        if y.atom.type is type and not y.weak:
-                            return (current_builder() or builder(x)).record(primitive, xs, {})[0]
-                    elif y.__class__ is float or y.__class__ is int:
-                        here = current_builder() or builder(x)
-                        return here.record(primitive, (x, filled(here, y, type)), {})[0]
-            elif y.__class__ is Tracer and not y.weak and (x.__class__ is float or x.__class__ is int):
-                type = y.atom.type
-                if type.dtype.kind == "f":
+            if x.__class__ is not Tracer:
+                if y.__class__ is Tracer and not y.weak and _meets(x, y.atom.type):
                     here = current_builder() or builder(y)
-                    return here.record(primitive, (filled(here, x, type), y), {})[0]
+                    return here.record(primitive, (filled(here, x, y.atom.type), y), NO_PARAMS)[0]
+            elif not x.weak:
+                type = x.atom.type
+                if y.__class__ is not Tracer:
+                    if _meets(y, type):
+                        here = current_builder() or builder(x)
+                        return here.record(primitive, (x, filled(here, y, type)), NO_PARAMS)[0]
+                elif not y.weak and type.dtype.kind == "f":
+                    if y.atom.type is type:
+                        return (current_builder() or builder(x)).record(primitive, xs, NO_PARAMS)[0]
+                    if y.atom.type.dtype == type.dtype:
+                        shape = broadcast_shapes(ufunc.__name__, x, y)
+                        operands = [broadcast_to(asarray(z), shape) for z in xs]
+                        return (current_builder() or builder(x)).record(primitive, operands, NO_PARAMS)[0]
         return for_any_kind(*xs)
 
     call.__name__, call.__doc__ = for_any_kind.__name__, for_any_kind.__doc__

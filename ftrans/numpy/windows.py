@@ -12,9 +12,10 @@ from ..core.trace import Tracer
 from ..core.types import Shape
 from ..ops.indexing import read_at, scatter_set
 from ..ops.literals import full, splat
+from ..ops.parts import slice_
 from ..ops.shapes import reverse
-from ..ops.slices import read_slice, set_slice
-from .promotion import reshaped
+from ..ops.slices import set_slice, written
+from .promotion import builder, reshaped
 
 
 class Window:
@@ -48,22 +49,24 @@ class Window:
 
     def read(self, base: Tracer) -> Tracer:
         """The elements that are selected."""
-        x = base
+        x, line = base, user_line()
         if not self.is_whole:
             value = splat(x)
             if value is not None:
                 return full(self.shape, value, x.dtype)
-            x = read_slice(x, **self.params)
+            found = written(x, self.params)
+            x = builder(x).record(slice_, (x,), self.params, line)[0] if found is None else found
         if self.flipped:
             x = reverse(x, axes=self.flipped)
-        return x if x.atom.type.shape == self.shape else reshaped(x, self.shape)
+        return x if x.atom.type.shape == self.shape else reshaped(x, self.shape, line)
 
     def write(self, base: Tracer, new: Tracer) -> Tracer:
         """The whole array, after `new` was assigned to what is selected."""
-        new = reshaped(new, self.inner)
+        line = user_line()
+        new = reshaped(new, self.inner, line)
         if self.flipped:
             new = reverse(new, axes=self.flipped)
-        return new if self.is_whole else set_slice(base, new, **self.params)
+        return new if self.is_whole else builder(base).record(set_slice, (base, new), self.params, line)[0]
 
     def numpy(self, base: Any) -> Any:
         """The same view of a NumPy array."""

@@ -196,12 +196,6 @@ def padded_part(x: Tracer) -> tuple[Tracer, Params] | None:
     return part, {"start": start, "limit": limit, "strides": strides}
 
 
-def read_slice(x: Tracer, **params: Any) -> Tracer:
-    """The slice of `x`, where it can be the very elements that have been assigned to it."""
-    found = written(x, params)
-    return slice_(x, **params) if found is None else found
-
-
 def written(x: Tracer, params: Params) -> Tracer | None:
     """What a slice of `x` has last been set to, or its slice before all writes, which were to others; None if unknown.
 

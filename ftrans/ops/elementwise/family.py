@@ -105,7 +105,8 @@ class Elementwise(SingleResult):
     def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
         # Types are interned, so for most equations two comparisons of addresses tell all.
         first = types[0]
-        if self._is_plain and first.dtype.kind == "f" and all([t is first for t in types]):
+        are_same = types[-1] is first and (len(types) < 3 or all([t is first for t in types]))
+        if self._is_plain and are_same and first.dtype.kind == "f":
             return (first,)
         return super().output_types(types, params)
 
