@@ -25,6 +25,7 @@ from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
+from .rolling import as_it_runs
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -35,7 +36,8 @@ class Traced(NamedTuple):
     """A function that has been traced.
 
     Attributes:
-        program: the program; its inputs are the traced arguments, then the captured values.
+        program: the program, with loops of Python as loops; its inputs are the traced arguments, then the captured
+            values.
         captured: the captured values, to be passed after the arguments.
         structure: structure of the result.
         builder: the builder that recorded the program, for its guards.
@@ -113,18 +115,25 @@ def trace_flat(
     shared: bool = True,
     has_aux: bool = False,
     with_guards: bool = False,
+    rolls: bool = True,
 ) -> tuple[Traced, Any]:
-    """Trace `rebuild(tracers)`, which calls `f`; return the traced function and the auxiliary result."""
+    """Trace `rebuild(tracers)`, which calls `f`; return the traced function and the auxiliary result.
+
+    Without `rolls`, the program keeps every step of a loop of Python, as it was written.
+    """
     outer = current_builder()
     # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
     builder = CodeBuilder(types, witnesses, shared_here, has_one_shape=with_guards and not shared)
     run = _traced if outer is not None else _traced_alone
     try:
-        return run(builder, f, rebuild, weak, has_aux, with_guards)
+        traced, rebuild_aux = run(builder, f, rebuild, weak, has_aux, with_guards)
     finally:
         # An interrupt may have hit the builder itself.
         builder.is_open = False
+    if rolls:
+        traced = traced._replace(program=as_it_runs(traced.program, builder.is_compiled()))
+    return traced, rebuild_aux
 
 
 def _traced(

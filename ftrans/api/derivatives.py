@@ -39,11 +39,19 @@ Argnums = int | Sequence[int]
 
 
 def trace_at(
-    f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, what: str, has_aux: bool
+    f: Function,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    argnums: Argnums,
+    what: str,
+    has_aux: bool,
+    rolls: bool = True,
 ) -> tuple[Arguments, Traced, Any]:
     """The arguments to differentiate with respect to, the traced function, and how to rebuild its auxiliary result."""
     chosen = select_arguments(f, args, kwargs, argnums, what)
-    traced, rebuild_aux = trace_flat(f, chosen.types, chosen.call, chosen.leaves, chosen.weak, has_aux=has_aux)
+    traced, rebuild_aux = trace_flat(
+        f, chosen.types, chosen.call, chosen.leaves, chosen.weak, has_aux=has_aux, rolls=rolls
+    )
     return chosen, traced, rebuild_aux
 
 

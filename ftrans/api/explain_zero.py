@@ -117,7 +117,7 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
     def explain(*args: Any, **kwargs: Any) -> ZeroGradients:
         places = _positions(args) if argnums is None else argnums
         chosen = select_arguments(f, args, kwargs, places, "explain_zero")
-        traced, _ = trace_flat(f, chosen.types, chosen.call, chosen.leaves, chosen.weak, with_guards=True)
+        traced, _ = trace_flat(f, chosen.types, chosen.call, chosen.leaves, chosen.weak, with_guards=True, rolls=False)
         guards = traced.builder.guards
         paths = _paths(f, args, (places,) if isinstance(places, int) else places)
         count = len(traced.program.outputs) - len(guards)

@@ -17,6 +17,7 @@ from ..transforms.simplify import simplify
 from .call import as_argnums, check_function, name_of, trace_flat, type_name
 from .jitted import Jitted
 from .paths import bind
+from .rolling import rolling
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -27,11 +28,13 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
 ) -> Callable[..., Any]:
     """Compile a function with XLA.
 
     The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each
-    path that Python control flow on values takes.  Arrays that it closes over become constants.
+    path that Python control flow on values takes.  Arrays that it closes over become constants.  A loop of Python with
+    many equal steps is compiled as one loop.
 
     Args:
         f: the function.  Without it, a decorator is returned.
@@ -40,6 +43,7 @@ def jit(
             dataclasses.  Objects of other classes are compared by `==`, functions by identity.
         static_argnames: names of such arguments.
         donate_argnums: positions of JAX array arguments whose memory may be reused for the results.
+        roll: whether to find loops of Python in the program and compile them as loops; False compiles every step.
 
     Returns:
         A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.  Its
@@ -55,23 +59,28 @@ def jit(
     """
     if f is None:
         return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            roll=roll,
         )
     check_function(f, "jit")
     static_argnums = as_argnums(static_argnums, "jit", "static_argnums")
     donate_argnums = as_argnums(donate_argnums, "jit", "donate_argnums")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
-    jitted = Jitted(f, static_argnums, static_argnames, donated)
+    jitted = Jitted(f, static_argnums, static_argnames, donated, roll)
     compiled = jitted.function()
     compiled.lower = jitted.lower  # type: ignore[attr-defined]
     return compiled
 
 
-def trace(f: Callable[..., Any]) -> Callable[..., Program]:
+def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]:
     """Trace a function to its program, simplified.
 
     Args:
         f: the function.
+        rolled: whether loops of Python are shown as loops, as `jit` compiles them, in place of every step.
 
     Returns:
         A function of the same arguments that returns a `Program`, which can be printed, checked by `.check()`, and
@@ -110,7 +119,8 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
                     + at_line(user_line())
                 ) from None
         weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
-        traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
+        with rolling(rolled):
+            traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
         return simplify(bind(traced.program, len(leaves), traced.captured, math.inf)[0])
 
     return trace_of_f

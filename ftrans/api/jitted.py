@@ -15,6 +15,7 @@ from ..xla import is_jax_tracer, to_numpy
 from . import anomaly
 from .call import named, trace_flat
 from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
+from .rolling import rolling
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
@@ -55,6 +56,7 @@ class Jitted:
         static_argnums: positions of arguments that are part of the signature.
         static_argnames: the same by name.
         donated: positions of arguments whose memory the results may reuse.
+        rolls: whether loops of Python are compiled as loops.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Jitted:
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
         donated: tuple[int, ...],
+        rolls: bool,
     ) -> None:
         self.f = f
+        self.rolls = rolls
         self.donated = donated
         self.signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
@@ -135,15 +139,19 @@ class Jitted:
         path = paths.first(arrays)
         if path is None or path.guards:
             found = run_known(paths, self.f, arrays)
-            path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
+            with rolling(self.rolls):
+                path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
         assert paths.eager is not None
         name = self.f.__name__ if hasattr(self.f, "__name__") else "function"
         outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], run_compiled, name)
-        return outs[: len(outs) - len(path.guards)], path
+        return path.split(outs)[0], path
 
     def trace(self, call: Any, paths: Paths) -> Path | None:
         """A new path for the inputs of a call, or a known one with equal guards; None if the inputs are gone."""
-        return None if call.inputs is None else paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
+        if call.inputs is None:
+            return None
+        with rolling(self.rolls):
+            return paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
 
     # What calls consist of
 
@@ -152,7 +160,8 @@ class Jitted:
         _, leaves, how = self.signatures.prepare(args, kwargs)
         types = [type_of(x) for x in leaves]
         weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
-        traced, _ = trace_flat(self.f, types, self.signatures.rebuild(how), leaves, weak)
+        with rolling(self.rolls):
+            traced, _ = trace_flat(self.f, types, self.signatures.rebuild(how), leaves, weak)
         outs = call_primitive(*leaves, *traced.captured, program=traced.program)
         return tree.unflatten(traced.structure, outs)
 
@@ -188,7 +197,8 @@ class Jitted:
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """JAX's `Lowered` object for these arguments."""
         call = self.take_apart(args, kwargs)
-        path = self.compile(call, call.leaves)
+        with rolling(self.rolls):
+            path = self.compile(call, call.leaves)
         return without_collector(path.compiled.lower, *call.leaves, *path.constants)
 
 

@@ -30,6 +30,7 @@ from ..ops.host import as_host_call
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
+from .rolling import PackedGuards, as_it_runs
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -51,9 +52,10 @@ class Path(NamedTuple):
     """One compiled way through a function: what was traced, and what was assumed.
 
     Attributes:
-        compiled: the compiled program; its last results are the guards.
+        compiled: the compiled program; its last results hold the values of the guards.
         constants: the captured arrays, on the device.
         guards: the predicates that were assumed.
+        packed: which results hold their values.
         structure: structure of the function's result.
         strides: the strides of arguments, by position, which say what is a view in the function and what a copy.
         on_device: whether an argument or a captured array is JAX's, so that results stay JAX arrays.
@@ -64,6 +66,7 @@ class Path(NamedTuple):
     compiled: Compiled
     constants: list[Any]
     guards: list[Guard]
+    packed: PackedGuards
     structure: tree.Structure
     strides: dict[int, tuple[int, ...]]
     on_device: bool
@@ -73,6 +76,11 @@ class Path(NamedTuple):
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments lie in memory as those that the function was traced with, where that matters."""
         return all(isinstance(x := leaves[i], np.ndarray) and x.strides == s for i, s in self.strides.items())
+
+    def split(self, outs: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Results of the compiled program: those of the function, and those that hold the values of guards."""
+        count = len(outs) - len(self.packed.groups)
+        return outs[:count], outs[count:]
 
     def first_miss(self, values: Sequence[Any]) -> int | None:
         """The first guard whose value differs from what was assumed."""
@@ -168,7 +176,7 @@ def new_path(
         donated: says, once the function is traced, which leaves XLA may overwrite.
         note: what the path is to carry for its maker.
     """
-    traced, program, captured = without_collector(_bound, f, leaves, call)
+    traced, program, packed, captured = without_collector(_bound, f, leaves, call)
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
     # the host raises, there are no results in their place.
@@ -177,19 +185,21 @@ def new_path(
     constants = device_arrays([native(x) for x in captured])
     ends = list(map(as_host_call, program.endings()))
     compiled, assumed = Compiled(program, given), traced.builder.assumed
-    return Path(compiled, constants, guards, traced.structure, assumed, on_device, ends, note)
+    return Path(compiled, constants, guards, packed, traced.structure, assumed, on_device, ends, note)
 
 
 @in_own_context
 def _bound(
     f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]
-) -> tuple[Traced, Program, list[Any]]:
-    """A function as it was traced, its program with small captured arrays as constants, and the others."""
+) -> tuple[Traced, Program, PackedGuards, list[Any]]:
+    """A function as it was traced, its program as it runs, its guards, and the captured arrays that are inputs."""
     traced = trace_guarded(f, leaves, call)
     if any(isinstance(x, Eager) for x in traced.captured):
         raise _closes_over_eager(f)
-    program, captured = bind(traced.program, len(leaves), traced.captured, _EMBEDDED_BYTES)
-    return traced, simplify(program), captured
+    program, packed = PackedGuards.of(traced.program, len(traced.builder.guards))
+    # Small arrays become constants.
+    program, captured = bind(as_it_runs(program, True), len(leaves), traced.captured, _EMBEDDED_BYTES)
+    return traced, simplify(program), packed, captured
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[list[Any], Path] | None:
@@ -202,17 +212,17 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[l
             if path.strides:
                 paths.use(path)
             return outs, path
-        count = len(outs) - len(path.guards)
-        if is_jax_tracer(outs[0]):
+        outs, packed = path.split(outs)
+        if any(map(is_jax_tracer, packed)):
             raise TypeError(
                 f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX "
                 f"transformation; use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
             )
-        values = outs[count:]
+        values = path.packed.values(packed)
         miss = path.first_miss(values)
         if miss is None:
             paths.use(path)
-            return outs[:count], path
+            return outs, path
         # Each path is tried once: two programs may round a predicate to either side of where it changes.
         tried.append(path)
         path = paths.find(miss, values, tried, leaves)
@@ -221,8 +231,7 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[l
 
 def run_path(path: Path, leaves: list[Any]) -> list[Any]:
     """The results of a path whose guards hold."""
-    outs = path.compiled(*leaves, *path.constants)
-    return outs[: len(outs) - len(path.guards)]
+    return path.split(path.compiled(*leaves, *path.constants))[0]
 
 
 def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
@@ -237,7 +246,7 @@ def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list
     weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
     token = _compiling.set(True)
     try:
-        traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True)
+        traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True, rolls=False)
     finally:
         _compiling.reset(token)
     return traced

@@ -96,7 +96,7 @@ class SparseDerivative:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The matrix for these arguments of `f`, with the value and the auxiliary result if they are asked for."""
         has_aux = self.options.has_aux
-        chosen, traced, rebuild_aux = trace_at(self.f, args, kwargs, self.argnums, self.name, has_aux)
+        chosen, traced, rebuild_aux = trace_at(self.f, args, kwargs, self.argnums, self.name, has_aux, rolls=False)
         count = traced.structure.num_leaves
         self.require_differentiable(traced.program, chosen.types, traced.structure)
         active = active_inputs(chosen, traced)

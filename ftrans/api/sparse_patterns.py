@@ -92,7 +92,7 @@ def _function(f: Function, argnums: Argnums, at: Any, of_hessian: bool) -> Funct
 
 
 def _sparsity(derivative: SparseDerivative, args: tuple[Any, ...], kwargs: dict[str, Any], is_point: bool) -> Sparsity:
-    chosen, traced, _ = trace_at(derivative.f, args, kwargs, derivative.argnums, derivative.name, False)
+    chosen, traced, _ = trace_at(derivative.f, args, kwargs, derivative.argnums, derivative.name, False, rolls=False)
     derivative.require_differentiable(traced.program, chosen.types, traced.structure)
     inputs = [*chosen.leaves, *traced.captured]
     known = known_values(traced, len(chosen.leaves))

@@ -42,6 +42,7 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
 ) -> Callable[..., Any]:
     """Compile a function that takes modules, such as a training step, with XLA.
 
@@ -56,6 +57,7 @@ def jit(
         donate_argnums: positions of modules and JAX arrays whose memory the results may reuse.  For a module, arrays
             in the cells that the function changes are overwritten, so nothing else may hold them.  Nothing is donated
             if the function branches on traced values or calls Python code on the host, since both may raise.
+        roll: whether to compile loops of Python as loops; False compiles every step.
 
     Returns:
         A function of the same arguments with the same results, as NumPy arrays, or JAX arrays if an argument is one.
@@ -82,14 +84,18 @@ def jit(
     """
     if f is None:
         return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            roll=roll,
         )
     if not callable(f) or (isinstance(f, type) and issubclass(f, Module)):
         given = f"the class {f.__name__}; create a module first: {f.__name__}(...)" if isinstance(f, type) else repr(f)
         raise TypeError(f"nn.jit takes a function or a module, not {given}{at_line(user_line())}")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not isinstance(f, Module):
-        return _Jitted(f, static_argnums, static_argnames, donated).function()
+        return _Jitted(f, static_argnums, static_argnames, donated, roll).function()
     static = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
 
     @functools.wraps(type(f).forward)
@@ -98,7 +104,7 @@ def jit(
 
     call.__name__ = type(f).__name__
     behind_module = [[i + 1 if i >= 0 else i for i in positions] for positions in (static, donated)]
-    jitted = _Jitted(call, behind_module[0], static_argnames, tuple(behind_module[1]))
+    jitted = _Jitted(call, behind_module[0], static_argnames, tuple(behind_module[1]), roll)
     return functools.partial(jitted.function(), f)
 
 
@@ -129,9 +135,9 @@ class _Jitted(Jitted):
     """A compiled function of modules: arrays in their cells are further inputs, and changed cells further results."""
 
     def __init__(
-        self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any, donated: tuple[int, ...]
+        self, f: Callable[..., Any], static_argnums: Any, static_argnames: Any, donated: tuple[int, ...], rolls: bool
     ) -> None:
-        super().__init__(f, static_argnums, static_argnames, donated)
+        super().__init__(f, static_argnums, static_argnames, donated, rolls)
         self._numbers: dict[Any, int] = {}
         self._numbering = threading.Lock()
         # Graphs belong to their modules and refer to this function by a key, so that neither keeps the other alive.

@@ -237,7 +237,7 @@ def _traced(
 
     types = [type_of(x) for x in values]
     witnesses = [x if hasattr(x, "__array__") or isinstance(x, Tracer) else _NO_VALUE for x in values]
-    traced, _ = trace_flat(model, types, call, witnesses, shared=False)
+    traced, _ = trace_flat(model, types, call, witnesses, shared=False, rolls=False)
     return traced.program, innermost
 
 

@@ -179,7 +179,7 @@ class _Arguments:
     def traced(self, leaves: list[Any]) -> tuple[Program, list[Any], tuple[str, ...]]:
         """The program of the function at values of the leaves, its arguments, and names of its outputs."""
         types: list[ArrayType] = [type_of(x) for x in leaves]
-        traced, _ = trace_flat(self.f, types, self.call, leaves, self.weak, shared=False)
+        traced, _ = trace_flat(self.f, types, self.call, leaves, self.weak, shared=False, rolls=False)
         out = tree.unflatten(traced.structure, list(range(traced.structure.num_leaves)))
         names = ("result",) if traced.structure is tree.LEAF else tuple(f"result{p}" for p in tree.paths(out))
         return traced.program, [*leaves, *map(_array, traced.captured)], names

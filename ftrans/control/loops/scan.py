@@ -69,7 +69,7 @@ class Scan(MultipleResults):
         unroll: int,
     ) -> list[Any]:
         """Record the loop of `program` over constants, initial carries and sequences."""
-        params = _params(program, length, reverse, unroll, len(fixed), len(carry))
+        params = scan_params(program, length, reverse, unroll, len(fixed), len(carry))
         return self.bind_all([*fixed, *carry, *xs], params)
 
     def type_rule(
@@ -186,7 +186,7 @@ class Scan(MultipleResults):
         linear = _linear(program, given, consts, carries)
         if not all(linear[consts : consts + carries]):
             # A carry that is not linear, such as a counter, has to run forward first.
-            params = _params(program, length, reverse, unroll, consts, carries)
+            params = scan_params(program, length, reverse, unroll, consts, carries)
             return self._transpose_linear_part(cotangents, operands, given, params)
         turned = _transposed(program, linear, tuple(ct is not None for ct in cotangents), consts, carries)
         fixed, _, xs = cut(operands, consts, carries)
@@ -325,8 +325,8 @@ class Scan(MultipleResults):
         )
 
 
-def _params(program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int) -> Params:
-    """The parameters of an equation, in the order in which they are compared."""
+def scan_params(program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int) -> Params:
+    """The parameters of an equation of `scan`, in the order in which they are compared."""
     return {
         "program": program,
         "length": length,
@@ -397,7 +397,7 @@ def _split(
     ]
     return SplitEqn(
         known=scan,
-        known_params=_params(
+        known_params=scan_params(
             condense(Program(known.name, known.inputs, known.eqns, [*known_outputs, *saved])),
             length,
             reverse,
@@ -407,7 +407,7 @@ def _split(
         ),
         known_operands=[*fixed_known, *carry_known, *xs_known],
         unknown=scan,
-        unknown_params=_params(
+        unknown_params=scan_params(
             condense(Program(later.name, later_inputs, eqns, later.outputs)),
             length,
             reverse,
