@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from .harness import Contender, Row, Table, Verdict, clock, show_seconds, time_side_by_side
-from .plain_problems import Problem, problems
+from .plain_problems import Problem, native, problems
 
 SHORT, REPEATED = 2.0, 3  # a first result that takes less than SHORT seconds is waited for several times
 Maker = Callable[[Problem, Any], Contender]
@@ -38,11 +38,11 @@ def compare(problem: Problem) -> list[Row]:
     print(f"  {problem.label}", file=sys.stderr)
     arguments = problem.arguments(numpy.random.default_rng(0))
     makers = contenders(problem)
-    first = {name: until_first_result(maker, problem, arguments) for name, maker in makers.items()}
+    first = {name: until_first_result(maker, problem, arguments) for name, maker in makers.items() if name != "C++"}
     made = {name: maker(problem, arguments) for name, maker in makers.items()}
     timings = time_side_by_side(made, reference="JAX careful", seconds=2.0, patience=5.0)
     targets = problem.targets
-    aims = {"JAX careful": targets.careful, "JAX plain": targets.plain}
+    aims = {"JAX careful": targets.careful, "JAX plain": targets.plain, "C++": targets.cpp}
     verdicts = [timings.ratio("ftrans", name, at_most) for name, at_most in aims.items() if name in made]
     return [
         Row(problem.label, {name: timings.typical(name) for name in made}, verdicts),
@@ -52,17 +52,21 @@ def compare(problem: Problem) -> list[Row]:
 
 def contenders(problem: Problem) -> dict[str, Maker]:
     makers: dict[str, Maker] = {"ftrans": by_ftrans}
-    if not problem.unrolls:
+    if problem.is_for_jax:
         makers["JAX plain"] = by_jax
-    return {**makers, "JAX careful": by_jax_with_care}
+    makers["JAX careful"] = by_jax_with_care
+    if problem.cpp is not None and native.COMPILER is not None:
+        makers["C++"] = by_cpp
+    return makers
 
 
 def by_ftrans(problem: Problem, arguments: Any) -> Contender:
     import ftrans as ft
 
     # A function of its own, so that nothing is known of it.
-    derivative = ft.jit(problem.derive(ft, functools.partial(problem.plain, numpy)))
-    return Contender(functools.partial(derivative, *arguments))
+    function = functools.partial(problem.plain, numpy)
+    made = ft.jit(problem.derive(ft, function)) if problem.prepare is None else problem.prepare(function, arguments)
+    return Contender(functools.partial(made, *arguments))
 
 
 def by_jax(problem: Problem, arguments: Any) -> Contender:
@@ -75,6 +79,11 @@ def by_jax_with_care(problem: Problem, arguments: Any) -> Contender:
     import jax
 
     return jax_contender(problem.derive_with_care(jax, functools.partial(problem.careful, jax)), arguments)
+
+
+def by_cpp(problem: Problem, arguments: Any) -> Contender:
+    assert problem.cpp is not None
+    return Contender(functools.partial(problem.cpp, *arguments))
 
 
 def jax_contender(derivative: Callable[..., Any], arguments: Any) -> Contender:

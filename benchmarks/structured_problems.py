@@ -120,12 +120,17 @@ def cart_pole_lagrangian(nodes: int) -> Structured:
     return Structured(label, f, start, of_hessian=True, lower=True)
 
 
-def bundle_adjustment(observations: int) -> Structured:
-    """How far points, seen by cameras, are from where they were observed."""
+def sightings(observations: int) -> tuple[int, int, numpy.ndarray, numpy.ndarray, numpy.random.Generator]:
+    """How many cameras and points there are, which camera sees which point, and a generator for all else."""
     cameras, points = max(8, observations // 600), max(30, observations // 4)
     random = numpy.random.default_rng(2)
     seen = numpy.sort(random.integers(0, points, observations))
-    seeing = random.integers(0, cameras, observations)
+    return cameras, points, random.integers(0, cameras, observations), seen, random
+
+
+def bundle_adjustment(observations: int) -> Structured:
+    """How far points, seen by cameras, are from where they were observed."""
+    cameras, points, seeing, seen, random = sightings(observations)
     observed = random.standard_normal((observations, 2))
 
     def f(np: Any, z: Any) -> Any:

@@ -8,15 +8,21 @@ import pytest
 
 import ftrans as ft
 from benchmarks.harness import require_agreement
-from benchmarks.plain_problems import Problem, small_problems
+from benchmarks.plain_problems import Problem, native, small_problems
 
 
 @pytest.mark.parametrize("problem", small_problems(), ids=lambda problem: problem.label)
 def test_forms_have_the_same_derivative(problem: Problem) -> None:
     arguments = problem.arguments(np.random.default_rng(0))
-    ours = problem.derive(ft, functools.partial(problem.plain, np))(*arguments)
+    function = functools.partial(problem.plain, np)
+    ours = (problem.derive(ft, function) if problem.prepare is None else problem.prepare(function, arguments))(
+        *arguments
+    )
     with jax.enable_x64(True):
-        plain = jax.jit(problem.derive(jax, functools.partial(problem.plain, jax.numpy)))(*arguments)
         careful = jax.jit(problem.derive_with_care(jax, functools.partial(problem.careful, jax)))(*arguments)
+        if problem.prepare is None:
+            plain = jax.jit(problem.derive(jax, functools.partial(problem.plain, jax.numpy)))(*arguments)
+            require_agreement(plain, careful)
     require_agreement(ours, careful)
-    require_agreement(plain, careful)
+    if problem.cpp is not None and native.COMPILER is not None:
+        require_agreement(problem.cpp(*arguments), careful)

@@ -153,8 +153,8 @@ def bound(function: Any, steps: int | None) -> Any:
     return function if steps is None else functools.partial(function, steps=steps)
 
 
-def loop(label: str, plain: Any, careful: Any, arguments: Any, steps: int | None, unrolls: bool = True) -> Problem:
-    return Problem(label, bound(plain, steps), bound(careful, steps), arguments, LOOP, unrolls=unrolls)
+def loop(label: str, plain: Any, careful: Any, arguments: Any, steps: int | None, is_for_jax: bool = False) -> Problem:
+    return Problem(label, bound(plain, steps), bound(careful, steps), arguments, LOOP, is_for_jax=is_for_jax)
 
 
 def body_problem(steps: int) -> Problem:

@@ -39,8 +39,9 @@ class Problem:
         targets: what is aimed at.
         derive: the derivative in `params`, by `ftrans` or by `jax`.
         derive_with_care: the same for the careful form.
-        cpp: the same derivative by C++: the name of a file in `cpp/`, which `cpp.py` calls.
-        unrolls: whether JAX takes minutes to compile the plain form, so that nobody waits for it.
+        prepare: makes the derivative by ftrans, for certain arguments; None for `jit(derive(ftrans, plain))`.
+        cpp: the same derivative by C++, of the arguments; an error of `native.py` where there is no compiler.
+        is_for_jax: whether JAX takes the plain form, and compiles it in less than minutes.
     """
 
     label: str
@@ -50,5 +51,6 @@ class Problem:
     targets: Targets
     derive: Derive = gradient
     derive_with_care: Derive = gradient
-    cpp: str | None = None
-    unrolls: bool = False
+    prepare: Callable[[Callable[..., Any], tuple[Any, ...]], Callable[..., Any]] | None = None
+    cpp: Callable[..., Any] | None = None
+    is_for_jax: bool = True

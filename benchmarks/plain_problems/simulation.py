@@ -180,7 +180,12 @@ def fit_problem(steps: int, populations: int) -> Problem:
         return (rates, state), random.uniform(size=(steps, 2, populations))
 
     return Problem(
-        f"fit of an ODE, {populations} populations, {steps} steps", fit, fit_with_care, arguments, EIGHT, unrolls=True
+        f"fit of an ODE, {populations} populations, {steps} steps",
+        fit,
+        fit_with_care,
+        arguments,
+        EIGHT,
+        is_for_jax=False,
     )
 
 
@@ -200,7 +205,7 @@ def control_problem(cells: int, steps: int) -> Problem:
         return 0.1 * random.normal(size=(steps, cells)), random.normal(size=cells), random.normal(size=cells)
 
     label = f"control of a rod of {cells} cells, {steps} implicit steps"
-    return Problem(label, control, control_with_care, arguments, EIGHT, unrolls=True)
+    return Problem(label, control, control_with_care, arguments, EIGHT, is_for_jax=False)
 
 
 def attention_problem(length: int, width: int, heads: int) -> Problem:

@@ -10,6 +10,7 @@ import numpy
 from numpy.random import Generator
 
 from ..problems import gaussian_mixture, gaussian_process, log_sum_exp, mixture_arguments, places_below_diagonal
+from . import native
 from .problem import Problem, Targets
 
 EIGHT = Targets(careful=1.1)
@@ -141,6 +142,7 @@ def mixture_problem(d: int, k: int, n: int) -> Problem:
         mixture_with_care,
         functools.partial(mixture_arguments, d=d, k=k, n=n),
         Targets(careful=1.3, plain=0.8),
+        cpp=native.mixture,
     )
 
 
@@ -170,7 +172,7 @@ def markov_problem(steps: int, states: int, symbols: int) -> Problem:
         return logs, random.integers(symbols, size=steps)
 
     label = f"hidden Markov model, {states} states, {steps:,} steps"
-    return Problem(label, hidden_markov, hidden_markov_with_care, arguments, EIGHT, unrolls=True)
+    return Problem(label, hidden_markov, hidden_markov_with_care, arguments, EIGHT, is_for_jax=False)
 
 
 def process_problem(n: int) -> Problem:
