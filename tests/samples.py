@@ -68,6 +68,7 @@ from ftrans.ops import (
 from ftrans.ops import elementwise as e
 from ftrans.ops.broadcast import broadcast, reduce_sum
 from ftrans.ops.elementwise import representation
+from ftrans.ops.logsumexp import exp_from, logsumexp
 from ftrans.ops.random_bits import random_bits
 from ftrans.spectral import eigh
 
@@ -439,6 +440,27 @@ for primitive in (r.reduce_and, r.reduce_or):
 misfit(reduce_sum, V3, error=ValueError, axes=(1,))
 kink(r.reduce_max, [1.0, 3.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=3.0, axes=(0,))
 kink(r.reduce_min, [1.0, 1.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=1.5, axes=(0,))
+
+for axes in [(), (0,), (1,), (0, 1)]:
+    sample(logsumexp, normal(), axes=axes)
+for shape in ((2, 0), (1, 4), (200, 60)):
+    sample(logsumexp, normal(shape), axes=(0,))
+sample(logsumexp, normal((0, 3)), smooth=False, axes=(0,))
+for dtype in (f32, f16, bf16):
+    sample(logsumexp, normal((5,), dtype), axes=(0,))
+for values in ([0.0, -50.0], [1e4, 1e4, -1e4], [-1e300, -1e300], [3.0]):
+    sample(logsumexp, given(values), smooth=values[0] > -1e300, note=f"extreme{values}", axes=(0,))
+for values in ([1.0, NAN], [INF, 1.0, INF], [INF, -INF], [-INF, -INF], [-INF, 1.0]):
+    sample(logsumexp, given(values), smooth=False, note=f"edges{values}", axes=(0,))
+misfit(logsumexp, ArrayType((3,), i64), error=TypeError, axes=(0,))
+misfit(logsumexp, V3, error=ValueError, axes=(1,))
+kink(logsumexp, [-INF, -INF], along=[[1.0, 1.0]], gives=0.0, axes=(0,))
+kink(logsumexp, [-INF, 2.0], along=[[1.0, 3.0]], gives=3.0, axes=(0,))
+kink(logsumexp, [INF, 1.0, INF], along=[[1.0, 5.0, 2.0]], gives=1.5, axes=(0,))
+sample(exp_from, normal(), normal())
+sample(exp_from, normal((5,), f32), normal((5,), f32))
+sample(exp_from, EDGES_X, EDGES_Y, smooth=False, note="edges")
+misfit(exp_from, V3, ArrayType((3,), f32), error=TypeError)
 
 for primitive in (r.argmax, r.argmin):
     sample(primitive, distinct(), axis=0)

@@ -18,6 +18,7 @@ from ..ops import elementwise as e
 from ..ops import reductions as r
 from ..ops.broadcast import reduce_sum
 from ..ops.literals import full, full_like
+from ..ops.logsumexp import logsumexp
 from ..ops.parts import concatenate
 from .delivery import deliver, not_assignable
 from .dispatch import TABLE
@@ -77,17 +78,16 @@ def _operand(ufunc: np.ufunc, array: Any, dtype: Any) -> Tracer:
 # Reductions
 
 
-def _log_sum_exp(x: Tracer, axes: Shape, is_natural: bool) -> Tracer:
-    """The logarithm of a sum of exponentials, of which the largest is taken out first, so that none overflows."""
+def _log_sum_exp2(x: Tracer, axes: Shape) -> Tracer:
+    """The logarithm of a sum of powers of 2, of which the largest is taken out first, so that none overflows."""
     if 0 in (x.shape[a] for a in axes):
         return full(tuple(n for i, n in enumerate(x.shape) if i not in axes), -math.inf, x.dtype)
-    exp, log = (e.exp, e.log) if is_natural else (e.exp2, e.log2)
     top = e.stop_gradient(r.reduce_max(x, axes=axes))
     base = e.select(e.isfinite(top), top, full_like(top, 0))
-    total = reduce_sum(exp(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
+    total = reduce_sum(e.exp2(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
     # Where all is -inf, so is the result; its derivative is 0.
     is_empty = e.eq(total, full_like(total, 0))
-    result = e.add(log(e.select(is_empty, full_like(total, 1), total)), base)
+    result = e.add(e.log2(e.select(is_empty, full_like(total, 1), total)), base)
     return e.select(is_empty, full_like(result, -math.inf), result)
 
 
@@ -107,8 +107,8 @@ _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.minimum: r.reduce_min,
     np.fmax: functools.partial(_nan_free_extremum, is_largest=True),
     np.fmin: functools.partial(_nan_free_extremum, is_largest=False),
-    np.logaddexp: functools.partial(_log_sum_exp, is_natural=True),
-    np.logaddexp2: functools.partial(_log_sum_exp, is_natural=False),
+    np.logaddexp: logsumexp,
+    np.logaddexp2: _log_sum_exp2,
     np.logical_and: r.reduce_and,
     np.logical_or: r.reduce_or,
 }

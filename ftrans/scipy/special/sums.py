@@ -13,6 +13,7 @@ from ...numpy.dispatch import implements
 from ...numpy.manipulation import normal_axes
 from ...numpy.promotion import asarray, cast, promote
 from ...ops import elementwise as e
+from ...ops.logsumexp import logsumexp as log_sum_exp
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
@@ -26,26 +27,6 @@ def _shift(x: Any, axes: Any) -> Any:
     """The largest of real numbers along axes, so that no exponential overflows; 0 where it is infinite."""
     top = np.max(e.stop_gradient(asarray(x)), axis=axes, keepdims=True, initial=-math.inf)
     return np.where(np.isfinite(top), top, 0.0)
-
-
-def _plain(x: Any, axes: Any) -> Any:
-    """The logarithm of the sum of exponentials of real numbers, with the axes kept.
-
-    The largest ones are counted, so that the others are not lost in their rounding.
-    """
-    shift = _shift(x, axes)
-    is_top = x == np.max(e.stop_gradient(x), axis=axes, keepdims=True, initial=-math.inf)
-    count = np.maximum(np.sum(is_top, axis=axes, keepdims=True, dtype=x.dtype), 1)
-    is_infinite = np.any(x == math.inf, axis=axes, keepdims=True)
-    terms = np.where(is_infinite, -math.inf, x) - shift
-    is_counted = is_top & np.isfinite(terms)
-    # These are 0, but have derivatives.
-    above = np.expm1(np.where(is_counted, terms, 0.0))
-    rest = np.where(is_counted, above, np.exp(np.where(is_counted, 0.0, terms)))
-    finite = shift + np.log(count) + np.log1p(np.sum(rest, axis=axes, keepdims=True) / count)
-    infinite = np.sum(np.where(x == math.inf, x, 0.0), axis=axes, keepdims=True) / count
-    is_empty = np.all(x == -math.inf, axis=axes, keepdims=True)
-    return np.where(is_infinite, infinite, np.where(is_empty, -math.inf, finite))
 
 
 def _weighted(x: Any, weights: Any, axes: Any) -> tuple[Any, Any]:
@@ -71,9 +52,9 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     weights = None
     if b is not None:
         x, weights = promote("logsumexp", x, b)
-    axes = normal_axes(axis, x.ndim)
+    axes = tuple(sorted(normal_axes(axis, x.ndim)))
     if weights is None and not is_complex(x.dtype):
-        out = _plain(x, axes)
+        out = np.expand_dims(log_sum_exp(asarray(x), axes=axes), axes)
         sign = np.where(np.isnan(out), out, np.where(out == -math.inf, 0.0, np.ones_like(out)))
     else:
         total, shift = _weighted(x, weights, axes)
