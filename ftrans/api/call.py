@@ -25,7 +25,7 @@ from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
-from .rolling import as_it_runs
+from .rolling import as_it_runs, with_stacked_captures
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -131,8 +131,11 @@ def trace_flat(
     finally:
         # An interrupt may have hit the builder itself.
         builder.is_open = False
-    if rolls:
+    if rolls and shared_here:
         traced = traced._replace(program=as_it_runs(traced.program, builder.is_compiled()))
+    elif rolls:
+        program, captured = with_stacked_captures(traced.program, len(types), traced.captured, builder.is_compiled())
+        traced = traced._replace(program=program, captured=captured)
     return traced, rebuild_aux
 
 

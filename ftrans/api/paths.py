@@ -30,7 +30,7 @@ from ..ops.host import as_host_call
 from ..transforms.simplify import simplify
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
-from .rolling import PackedGuards, as_it_runs
+from .rolling import PackedGuards, with_stacked_captures
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -197,8 +197,9 @@ def _bound(
     if any(isinstance(x, Eager) for x in traced.captured):
         raise _closes_over_eager(f)
     program, packed = PackedGuards.of(traced.program, len(traced.builder.guards))
+    program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
-    program, captured = bind(as_it_runs(program, True), len(leaves), traced.captured, _EMBEDDED_BYTES)
+    program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
     return traced, simplify(program), packed, captured
 
 

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..control.rolling.rolled import rolled
+from ..control.rolling.rows import Row, Writer
 from ..core.program import Atom, Eqn, Program, Var
+from ..core.types import ArrayType
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 
 _FEWEST_PACKED = 8
+_FEWEST_STACKED = 8
 
 # Whether programs are rolled as for compiling; None to decide by whether they will be compiled.
 _wanted: ContextVar[bool | None] = ContextVar("rolling", default=None)
@@ -24,6 +27,48 @@ def as_it_runs(program: Program, is_compiled: bool) -> Program:
     """A program as it was traced, in the form that is transformed and run."""
     wanted = _wanted.get()
     return program if wanted is False else rolled(program, is_compiled or bool(wanted))
+
+
+def with_stacked_captures(
+    program: Program, count: int, captured: list[Any], is_compiled: bool
+) -> tuple[Program, list[Any]]:
+    """A program that is traced once, as it runs, and its captured values: those that a loop reads in turn are one.
+
+    Args:
+        program: the program as it was traced.
+        count: how many of its inputs are arguments.
+        captured: the values of its other inputs.
+        is_compiled: whether it will be compiled.
+    """
+    by_type: dict[ArrayType, list[int]] = {}
+    for i, x in enumerate(captured):
+        if isinstance(x, np.ndarray):
+            by_type.setdefault(program.inputs[count + i].type, []).append(i)
+    groups = [group for group in by_type.values() if len(group) >= _FEWEST_STACKED]
+    if groups:
+        stacked = _with_stacked(program, count, groups)
+        found = as_it_runs(stacked, is_compiled)
+        if found is not stacked:
+            together = {i for group in groups for i in group}
+            alone = [x for i, x in enumerate(captured) if i not in together]
+            return found, [*alone, *(np.stack([captured[i] for i in group]) for group in groups)]
+    return as_it_runs(program, is_compiled), captured
+
+
+def _with_stacked(program: Program, count: int, groups: list[list[int]]) -> Program:
+    """A program that takes each group of captured values as one array behind the others, and reads them from it."""
+    captured = program.inputs[count:]
+    arrays, writer = [], Writer()
+    for group in groups:
+        type = captured[group[0]].type
+        array = Var(type.with_shape((len(group), *type.shape)))
+        arrays.append(array)
+        for row, i in enumerate(group):
+            writer.define(captured[i], Row(array, row, type))
+    together = {i for group in groups for i in group}
+    alone = [v for i, v in enumerate(captured) if i not in together]
+    inputs = (*program.inputs[:count], *alone, *arrays)
+    return Program(program.name, inputs, (*writer.eqns, *program.eqns), program.outputs)
 
 
 @contextmanager

@@ -84,6 +84,11 @@ class Writer:
             return value
         return self.shaped(self.rows(Rows(value.array, value.place, 1, 1), line), value.type, line)
 
+    def define(self, var: Var, row: Row) -> None:
+        """Define a variable as a row of an array."""
+        x = self.rows(Rows(row.array, row.place, 1, 1), None)
+        self.eqns.append(Eqn(reshape, (x,), {"shape": var.type.shape}, (var,), None))
+
     def rows(self, rows: Rows, line: Line | None) -> Var:
         """An array of rows of another one."""
         found = self._read.get(rows)
