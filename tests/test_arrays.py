@@ -82,6 +82,7 @@ print("ftrans.control.loops" in sys.modules, "ftrans.numpy.linalg" in sys.module
         "core",
         "numpy",
         "ops",
+        "rewrites",
         "run",
         "transforms",
         "xla",

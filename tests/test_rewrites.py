@@ -33,6 +33,19 @@ def filled(x: Any) -> Any:
     return y * x
 
 
+def raised(x: Any) -> Any:
+    y = x * 1.0
+    y[2:9:2] += np.sin(x[:4])
+    y[3:] -= x[:9]
+    return y * x
+
+
+def assembled(m: Any) -> Any:
+    y = m * 1.0
+    y[np.ix_([1, 2], [0, 2])] += m[:2, 1:3]
+    return y * m
+
+
 SAMPLES = [
     Sample("part of a part", lambda x: np.sin(x[2:11:2])[1:] * x[1:][2:6]),
     Sample("part of a part", lambda m: m[1:, ::2][:, 1:] ** 2, M),
@@ -47,6 +60,12 @@ SAMPLES = [
     Sample("read in a row", lambda x: x[np.arange(3, 9)] * x[[0, 2, 4, 6, 8, 10]]),
     Sample("read in a row", lambda x: x[np.array([-4, -3, -2])] ** 2),
     Sample("read in a row", lambda m: m[:, [0, 2]] * m[:, [1, 2]], M),
+    Sample("read in a row", lambda m: m[np.ix_([1, 2], [0, 2])] ** 2, M),
+    Sample("read in runs", lambda m: np.pad(m, 2, mode="edge") ** 2, X.reshape(1, 12)),
+    Sample("read in runs", lambda x: np.pad(x, 4, mode="reflect") ** 2),
+    Sample("read in runs", lambda x: x[[0, 2, 4, 6, 8, 8, 8, 8, -2, -4, -6, -8]] ** 2),
+    Sample("set to sum", raised),
+    Sample("set to sum", assembled, M),
     Sample("added in a row", lambda x: ft.vmap(lambda r: r[np.arange(2, 6)])(x.reshape(1, 12)) ** 2),
     Sample("set in a row", filled),
 ]

@@ -9,15 +9,19 @@ import numpy as np
 
 from ..core.program import Const, Params
 from ..core.trace import Tracer
-from ..core.types import Shape
-from ..ops.elementwise import add
+from ..core.types import Shape, is_inexact
+from ..ops.broadcast import broadcast
+from ..ops.elementwise import add, neg, sub
 from ..ops.literals import iota
 from ..ops.parts import concatenate, slice_
+from ..ops.shapes import reshape, reverse
 from ..ops.slices import add_slice, set_slice
 from .rule import Operands, made_by
 
 # What is joined of more parts than this is left as it is.
 _MOST_PARTS = 64
+# Known indices are read as slices where they are so few runs, each of so many indices on average.
+_MOST_RUNS, _LEAST_RUN = 4, 4
 
 
 class Part(NamedTuple):
@@ -141,13 +145,88 @@ def _is_continued(before: Part, after: Part, axis: int) -> bool:
     )
 
 
+# Parts that are added to
+
+
+def set_to_sum(operands: Operands, params: Params) -> Tracer | None:
+    x, updates = operands.values
+    added, subtracted = made_by(add, updates), made_by(sub, updates)
+    if added is not None:
+        terms, _ = added
+        for old, new in (terms, terms[::-1]):
+            if _is_part(old, x, params):
+                return add_slice(x, new, **params)
+    if subtracted is not None and is_inexact(x.dtype):
+        (old, new), _ = subtracted
+        if _is_part(old, x, params):
+            return add_slice(x, neg(new), **params)
+    return None
+
+
+def _is_part(old: Tracer, x: Tracer, params: Params) -> bool:
+    """Whether one value is a slice of another."""
+    made = made_by(slice_, old)
+    return made is not None and made[0][0].atom is x.atom and made[1] == params
+
+
 # Elements at indices
+
+
+class Run(NamedTuple):
+    """Known indices with equal steps: `first`, `first + step`, ..., `size` of them."""
+
+    first: int
+    step: int
+    size: int
 
 
 def read_in_a_row(operands: Operands, params: Params) -> Tracer | None:
     x, *indices = operands.values
     part = _in_a_row(x, indices, params["axis"])
     return None if part is None else _within_one(part.of_source()).record()
+
+
+def read_in_runs(operands: Operands, params: Params) -> Tracer | None:
+    x, *indices = operands.values
+    axis = params["axis"]
+    if len(indices) > 1 or indices[0].ndim != 1 or not isinstance(indices[0].atom, Const):
+        return None
+    runs = _runs(np.asarray(indices[0].atom.array()), x.shape[axis])
+    if runs is None or sum(run.size for run in runs) < _LEAST_RUN * len(runs):
+        return None
+    return concatenate(*[_run_of(x, run, axis) for run in runs], axis=axis)
+
+
+def _run_of(x: Tracer, run: Run, axis: int) -> Tracer:
+    """The elements of `x` at a run of indices along an axis."""
+    ends = sorted((run.first, run.first + run.step * (run.size - 1)))
+    whole = Part(x, (0,) * x.ndim, x.shape, (1,) * x.ndim)
+    strides = tuple(max(abs(run.step), 1) if i == axis else 1 for i in range(x.ndim))
+    found = whole.along(axis, ends[0], ends[1] + 1, x)._replace(strides=strides).record()
+    if run.step == 0 and run.size > 1:
+        kept = tuple(i for i in range(x.ndim) if i != axis)
+        shape = tuple(run.size if i == axis else n for i, n in enumerate(x.shape))
+        return broadcast(reshape(found, shape=tuple(x.shape[i] for i in kept)), shape=shape, dims=kept)
+    return reverse(found, axes=(axis,)) if run.step < 0 else found
+
+
+def _runs(values: Any, size: int) -> list[Run] | None:
+    """Indices of an axis of a size as few runs; None if they are many, or not in range."""
+    if len(values) < _LEAST_RUN or values.min() < -size or values.max() >= size:
+        return None
+    values = np.where(values < 0, values + size, values)
+    steps = np.diff(values)
+    found: list[Run] = []
+    begin = 0
+    while begin < len(values):
+        if len(found) == _MOST_RUNS:
+            return None
+        rest = steps[begin:]
+        other = np.flatnonzero(rest != rest[:1])
+        count = 1 + (int(other[0]) if other.size else len(rest))
+        found.append(Run(int(values[begin]), int(rest[0]) if count > 1 else 1, count))
+        begin += count
+    return found
 
 
 def added_in_a_row(operands: Operands, params: Params) -> Tracer | None:
@@ -173,29 +252,30 @@ def _in_a_row(x: Tracer, indices: Sequence[Tracer], axis: int) -> Part | None:
         return None
     start, limit, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
     for place, index in enumerate(indices):
-        progression = _progression(index, place)
-        if progression is None:
+        run = _counted(index, place)
+        if run is None:
             return None
-        first, step, count = progression
         size = x.shape[axis + place]
-        first += size if first < 0 else 0
-        if not 0 <= first < size or first + step * (count - 1) >= size:
+        first = run.first + (size if run.first < 0 else 0)
+        last = first + run.step * (run.size - 1)
+        if not 0 <= first <= last < size:
             return None
-        start[axis + place], strides[axis + place] = first, step
-        limit[axis + place] = first + step * (count - 1) + 1
+        start[axis + place], limit[axis + place], strides[axis + place] = first, last + 1, run.step
     return Part(x, tuple(start), tuple(limit), tuple(strides))
 
 
-def _progression(index: Tracer, axis: int) -> tuple[int, int, int] | None:
-    """First element, step (at least 1) and number of an array that counts upwards along one axis alone."""
+def _counted(index: Tracer, axis: int) -> Run | None:
+    """An array of indices as a run, if it counts upwards along one axis and is the same along all others."""
     counted = made_by(iota, index)
     if counted is not None:
-        return (0, 1, index.shape[axis]) if counted[1]["axis"] == axis else None
-    if index.ndim != 1 or not isinstance(index.atom, Const):
+        return Run(0, 1, index.shape[axis]) if counted[1]["axis"] == axis else None
+    if not isinstance(index.atom, Const):
         return None
     values: Any = index.atom.array()
-    first, count = int(values[0]), len(values)
-    step = int(values[1]) - first if count > 1 else 1
-    if step < 1 or (first < 0 <= int(values[-1])) or int(values[-1]) != first + step * (count - 1):
+    line = values[(*(0,) * axis, slice(None), *(0,) * (index.ndim - axis - 1))]
+    first, count = int(line[0]), len(line)
+    step = int(line[1]) - first if count > 1 else 1
+    if step < 1 or first < 0 <= first + step * (count - 1):
         return None
-    return (first, step, count) if np.array_equal(values, np.arange(first, first + step * count, step)) else None
+    wanted = np.arange(first, first + step * count, step).reshape((count, *(1,) * (index.ndim - axis - 1)))
+    return Run(first, step, count) if (values == wanted).all() else None

@@ -6,7 +6,8 @@ from ..core.primitive import Primitive
 from ..core.program import Program
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.parts import concatenate, slice_
-from .moves import added_in_a_row, joined_parts, read_in_a_row, set_in_a_row, slice_of_part
+from ..ops.slices import set_slice
+from .moves import added_in_a_row, joined_parts, read_in_a_row, read_in_runs, set_in_a_row, set_to_sum, slice_of_part
 from .rule import Rule, Stage
 
 RULES = (
@@ -36,6 +37,24 @@ RULES = (
         stage=Stage.ANY,
         primitive=gather,
         apply=read_in_a_row,
+    ),
+    Rule(
+        name="read in runs",
+        says="x[[a, a, ..., a, a + 1, ..., b]] = concatenate(broadcast(x[a]), x[a : b + 1])",
+        because="both are the same elements in the same order",
+        pays="for few runs of indices, since the derivative adds slices in place of single elements",
+        stage=Stage.ANY,
+        primitive=gather,
+        apply=read_in_runs,
+    ),
+    Rule(
+        name="set to sum",
+        says="x.at[a:b].set(x[a:b] + u) = x.at[a:b].add(u);  x.at[a:b].set(x[a:b] - u) = x.at[a:b].add(-u)",
+        because="both are the same sums of two numbers; the derivative of the right by x is the identity",
+        pays=None,
+        stage=Stage.ANY,
+        primitive=set_slice,
+        apply=set_to_sum,
     ),
     Rule(
         name="added in a row",

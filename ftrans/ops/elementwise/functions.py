@@ -395,7 +395,9 @@ root = unary(
 )
 
 
-def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, scale: float) -> list[Partial]:
+def _logaddexp_partials(x: Tracer, y: Tracer, scale: float) -> list[Partial]:
+    # Where the result is infinite, the larger operand is; so the result itself need not be computed.
+    z = maximum(x, y)
     zero, half = full_like(z, 0), full_like(z, 0.5)
 
     def weight(operand: Tracer, other: Tracer) -> Tracer:
@@ -409,13 +411,13 @@ def _logaddexp_partials(z: Tracer, x: Tracer, y: Tracer, scale: float) -> list[P
 
 
 logaddexp = Elementwise(
-    "logaddexp", np.logaddexp, of_jnp("logaddexp"), lambda z, x, y: _logaddexp_partials(z, x, y, 1.0), accepts=is_real
+    "logaddexp", np.logaddexp, of_jnp("logaddexp"), lambda z, x, y: _logaddexp_partials(x, y, 1.0), accepts=is_real
 )
 logaddexp2 = Elementwise(
     "logaddexp2",
     np.logaddexp2,
     of_jnp("logaddexp2"),
-    lambda z, x, y: _logaddexp_partials(z, x, y, math.log(2)),
+    lambda z, x, y: _logaddexp_partials(x, y, math.log(2)),
     accepts=is_real,
 )
 

@@ -87,7 +87,14 @@ def _log_ndtr_xla(x: Any) -> Any:
     return numpy.where(x < start, tail, numpy.where(x < 0, middle, numpy.log1p(-special.ndtr(-x))))
 
 
-ndtr = Special("ndtr", lambda y, x: [lambda t: mul(t, normal_density(x))], xla="ndtr")
+def _ndtr_xla(x: Any) -> Any:
+    from jax import lax
+
+    # JAX's own computes erf and erfc everywhere, and then chooses; erfc alone is as accurate as SciPy.
+    return 0.5 * lax.erfc(-_ROOT_HALF * x)
+
+
+ndtr = Special("ndtr", lambda y, x: [lambda t: mul(t, normal_density(x))], xla=_ndtr_xla)
 log_ndtr = Special("log_ndtr", lambda y, x: [lambda t: mul(t, _log_ndtr_slope(y, x))], xla=_log_ndtr_xla)
 ndtri = Special("ndtri", lambda y, x: [lambda t: mul(t, times(_ROOT_TWO_PI, exp(times(0.5, square(y)))))], xla="ndtri")
 # The inverse of log_ndtr.
