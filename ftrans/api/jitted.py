@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import tree
 from ..base.cell import Eager, concrete
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
-from ..xla import is_jax_tracer, to_numpy
+from ..xla import OtherTypes, all_to_numpy, is_jax_tracer
 from . import anomaly
+from .alike import Alike
 from .call import named, trace_flat
 from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
 from .rolling import rolling
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
+# How often a function remembers a call for others like it: one that is called in turn in many ways stops to.
+_MOST_REMEMBERED = 8
 
 
 class Call:
@@ -35,13 +38,33 @@ class Call:
 
     __slots__ = ("args", "how", "inputs", "key", "kwargs", "leaves")
 
-    def __init__(self, key: Any, leaves: list[Any], how: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, key: Any, leaves: Sequence[Any], how: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         self.key = key
         self.leaves = leaves
-        self.inputs: list[Any] | None = leaves
+        self.inputs: Sequence[Any] | None = leaves
         self.how = how
         self.args = args
         self.kwargs = kwargs
+
+
+class _Remembered(NamedTuple):
+    """A call, for others that are like it, which need not be looked up.
+
+    Attributes:
+        alike: the calls like it.
+        key: its signature.
+        how: how it called the function.
+        paths: the paths of its signature.
+        path: the only one of them, if it assumes nothing.
+    """
+
+    alike: Alike
+    key: Any
+    how: Any
+    paths: Paths
+    path: Path | None
 
 
 class Jitted:
@@ -72,6 +95,12 @@ class Jitted:
         self.donated = donated
         self.signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
+        self._remembered: _Remembered | None = None
+        self._still_remembers = self._can_remember() * _MOST_REMEMBERED
+
+    def _can_remember(self) -> bool:
+        """Whether calls are told apart by their containers and leaves alone."""
+        return not self.signatures.has_statics
 
     def function(self) -> Callable[..., Any]:
         """The compiled function, as users call it."""
@@ -87,29 +116,66 @@ class Jitted:
         """The result of the function."""
         if current_builder() is not None:
             return self.call_inside(args, kwargs)
+        known = self._remembered
+        if known is not None and not kwargs:
+            leaves = known.alike.leaves(args)
+            if leaves is not None:
+                try:
+                    return self._repeat(known, leaves, args)
+                except OtherTypes:
+                    pass
         call = self.take_apart(args, kwargs)
+        paths = self._paths(call)
+        result = self._result(call, paths)
+        if self._still_remembers and not kwargs:
+            self._remember(call, paths)
+        return result
+
+    def _result(self, call: Any, paths: Paths) -> Any:
+        """The result of a call, by a path of its signature, or by a new one."""
         new: Path | None = None
         while True:
-            paths = self._paths(call)
             try:
                 found = self.attempt(call, paths, new)
                 if found is None:
                     new = self.trace(call, paths)
+                    paths = self._paths(call)
                     continue
                 outs, path = found
                 if not path.on_device and paths.eager is None:
-                    outs = [to_numpy(x) for x in outs]
+                    outs = all_to_numpy(outs)
                     for end in path.ends:
                         end()
                 return self.put_together(call, path, outs)
             except BaseException as error:
-                for known in paths.paths:
-                    for end in known.ends:
+                for used in paths.paths:
+                    for end in used.ends:
                         end()
                 explained = self.explained(error, call)
                 if explained is error:
                     raise
                 raise explained from None
+
+    def _repeat(self, known: _Remembered, leaves: Sequence[Any], args: tuple[Any, ...]) -> Any:
+        """The result of a call like one before.
+
+        Raises:
+            OtherTypes: shapes or dtypes are others.
+        """
+        path = known.path
+        if path is None or anomaly.is_anomaly_enabled():
+            return self._result(Call(known.key, leaves, known.how, args, {}), known.paths)
+        outs = path.compiled(*leaves, *path.constants)
+        return path.structure.unflatten(outs if path.on_device else all_to_numpy(outs))
+
+    def _remember(self, call: Any, paths: Paths) -> None:
+        """Remember a call, for others like it."""
+        if paths.eager is None and not paths.swaps_bytes:
+            self._still_remembers -= 1
+            alike = Alike.to(call.args, call.leaves)
+            first = paths.paths[0]
+            path = None if first.guards or first.strides or first.ends else first
+            self._remembered = None if alike is None else _Remembered(alike, call.key, call.how, paths, path)
 
     def _paths(self, call: Call) -> Paths:
         try:
@@ -118,7 +184,7 @@ class Jitted:
             raise self.signatures.unhashable(call.how) from None
         return self._cache.setdefault(call.key, self.new_paths(call)) if paths is None else paths
 
-    def run(self, call: Call, paths: Paths, inputs: list[Any], new: Path | None) -> tuple[list[Any], Path] | None:
+    def run(self, call: Call, paths: Paths, inputs: Sequence[Any], new: Path | None) -> tuple[list[Any], Path] | None:
         """The results of a call for these inputs, and the path that computed them; None if no path fits yet.
 
         Args:
@@ -133,7 +199,7 @@ class Jitted:
             return self._apply(call, paths, inputs)
         return run_known(paths, self.f, inputs) if new is None else (run_path(new, inputs), new)
 
-    def _apply(self, call: Call, paths: Paths, inputs: list[Any]) -> tuple[list[Any], Path]:
+    def _apply(self, call: Call, paths: Paths, inputs: Sequence[Any]) -> tuple[list[Any], Path]:
         """The same, if some of the inputs are eager values."""
         arrays = [*map(concrete, inputs)]
         path = paths.first(arrays)

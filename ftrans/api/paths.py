@@ -203,7 +203,7 @@ def _bound(
     return traced, simplify(program), packed, captured
 
 
-def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[list[Any], Path] | None:
+def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tuple[list[Any], Path] | None:
     """The results of the path that fits the arguments, and the path; None if there is none yet."""
     path: Path | None = paths.first(leaves)
     tried: list[Path] = []
@@ -230,7 +230,7 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: list[Any]) -> tuple[l
     return None
 
 
-def run_path(path: Path, leaves: list[Any]) -> list[Any]:
+def run_path(path: Path, leaves: Sequence[Any]) -> list[Any]:
     """The results of a path whose guards hold."""
     return path.split(path.compiled(*leaves, *path.constants))[0]
 

@@ -144,6 +144,9 @@ class _Jitted(Jitted):
         self._name = object()
         self._traces = Traces(f)
 
+    def _can_remember(self) -> bool:
+        return False
+
     def call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.f(*args, **kwargs)
 

@@ -1,8 +1,9 @@
 """The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
 
-from .compiled import Compiled, Costs
+from .compiled import Compiled, Costs, OtherTypes
 from .execute import (
     about_to_run,
+    all_to_numpy,
     device_arrays,
     is_jax,
     is_jax_tracer,
@@ -19,7 +20,9 @@ from .tune import fastest
 __all__ = [
     "Compiled",
     "Costs",
+    "OtherTypes",
     "about_to_run",
+    "all_to_numpy",
     "device_arrays",
     "fastest",
     "is_jax",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
 from ..core.program import Program
-from .execute import about_to_run, is_jax_tracer, lower
+from .execute import about_to_run, is_jax_tracer, lower, process
 from .fusion import (
     can_keep_barriers,
     has_kept_values,
@@ -47,6 +47,10 @@ class Costs(NamedTuple):
         )
 
 
+class OtherTypes(Exception):
+    """A compiled program was called with arrays that are not of the types of its inputs."""
+
+
 class Compiled:
     """A program compiled by XLA.
 
@@ -78,6 +82,8 @@ class Compiled:
         program = self.program
 
         def function(*args: Any) -> list[Any]:
+            if [(x.shape, x.dtype) for x in args] != [(t.shape, t.dtype) for t in program.in_types]:
+                raise OtherTypes
             with repeating_at_most(limit):
                 return lower(program, args)
 
@@ -119,18 +125,24 @@ class Compiled:
         return self._plain if limit is None else self._part(limit)
 
     def __call__(self, *args: Any) -> Any:
-        """Run on NumPy or JAX arrays; results are JAX arrays."""
-        about_to_run()
-        if not self._has_run or current_observer() is not None:
+        """Run on NumPy or JAX arrays; results are JAX arrays.
+
+        Raises:
+            OtherTypes: the arrays are not of the types of the program's inputs.
+        """
+        if not self._has_run or process.is_lost or current_observer() is not None:
+            about_to_run()
             return self._run(args)
         # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
-        is_wide = self._jax.config.jax_enable_x64
+        function = self._plain if self._fenced is None and most_repeated() is None else self.function
+        if self._jax.config.jax_enable_x64:
+            return function(*args)
         try:
             with self._jax.enable_x64(True):
-                return self.function(*args)
+                return function(*args)
         except BaseException:
-            if self._jax.config.jax_enable_x64 != is_wide:
-                self._jax.enable_x64(is_wide).__enter__()
+            if self._jax.config.jax_enable_x64:
+                self._jax.enable_x64(False).__enter__()
             raise
 
     @uninterrupted

@@ -65,9 +65,9 @@ class _Process:
         self.is_lost = self.has_run
 
 
-_process = _Process()
+process = _Process()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.forked)
+    os.register_at_fork(after_in_child=process.forked)
 
 
 def about_to_run() -> None:
@@ -76,14 +76,14 @@ def about_to_run() -> None:
     Raises:
         RuntimeError: this process was forked from one in which it has.
     """
-    if _process.is_lost:
+    if process.is_lost:
         raise RuntimeError(
             "this process was forked from one that has compiled functions or computed on JAX arrays, and the threads "
             "of JAX do not exist here, so that it would wait for them for ever. Start processes by "
             'multiprocessing.get_context("spawn"), or fork before JAX is used first; functions of NumPy arrays run '
             f"here as they are, without jit{at_line(user_line())}"
         )
-    _process.has_run = True
+    process.has_run = True
 
 
 def lower(program: Program, args: Sequence[Any], observer: Observer | None = None) -> list[Any]:
@@ -193,5 +193,10 @@ def put_on_device(x: Any, device: Any) -> Any:
 
 def to_numpy(x: Any) -> Any:
     """A JAX array as a writable NumPy array of its own, or a NumPy scalar."""
-    array = np.asarray(x)
-    return array.copy() if array.ndim else array[()]
+    array = np.array(x)
+    return array if array.ndim else array[()]
+
+
+def all_to_numpy(arrays: Sequence[Any]) -> list[Any]:
+    """The same for several arrays."""
+    return [x if x.ndim else x[()] for x in map(np.array, arrays)]
