@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
+from ..base.surroundings import in_loop
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, ProgramCall
@@ -52,12 +53,20 @@ def repeating_at_most(limit: float | None) -> Iterator[None]:
         _most_repeated.reset(token)
 
 
+@contextmanager
+def _lowering_loop() -> Iterator[None]:
+    with in_loop(), repeating_at_most(None):
+        yield
+
+
 def around(eqn: Eqn) -> AbstractContextManager[None]:
     """A context for lowering an equation.
 
     XLA takes barriers in what is called, which it puts in place of the call, but not in every loop.
     """
-    return nullcontext() if isinstance(eqn.primitive, ProgramCall) else repeating_at_most(None)
+    if isinstance(eqn.primitive, ProgramCall):
+        return nullcontext()
+    return _lowering_loop() if [*programs_in(eqn.params)] else repeating_at_most(None)
 
 
 @functools.cache

@@ -31,6 +31,7 @@ from .family import (
     without_negative_zeros,
 )
 from .logic import eq, gt, isinf, select, signbit
+from .trigonometry import vectorized
 
 # What XLA does with complex numbers where NumPy does something else
 
@@ -199,8 +200,8 @@ cbrt = unary("cbrt", np.cbrt, "cbrt", lambda y, x, t: div(t, mul(full_like(x, 3)
 
 # Trigonometry
 
-sin = unary("sin", np.sin, "sin", lambda y, x, t: mul(t, cos(x)))
-cos = unary("cos", np.cos, "cos", lambda y, x, t: neg(mul(t, sin(x))))
+sin = unary("sin", np.sin, vectorized("sin"), lambda y, x, t: mul(t, cos(x)))
+cos = unary("cos", np.cos, vectorized("cos"), lambda y, x, t: neg(mul(t, sin(x))))
 tan = unary("tan", np.tan, "tan", lambda y, x, t: mul(t, add(full_like(x, 1), mul(y, y))))
 
 
