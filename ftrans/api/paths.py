@@ -82,12 +82,10 @@ class Path(NamedTuple):
         count = len(outs) - len(self.packed.groups)
         return outs[:count], outs[count:]
 
-    def first_miss(self, values: Sequence[Any]) -> int | None:
-        """The first guard whose value differs from what was assumed."""
-        for index, (guard, value) in enumerate(zip(self.guards, values, strict=True)):
-            if not guard.holds_for(value):
-                return index
-        return None
+    def first_miss(self, values: Sequence[Any]) -> int:
+        """The first guard whose value differs from what was assumed; one does."""
+        pairs = zip(self.guards, values, strict=True)
+        return next(index for index, (guard, value) in enumerate(pairs) if not guard.holds_for(value))
 
     def assumes_the_same(self, other: Path) -> bool:
         """Whether two paths are one, because all that they assume is equal."""
@@ -196,7 +194,7 @@ def _bound(
     traced = trace_guarded(f, leaves, call)
     if any(isinstance(x, Eager) for x in traced.captured):
         raise _closes_over_eager(f)
-    program, packed = PackedGuards.of(traced.program, len(traced.builder.guards))
+    program, packed = PackedGuards.of(traced.program, traced.builder.guards)
     program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
     program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
@@ -219,11 +217,11 @@ def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tup
                 f"{name_of(f)} branches in Python on a traced value, which cannot be checked inside a JAX "
                 f"transformation; use numpy.where or ftrans.cond{at_line(path.guards[0].line)}"
             )
-        values = path.packed.values(packed)
-        miss = path.first_miss(values)
-        if miss is None:
+        if path.packed.hold(packed, path.guards):
             paths.use(path)
             return outs, path
+        values = path.packed.values(packed)
+        miss = path.first_miss(values)
         # Each path is tried once: two programs may round a predicate to either side of where it changes.
         tried.append(path)
         path = paths.find(miss, values, tried, leaves)

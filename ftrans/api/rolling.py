@@ -12,6 +12,7 @@ import numpy as np
 from ..control.rolling.rolled import rolled
 from ..control.rolling.rows import Row, Writer
 from ..core.program import Atom, Eqn, Program, Var
+from ..core.trace import Guard
 from ..core.types import ArrayType
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
@@ -86,31 +87,41 @@ class PackedGuards(NamedTuple):
 
     Attributes:
         groups: for each of the last outputs, the guards whose values it holds.
+        expected: for each of them, the array that it has to be; None for that of a single guard.
     """
 
     groups: list[list[int]]
+    expected: list[Any]
 
     @classmethod
-    def of(cls, program: Program, count: int) -> tuple[Program, PackedGuards]:
-        """A program whose last `count` outputs are guards, with packed ones, and where they are."""
-        split = len(program.outputs) - count
-        outputs, guards = program.outputs[:split], program.outputs[split:]
+    def of(cls, program: Program, guards: Sequence[Guard]) -> tuple[Program, PackedGuards]:
+        """A program whose last outputs are guards, with packed ones, and where they are."""
+        split = len(program.outputs) - len(guards)
+        outputs, atoms = program.outputs[:split], program.outputs[split:]
         by_type: dict[Any, list[int]] = {}
-        for i, atom in enumerate(guards):
-            by_type.setdefault(atom.type, []).append(i)
+        for i, (atom, guard) in enumerate(zip(atoms, guards, strict=True)):
+            by_type.setdefault(i if guard.seen_as is not None else atom.type, []).append(i)
         eqns: list[Eqn] = []
         groups: list[list[int]] = []
         packed: list[Atom] = []
         for group in by_type.values():
             if len(group) < _FEWEST_PACKED:
                 groups.extend([i] for i in group)
-                packed.extend(guards[i] for i in group)
+                packed.extend(atoms[i] for i in group)
             else:
                 groups.append(group)
-                packed.append(_stacked([guards[i] for i in group], eqns))
-        if not eqns:
-            return program, cls([[i] for i in range(count)])
-        return Program(program.name, program.inputs, (*program.eqns, *eqns), (*outputs, *packed)), cls(groups)
+                packed.append(_stacked([atoms[i] for i in group], eqns))
+        expected = [np.stack([guards[i].expected for i in group]) if group[1:] else None for group in groups]
+        return Program(program.name, program.inputs, (*program.eqns, *eqns), (*outputs, *packed)), cls(groups, expected)
+
+    def hold(self, outputs: Sequence[Any], guards: Sequence[Guard]) -> bool:
+        """Whether all guards have the values that were assumed."""
+        return all(
+            [
+                guards[group[0]].holds_for(output) if expected is None else np.array_equal(output, expected)
+                for output, group, expected in zip(outputs, self.groups, self.expected, strict=True)
+            ]
+        )
 
     def values(self, outputs: Sequence[Any]) -> list[Any]:
         """The values of all guards, in their order."""

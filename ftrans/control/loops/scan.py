@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,11 +97,14 @@ class Scan(MultipleResults):
         step = function_to_run(program, own)
         carry = [np.array(x) if consts + i in own else x for i, x in enumerate(carry)]
         ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
-        for i in reversed(range(length)) if reverse else range(length):
-            outs = step(*fixed, *carry, *[x[i] for x in xs])
+        # Rows are read by NumPy's iterator, which is faster than an index.
+        rows = zip(*[x[::-1] if reverse else x for x in xs], strict=True) if xs else repeat((), length)
+        for i, row in zip(range(length)[::-1] if reverse else range(length), rows, strict=True):
+            outs = step(*fixed, *carry, *row)
+            if ys:
+                for y, element in zip(ys, outs[carries:], strict=True):
+                    y[i] = element
             carry = outs[:carries]
-            for y, element in zip(ys, outs[carries:], strict=True):
-                y[i] = element
         return [*carry, *ys]
 
     def xla(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.program import Atom, Const, Eqn, Program, Var, literal
+from ...core.program import Atom, Const, Eqn, Program, Var, literal, programs_in
 from ...core.types import ArrayType
 from ...ops.broadcast import broadcast
 from ...ops.elementwise import add
@@ -17,6 +17,7 @@ from ...ops.parts import pad, slice_
 from ...ops.shapes import reshape
 from ...ops.slices import add_slice
 from ..loops.scan import scan, scan_params
+from ..rules.host_call import UserCode, calls_user_code
 from .dataflow import Earlier, Run, Same
 from .dataflow import Sequence as Values
 from .numbering import Numbered
@@ -67,7 +68,7 @@ class Loop:
         self._parts: dict[Any, Var] = {}
         self._backwards = self._runs_backwards()
         self._copied = 0
-        self._results: list[Atom] = []
+        self._results: list[Atom | _Fixed] = []
 
     def write(self) -> dict[int, Value]:
         """Write the loop; return what the values that are used behind it are, by number.
@@ -81,6 +82,8 @@ class Loop:
             place = self.run.places.get(j)
             if eqn.primitive is reshape and (key := self._rows_read.get(operands[0])) is not None:
                 self._results.append(self._rows_shaped(key, eqn.outputs[0].type))
+            elif place is None and _can_move_out(eqn, operands):
+                self._results.extend(self._moved_out(eqn, operands))
             elif place is None:
                 outputs = tuple([Var(v.type) for v in eqn.outputs])
                 used = tuple(map(self._inside, operands))
@@ -94,7 +97,7 @@ class Loop:
 
     def _operand(self, column: Any, type: ArrayType) -> Value | _Fixed:
         if isinstance(column, Same):
-            return _Fixed(column.number)
+            return _Fixed(self._writer.atom(self._value(column.number), self.line))
         if isinstance(column, Values):
             return self._element_of(column.numbers, type)
         if column.lag == 0:
@@ -107,13 +110,16 @@ class Loop:
 
     def _inside(self, operand: Any) -> Atom:
         """An operand as the body has it."""
-        return self._fixed_input(operand.number) if isinstance(operand, _Fixed) else operand
+        if not isinstance(operand, _Fixed):
+            return operand
+        atom = operand.atom
+        return atom if isinstance(atom, Const) else self._fixed.setdefault(atom, Var(atom.type))
 
-    def _fixed_input(self, number: int) -> Atom:
-        atom = self._writer.atom(self._value(number), self.line)
-        if isinstance(atom, Const):
-            return atom
-        return self._fixed.setdefault(atom, Var(atom.type))
+    def _moved_out(self, eqn: Eqn, operands: list[Any]) -> list[_Fixed]:
+        """The results of an equation that computes the same in each step, computed before the loop."""
+        outputs = tuple([Var(v.type) for v in eqn.outputs])
+        self._writer.eqns.append(Eqn(eqn.primitive, tuple([x.atom for x in operands]), eqn.params, outputs, eqn.line))
+        return [_Fixed(v) for v in outputs]
 
     def _element(self, key: Any, values: Any, type: ArrayType) -> Var:
         """The element of a sequence in a step."""
@@ -159,7 +165,7 @@ class Loop:
         moving = (place != place[0]).any(axis=0)
         (output,) = eqn.outputs
         if eqn.primitive is slice_ and isinstance(operands[0], _Fixed) and not moving[1:].any() and moving[0]:
-            row = self._row_of_fixed(eqn, operands[0].number, place[:, 0])
+            row = self._row_of_fixed(eqn, operands[0].atom, place[:, 0])
             if row is not None:
                 return row
         used = [self._inside(x) for x in operands]
@@ -179,10 +185,9 @@ class Loop:
         primitive = dynamic_add if eqn.primitive is add_slice else dynamic_set
         return self._body.emit(primitive, [source, rest[0], *starts], {}, output.type, eqn.line)
 
-    def _row_of_fixed(self, eqn: Eqn, number: int, rows: Any) -> Atom | None:
+    def _row_of_fixed(self, eqn: Eqn, array: Atom, rows: Any) -> Atom | None:
         """A row of an array that stays the same, as an element of a sequence; None if the rows are wider."""
         (output,) = eqn.outputs
-        array = self._writer.atom(self._value(number), self.line)
         if output.type.shape[0] != 1 or not isinstance(array, Var):
             return None
         if output.type.shape[1:] != array.type.shape[1:]:
@@ -236,6 +241,10 @@ class Loop:
 
     # The equation of the loop
 
+    def _result(self, number: int) -> Atom:
+        """A result of a step, as the body has it."""
+        return self._inside(self._results[number])
+
     def _finish(self) -> dict[int, Value]:
         run, last = self.run, self.run.steps - 1
         carries: list[Var] = []
@@ -246,38 +255,40 @@ class Loop:
             for lag, var in enumerate(chain, 1):
                 carries.append(var)
                 initial.append(self._writer.atom(self._value(longest.initial[-lag]), self.line))
-                following.append(self._results[longest.result] if lag == 1 else chain[lag - 2])
+                following.append(self._result(longest.result) if lag == 1 else chain[lag - 2])
                 if lag == 1:
                     final.setdefault(longest.result, len(carries) - 1)
         rows = []
+        values: dict[int, Value] = {}
         for result, steps in run.uses.items():
-            if steps != [last]:
+            fixed = self._results[result]
+            if isinstance(fixed, _Fixed):
+                values.update((run.base + step * run.width + result, fixed.atom) for step in steps)
+            elif steps != [last]:
                 rows.append(result)
             elif result not in final:
                 # What only the last step leaves is a carry that no step reads.
                 final[result] = len(carries)
-                type = self._results[result].type
-                carries.append(Var(type))
-                initial.append(literal(0, type))
-                following.append(self._results[result])
-        read = {a for eqn in self._body.eqns for a in eqn.operands} | set(following) | {self._results[r] for r in rows}
+                carries.append(Var(fixed.type))
+                initial.append(literal(0, fixed.type))
+                following.append(fixed)
+        read = {a for eqn in self._body.eqns for a in eqn.operands} | set(following) | {self._result(r) for r in rows}
         sequences = [s for s in self._sequences.values() if s.element in read]
         body = self._rolled(
             Program(
                 "step",
                 [*self._fixed.values(), *carries, *(s.element for s in sequences)],
                 self._body.eqns,
-                [*following, *(self._results[r] for r in rows)],
+                [*following, *map(self._result, rows)],
             )
         )
         arrays = [self._array(s) for s in sequences]
         params = scan_params(body, run.steps, self._backwards, 1, len(self._fixed), len(carries))
         finals = [Var(a.type) for a in initial]
-        types = [self._results[r].type for r in rows]
+        types = [self._result(r).type for r in rows]
         stacked = [Var(t.with_shape((run.steps, *t.shape))) for t in types]
         operands = (*self._fixed, *initial, *arrays)
         self._writer.eqns.append(Eqn(scan, operands, params, (*finals, *stacked), self.line))
-        values: dict[int, Value] = {}
         for result, carry in final.items():
             values[run.base + last * run.width + result] = finals[carry]
         for result, array, type in zip(rows, stacked, types, strict=True):
@@ -306,7 +317,13 @@ def _chains(run: Run) -> dict[Earlier, Earlier]:
 class _Fixed(NamedTuple):
     """An operand that is the same value in all steps."""
 
-    number: int
+    atom: Atom
+
+
+def _can_move_out(eqn: Eqn, operands: list[Any]) -> bool:
+    return all(isinstance(x, _Fixed) for x in operands) and not (
+        isinstance(eqn.primitive, UserCode) or any(map(calls_user_code, programs_in(eqn.params)))
+    )
 
 
 class _Sequence(NamedTuple):
