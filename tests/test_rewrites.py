@@ -46,7 +46,32 @@ def assembled(m: Any) -> Any:
     return y * m
 
 
+def log_sum(x: Any, scale: float = 1.0) -> Any:
+    m = np.max(x, axis=1, keepdims=True)
+    return np.squeeze(m, 1) + np.log(np.sum(np.exp((x - m) / scale), axis=1)) * scale
+
+
+def shares(m: Any) -> Any:
+    e = np.exp(m - np.mean(m, 0))
+    return e / np.sum(e, 0)
+
+
+def attention(m: Any) -> Any:
+    e = np.exp(m - np.max(m, 1, keepdims=True))
+    return e @ np.cos(np.arange(8.0)).reshape(4, 2) / np.sum(e, 1)[:, None]
+
+
 SAMPLES = [
+    Sample("sum without its shift", log_sum, M),
+    Sample("sum without its shift", lambda m: log_sum(m, 0.5), M),
+    Sample("sum without its shift", lambda x: np.max(x) + np.log(np.sum(np.exp(-(np.max(x) - x)) * X**2))),
+    Sample("sum without its shift", lambda x: np.sum(x) + np.log(np.cos(X) @ np.exp(x - np.sum(x)) / 12)),
+    Sample("sum without its shift", lambda m: m[0] + np.log(np.mean(np.where(M > 0, np.exp(m - m[0]), 0), 0)), M),
+    Sample("difference without its shift", lambda m: (y := m - m[:, :1]) - np.log(np.sum(np.exp(y), 1))[:, None], M),
+    Sample("difference without its shift", lambda x: np.log(np.sum(np.exp(x - x[3]))) - (x - x[3])),
+    Sample("quotient without its shift", shares, M),
+    Sample("quotient without its shift", attention, M),
+    Sample("product without its shift", lambda x: np.exp(x - x[3]) * (1 / np.sum(np.exp(x - x[3])))),
     Sample("part of a part", lambda x: np.sin(x[2:11:2])[1:] * x[1:][2:6]),
     Sample("part of a part", lambda m: m[1:, ::2][:, 1:] ** 2, M),
     Sample("part of a part", lambda x: np.concatenate([x, x**2])[13:17] * x[3:7]),
@@ -117,6 +142,78 @@ def test_random_programs(seed: int) -> None:
         expected = results()
     for a, b in zip(results(), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+MATTERING = [
+    lambda x: x[3] + np.log(np.sum(np.exp(x - 2 * x[3]))),
+    lambda x: x[3] + np.log(1 + np.sum(np.exp(x - x[3]))),
+    lambda x: x[3] + np.log(np.sum(np.exp(x - x[3])) * x[3] ** 2),
+    lambda x: x[3] + np.log(np.sum(np.exp(x - x[3])) + np.exp(x[3])),
+    lambda x: x[3] - np.log(np.sum(np.exp(x - x[3]))),
+    lambda x: np.exp(x - x[3]) / np.sum(np.exp(x)),
+    lambda x: np.exp(x - x[3]) / np.sum(np.exp(2 * (x - x[3]))),
+    lambda x: ft.stop_gradient(x[3]) + np.log(np.sum(np.exp(x - x[3]))),
+    lambda x: (y := x[:3].reshape(3, 1)) - np.log(np.sum(np.exp(x[:9].reshape(3, 3) - y[:, 0]), 1, keepdims=True) ** 2),
+    lambda x: np.exp((y := x[:9].reshape(3, 3)) - y[0]) / np.sum(np.exp(y - y[0]), 1, keepdims=True),
+    lambda x: np.sum(y := x[:3]) + np.log(np.sum(np.exp(x[:9].reshape(3, 3) - y))),
+]
+
+
+@pytest.mark.parametrize("f", MATTERING)
+def test_a_shift_that_matters_stays(f: Callable[[Any], Any]) -> None:
+    with counting_rewrites() as count:
+        found = compared(f, X)
+    assert not any("shift" in name for name in count if count[name])
+    with without_rewrites():
+        expected = compared(f, X)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def random_sum_of_exponentials(seed: int) -> Callable[[Any], Any]:
+    """A function of a matrix made of exponentials that are shifted by something, which may cancel or not."""
+    rng = np.random.default_rng(seed)
+    axis = int(rng.integers(2))
+    shift = [np.max, np.min, np.mean, np.sum, np.take, np.std][rng.integers(6)]
+    scale, wrong = rng.choice([1.0, 0.5, -2.0], p=[0.6, 0.2, 0.2]), rng.choice([0.0, 1.0], p=[0.8, 0.2])
+    weights = rng.uniform(0.5, 1.5, size=(3, 4)) if rng.integers(2) else np.ones((3, 4))
+    kind = int(rng.integers(4))
+
+    def f(x: Any) -> Any:
+        m = shift(x, 1, axis) if shift is np.take else shift(x, axis)
+        m = np.expand_dims(m, axis)
+        terms = weights * np.exp((x - m) * scale)
+        total = np.sum(terms, axis, keepdims=True) + wrong
+        if kind == 0:
+            return m * scale + np.log(total)
+        if kind == 1:
+            return terms / total
+        if kind == 2:
+            return scale * (x - m) - np.log(total)
+        return terms * (1 / total) + m
+
+    return f
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_shifts(seed: int) -> None:
+    f = random_sum_of_exponentials(seed)
+    with without_rewrites():
+        expected = compared(f, M)
+    for a, b in zip(compared(f, M), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+    ft.testing.check_grads(f, M + 0.1 * np.sin(np.arange(12.0)).reshape(3, 4), order=2)
+
+
+def test_a_shift_that_cannot_matter_keeps_infinities_and_single_precision() -> None:
+    x = np.array([[-np.inf, 1.0, 2.0], [1e4, -1e4, 1e4]])
+    share = np.exp(x - x.max(1, keepdims=True))
+    share /= share.sum(1, keepdims=True)
+    for dtype in (np.float64, np.float32):
+        for transformed in (ft.grad, lambda f: ft.jit(ft.grad(f))):
+            found = transformed(lambda x: np.sum(log_sum(x)))(x.astype(dtype))
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, share, rtol=10 * np.finfo(dtype).eps)
 
 
 def minors(matrix: Any) -> Any:

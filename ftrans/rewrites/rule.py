@@ -48,6 +48,7 @@ class Rule(NamedTuple):
         primitive: the primitive of the outermost operation on the left.
         apply: takes the operands and the parameters of an equation of this primitive; records the right hand side and
             returns its result, or None where the equation is no such left hand side, or where it does not pay.
+        needs: other primitives on the left, without which a program need not be searched.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Rule(NamedTuple):
     stage: Stage
     primitive: Primitive
     apply: Callable[[Operands, Params], Tracer | None]
+    needs: tuple[Primitive, ...] = ()
 
 
 def made_by(primitive: Primitive, x: Tracer) -> tuple[list[Tracer], Params] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ..core.primitive import Primitive
 from ..core.program import Program
+from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.parts import concatenate, slice_
 from ..ops.slices import set_slice
 from .moves import added_in_a_row, joined_parts, read_in_a_row, read_in_runs, set_in_a_row, set_to_sum, slice_of_part
 from .rule import Rule, Stage
+from .shifts import difference_without_shift, product_without_shift, quotient_without_shift, sum_without_shift
 
 RULES = (
     Rule(
@@ -74,6 +76,46 @@ RULES = (
         primitive=scatter_set,
         apply=set_in_a_row,
     ),
+    Rule(
+        name="sum without its shift",
+        says="m + log(sum(w * exp(x - m))) = stop(m) + log(sum(w * exp(x - stop(m))))",
+        because="with m + c for m, the logarithm becomes that of exp(-c) times the sum, so the result does not change",
+        pays=None,
+        stage=Stage.DIFFERENTIATED,
+        primitive=add,
+        apply=sum_without_shift,
+        needs=(exp, log),
+    ),
+    Rule(
+        name="difference without its shift",
+        says="(x - m) - log(sum(exp(x - m))) = (x - stop(m)) - log(sum(exp(x - stop(m))))",
+        because="with m + c for m, both the difference and the logarithm become less by c",
+        pays=None,
+        stage=Stage.DIFFERENTIATED,
+        primitive=sub,
+        apply=difference_without_shift,
+        needs=(exp, log),
+    ),
+    Rule(
+        name="quotient without its shift",
+        says="exp(x - m) / sum(exp(x - m)) = exp(x - stop(m)) / sum(exp(x - stop(m)))",
+        because="with m + c for m, both sides of the quotient are multiplied by exp(-c)",
+        pays=None,
+        stage=Stage.DIFFERENTIATED,
+        primitive=div,
+        apply=quotient_without_shift,
+        needs=(exp,),
+    ),
+    Rule(
+        name="product without its shift",
+        says="exp(x - m) * (1 / sum(exp(x - m))) = exp(x - stop(m)) * (1 / sum(exp(x - stop(m))))",
+        because="with m + c for m, one factor is multiplied by exp(-c) and the other by exp(c)",
+        pays=None,
+        stage=Stage.DIFFERENTIATED,
+        primitive=mul,
+        apply=product_without_shift,
+        needs=(exp, div),
+    ),
 )  # fmt: skip
 
 
@@ -92,5 +134,5 @@ rules = _by_primitive()
 
 def has_rules_for(program: Program, stage: Stage) -> bool:
     """Whether a rule of this stage alone may be applied to a program."""
-    primitives = {rule.primitive for rule in RULES if rule.stage is stage}
-    return any(eqn.primitive in primitives for eqn in program.eqns)
+    primitives = {eqn.primitive for eqn in program.eqns}
+    return any(rule.stage is stage and primitives.issuperset((rule.primitive, *rule.needs)) for rule in RULES)
