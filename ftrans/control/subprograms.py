@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..core.program import Atom, Const, Eqn, Program, Var, literal
+from ..core.program import Atom, Const, Program, Var, literal, with_operands
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.broadcast import broadcast, with_batch_axis
@@ -149,10 +149,7 @@ def specialized(program: Program, inputs: Sequence[int | Const | None]) -> Progr
             if x is not None
         }
         kept = [v for v in program.inputs if v not in values]
-        eqns = [
-            Eqn(eqn.primitive, tuple(values.get(a, a) for a in eqn.operands), eqn.params, eqn.outputs, eqn.line)
-            for eqn in program.eqns
-        ]
+        eqns = with_operands(program.eqns, values)
         return Program(program.name, kept, eqns, [values.get(a, a) for a in program.outputs])
 
     return program.derive(("specialized", known), make)

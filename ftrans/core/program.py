@@ -8,7 +8,7 @@ and die with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, ClassVar, TypeVar
 
@@ -249,6 +249,16 @@ def needed_eqns(eqns: Sequence[Eqn], outputs: Sequence[Atom], given: Container[A
             needed.update(a for a in eqn.operands if isinstance(a, Var) and a not in given)
     kept.reverse()
     return kept
+
+
+def with_operands(eqns: Iterable[Eqn], known: Mapping[Atom, Atom]) -> list[Eqn]:
+    """The equations with other atoms in place of some operands."""
+    return [
+        eqn
+        if known.keys().isdisjoint(eqn.operands)
+        else Eqn(eqn.primitive, tuple([known.get(a, a) for a in eqn.operands]), eqn.params, eqn.outputs, eqn.line)
+        for eqn in eqns
+    ]
 
 
 def programs_in(params: Params) -> Iterator[Program]:

@@ -23,12 +23,17 @@ class Tape:
     Attributes:
         inputs: the variables of its explicit inputs.
         is_shared: whether other programs with the same beginning use the same tape.
+
+    Args:
+        inputs: the explicit inputs: the type of a new variable, or a variable of `source`.
+        source: the equations of the program that is transformed.
     """
 
     is_shared = False
 
-    def __init__(self, types: Iterable[ArrayType]) -> None:
-        self.inputs = tuple([Var(t) for t in types])
+    def __init__(self, inputs: Iterable[ArrayType | Var], source: Iterable[Eqn] = ()) -> None:
+        self.inputs = tuple([x if isinstance(x, Var) else Var(x) for x in inputs])
+        self._unchanged = set(source)
         self._eqns: list[Eqn] = []
         # Few programs are asked for definitions, so they are entered when somebody asks.
         self._definitions: dict[Atom, Eqn] = {}
@@ -41,9 +46,17 @@ class Tape:
         return eqn
 
     def repeat(self, eqn: Eqn, atoms: Sequence[Atom]) -> Eqn:
-        """Append an equation of another program, with operands of the same types."""
-        # The types of the results are known, so the type rule need not run again.
-        new = Eqn(eqn.primitive, tuple(atoms), eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
+        """Append an equation of another program, with operands of the same types.
+
+        An equation of `source` with the very operands that it has there is itself a part of both programs.
+        """
+        operands = tuple(atoms)
+        if operands == eqn.operands and eqn in self._unchanged:
+            self._unchanged.remove(eqn)
+            new = eqn
+        else:
+            # The types of the results are known, so the type rule need not run again.
+            new = Eqn(eqn.primitive, operands, eqn.params, tuple([Var(v.type) for v in eqn.outputs]), eqn.line)
         self._eqns.append(new)
         return new
 

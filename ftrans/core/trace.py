@@ -139,17 +139,16 @@ class Builder:
         strides: known strides of arrays, by variable; kept for `ftrans.numpy`.
 
     Args:
-        types: types of the program's explicit inputs.
-        tape: where to record; a new tape by default.
+        tape: where to record, or the inputs of a new tape.
     """
 
     witnesses: Sequence[Any] | NoWitness = NoWitness("the program is being transformed")
     has_one_shape = False
     handling: Handling | None = None
 
-    def __init__(self, types: Sequence[ArrayType], tape: Tape | None = None) -> None:
+    def __init__(self, tape: Tape | Sequence[ArrayType]) -> None:
         self.parent = _current.get()
-        self.tape = Tape(types) if tape is None else tape
+        self.tape = tape if isinstance(tape, Tape) else Tape(tape)
         self.captures: Captures = Captures(self.tape, None if self.parent is None else self.parent.captures)
         self.is_open = True
         self.guards: list[Guard] = []

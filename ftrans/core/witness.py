@@ -48,7 +48,7 @@ class CodeBuilder(Builder):
         shared: bool = False,
         has_one_shape: bool = False,
     ) -> None:
-        super().__init__(types, TrieTape(types, current_builder() is None) if shared else Tape(types))
+        super().__init__(TrieTape(types, current_builder() is None) if shared else Tape(types))
         self.witnesses = witnesses
         self.has_one_shape = has_one_shape
         if has_one_shape and self.captures.originals is None:

@@ -25,6 +25,7 @@ from ..base.source import attributed_to
 from ..core.interpret import interpret, repeat
 from ..core.primitive import ProgramHolder
 from ..core.program import Eqn, Program
+from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building
 from ..ops.broadcast import reduce_sum
 from ..ops.elementwise import (
@@ -63,6 +64,8 @@ _WRITES = (set_slice, scatter_set, dynamic_set)
 _ADDITIONS = (add_slice, scatter_add, dynamic_add)
 _JOINS = (pad, concatenate, *_WRITES, *_ADDITIONS)
 _READS = (slice_, gather, dynamic_slice)
+# Their results may have a mask where no operand has one.
+_MASKING = {select, *_JOINS}
 # An array with more assignments than this, as by a loop over elements, has no mask: each would cost the size of the
 # array.
 _MOST_WRITES = 8
@@ -120,7 +123,7 @@ class _Walk:
     def late(self, program: Program, linear: Flags, masked: Flags, gives_masks: bool) -> Late:
         """The rewritten program, given which of its inputs are linear, and which of these have a mask."""
         conditions = [v.type.with_dtype(np.bool_) for v, m in zip(program.inputs, masked, strict=True) if m]
-        builder = Builder([*program.in_types, *conditions])
+        builder = Builder(Tape([*program.inputs, *conditions], program.eqns))
         with building(builder):
             inputs = builder.inputs()
             given = iter(inputs[len(linear) :])
@@ -144,6 +147,8 @@ class _Walk:
         if not masked:
             return repeat(eqn, operands)
         primitive = eqn.primitive
+        if primitive not in _MASKING and not primitive.multiple_results and not any([x.near or x.far for x in masked]):
+            return [Masked(y) for y in repeat(eqn, [x.value if isinstance(x, Masked) else x for x in operands])]
         with attributed_to(eqn.line):
             if isinstance(primitive, ProgramHolder):
                 return self.program(eqn, operands)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..base.source import at_line
 from ..core.interpret import inline
 from ..core.primitive import MissingRule, ProgramCall
-from ..core.program import Atom, Const, Eqn, Program, Var, needed_eqns, programs_in
+from ..core.program import Atom, Const, Eqn, Program, Var, literal, needed_eqns, programs_in, with_operands
 from ..core.trace import Builder, building
 from ..core.types import is_complex
 from ..ops.elementwise import convert
@@ -131,10 +131,7 @@ def _pruned(parts: Linear) -> Linear:
     }
     if len(kept) == total:
         return parts._replace(values=values, linear=linear)
-    eqns = [
-        Eqn(eqn.primitive, tuple(known.get(a, a) for a in eqn.operands), eqn.params, eqn.outputs, eqn.line)
-        for eqn in linear.eqns
-    ]
+    eqns = with_operands(linear.eqns, known)
     inputs = [*kept.values(), *linear.inputs[total:]]
     return pruned(
         parts._replace(
@@ -163,14 +160,19 @@ class WithPullback(NamedTuple):
 def with_pullback(program: Program, active: Flags, name: str) -> WithPullback:
     """`program` and its pullback as one program with the given name."""
     parts = pullback(program, active)
-    count, results = len(program.inputs), len(program.outputs)
-    seeds = [t for t, a in zip(program.out_types, parts.out_active, strict=True) if a]
-    builder = Builder([*program.in_types, *seeds])
-    with building(builder):
-        inputs = builder.inputs()
-        values = inline(parts.values, inputs[:count])
-        cotangents = inline(parts.linear, [*values[results:], *inputs[count:]])
-        return WithPullback(builder.finish([*values[:results], *cotangents], name), parts.out_active, parts.in_active)
+    seeds = parts.linear.inputs[parts.residual_count :]
+    eqns, cotangents = _run_both(parts, seeds)
+    values = parts.values.outputs[: len(program.outputs)]
+    joined = Program(name, [*parts.values.inputs, *seeds], eqns, [*values, *cotangents])
+    return WithPullback(joined, parts.out_active, parts.in_active)
+
+
+def _run_both(parts: Linear, seeds: Sequence[Atom]) -> tuple[list[Eqn], list[Atom]]:
+    """The equations of the values and of the linear program for `seeds`, and what the latter returns."""
+    values, linear = parts.values, parts.linear
+    given = [*values.outputs[len(values.outputs) - parts.residual_count :], *seeds]
+    known: dict[Atom, Atom] = {v: a for v, a in zip(linear.inputs, given, strict=True) if v is not a}
+    return [*values.eqns, *with_operands(linear.eqns, known)], [known.get(a, a) for a in linear.outputs]
 
 
 def gradient(program: Program, active: Flags, with_value: bool) -> Program:
@@ -185,22 +187,13 @@ def _gradient(program: Program, active: Flags, with_value: bool) -> Program:
     if _is_best_forwards(program, active):
         return _gradient_forward(program, active, with_value)
     parts = pullback(program, active)
-    builder = Builder(program.in_types)
-    with building(builder):
-        count = len(program.outputs)
-        results = inline(parts.values, builder.inputs())
-        residuals = results[count:]
-        ones = [
-            full(a.type.shape, 1.0 if i == 0 else 0.0, a.type.dtype)
-            for i, a in enumerate(program.outputs)
-            if parts.out_active[i]
-        ]
-        cts = iter(inline(parts.linear, [*residuals, *ones]))
-        has_ct = iter(parts.in_active)
-        types = [t for t, a in zip(program.in_types, active, strict=True) if a]
-        gradients = [next(cts) if next(has_ct) else full(t.shape, 0, t.dtype) for t in types]
-        outs = results[0 if with_value else 1 : count] + gradients
-        return builder.finish(outs, f"grad({program.name})")
+    ones = [literal(float(i == 0), t) for i, t in enumerate(program.out_types) if parts.out_active[i]]
+    eqns, cotangents = _run_both(parts, ones)
+    cts = iter(cotangents)
+    types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+    gradients = [next(cts) if has_ct else literal(0, t) for t, has_ct in zip(types, parts.in_active, strict=True)]
+    values = parts.values.outputs[0 if with_value else 1 : len(program.outputs)]
+    return Program(f"grad({program.name})", parts.values.inputs, eqns, [*values, *gradients])
 
 
 def _is_best_forwards(program: Program, active: Flags) -> bool:

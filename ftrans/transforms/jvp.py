@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ..base.source import Line, at_line, attributed_to
 from ..core.interpret import interpret, repeat
 from ..core.primitive import Tangent
-from ..core.program import Const, Eqn, Program, ProgramError, Var, literal
+from ..core.program import Atom, Const, Eqn, Params, Program, ProgramError, Var, literal
+from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
 from ..ops.elementwise.family import combined
@@ -50,12 +51,14 @@ def jvp(program: Program, active: Flags, wanted: Flags | None = None, choices_la
 
 def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> Jvp:
     program = prepared(program, active)
-    builder = Builder([*program.in_types, *(t for t, a in zip(program.in_types, active, strict=True) if a)])
+    tangent_types = [t for t, a in zip(program.in_types, active, strict=True) if a]
+    tape = _ValuesAndTangents([*program.inputs, *tangent_types], program.eqns)
+    builder = Builder(tape)
     with building(builder):
         inputs = builder.inputs()
         tangents = iter(inputs[len(active) :])
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
-        found = interpret(program, duals, _Application(), lambda const: (_tracer(builder, const), None))
+        found = interpret(program, duals, _Application(tape), lambda const: (_tracer(builder, const), None))
         outs = [
             Tracer(builder, literal(0, y.type)) if t is None and w else t
             for (y, t), w in zip(found, wanted, strict=True)
@@ -87,10 +90,27 @@ def _tracer(builder: Builder, const: Const) -> Tracer:
     return Tracer(builder, const)
 
 
+class _ValuesAndTangents(Tape):
+    """A tape for jvp rules, on which the value of an equation is that equation itself.
+
+    Attributes:
+        differentiated: the equation whose rule runs.
+    """
+
+    differentiated: Eqn
+
+    def add(self, primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
+        eqn = self.differentiated
+        if primitive is eqn.primitive and tuple(atoms) == eqn.operands and params == eqn.params:
+            return self.repeat(eqn, atoms)
+        return super().add(primitive, atoms, params, line)
+
+
 class _Application:
     """Differentiates one equation after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, tape: _ValuesAndTangents) -> None:
+        self._tape = tape
         # Results that are Euclidean lengths, with their operands and the tangents of these.
         self.lengths: dict[Var, tuple[Elementwise, Sequence[Tracer], Sequence[Tangent]]] = {}
 
@@ -100,6 +120,7 @@ class _Application:
         primitive, params = eqn.primitive, eqn.params
         if not any([t is not None for t in tangents]):
             return [(y, None) for y in repeat(eqn, primals)]
+        self._tape.differentiated = eqn
         line = eqn.line and eqn.line.differentiated(primitive.name)
         with attributed_to(line):
             if primitive.multiple_results:

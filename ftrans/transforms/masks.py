@@ -113,8 +113,8 @@ class Masked:
         self, value: Tracer, near: Mask = (), far: Mask = (), is_clean: bool = True, line: Line | None = None
     ) -> None:
         self.value = value
-        self.near = near if not is_clean or weight(near) <= _MOST_CONDITIONS else ()
-        self.far = far if weight(far) <= _MOST_CONDITIONS else ()
+        self.near = near if not near or not is_clean or weight(near) <= _MOST_CONDITIONS else ()
+        self.far = far if not far or weight(far) <= _MOST_CONDITIONS else ()
         self.is_clean = is_clean
         self.line = line
         self._whole = value if is_clean else None

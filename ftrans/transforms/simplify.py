@@ -16,6 +16,7 @@ from ..base.source import Line, attributed_to
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, ProgramCall
 from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
+from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
 from ..ops.elementwise import Elementwise, singular_slope
@@ -96,8 +97,8 @@ class Sharing(Builder):
         known: results, by operation and operands.
     """
 
-    def __init__(self, types: Sequence[ArrayType]) -> None:
-        super().__init__(types)
+    def __init__(self, tape: Tape | Sequence[ArrayType]) -> None:
+        super().__init__(tape)
         self.known: dict[Any, list[Tracer]] = {}
 
     def record(
@@ -135,7 +136,7 @@ class Sharing(Builder):
 def _rewrite(program: Program, is_final: bool = True, stage: Stage = Stage.ANY) -> tuple[Program, bool]:
     """The rewritten program, and whether another pass may simplify it further."""
     is_short = len(program.eqns) <= _SHORT
-    builder = Sharing(program.in_types)
+    builder = Sharing(Tape(program.inputs, program.eqns))
     changed: list[Eqn] = []
     rules = table.rules[stage]
     users_before: Counter[Atom] = Counter() if stage is Stage.ANY else users_of(program)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..base.source import at_line, attributed_to
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
+from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.accumulation import accumulated
 from ..ops.parts import concatenate, pad
@@ -53,7 +54,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
     other = [v for v, is_linear in zip(program.inputs, linear, strict=True) if not is_linear]
     targets = [v for v, is_linear in zip(program.inputs, linear, strict=True) if is_linear]
     ct_types = [t for t, a in zip(program.out_types, out_active, strict=True) if a]
-    builder = Builder([*(v.type for v in other), *ct_types])
+    builder = Builder(Tape([*other, *ct_types], program.eqns))
     with building(builder):
         inputs = builder.inputs()
         known: dict[Var, Tracer] = dict(zip(other, inputs, strict=False))
