@@ -27,7 +27,7 @@ from ..core.trace import Guard, NoWitness, Tracer, building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
-from ..transforms.simplify import simplify
+from ..transforms.simplify import for_compiler
 from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
 from .rolling import PackedGuards, with_stacked_captures
@@ -198,7 +198,7 @@ def _bound(
     program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
     program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
-    return traced, simplify(program), packed, captured
+    return traced, for_compiler(program), packed, captured
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tuple[list[Any], Path] | None:
@@ -235,7 +235,7 @@ def run_path(path: Path, leaves: Sequence[Any]) -> list[Any]:
 
 def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
     """Run a program compiled; results are NumPy arrays."""
-    compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+    compiled = program.derive("compiled", lambda: Compiled(for_compiler(program)))
     return [to_numpy(x) for x in compiled(*args)]
 
 

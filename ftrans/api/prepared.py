@@ -16,7 +16,7 @@ from ..ops.host import as_host_call
 from ..run.costs import cost
 from ..run.places import JAX, NUMPY, place_of
 from ..structure.origins import hessian_origins, jacobian_origins
-from ..transforms.simplify import simplify
+from ..transforms.simplify import for_compiler, simplify
 from ..xla import Compiled, device_arrays, fastest, to_numpy, usual_limit
 from .call import name_of, run
 from .paths import bind, without_collector
@@ -86,7 +86,7 @@ class Prepared:
         if is_compiled:
             self._on_device = device_arrays(self._constants)
             self._ends = list(map(as_host_call, self._program.endings()))
-            short = simplify(self._program)
+            short = for_compiler(self._program)
             if is_tuned:
                 self._compiled = without_collector(fastest, short, [*inputs.leaves, *self._on_device])
             else:

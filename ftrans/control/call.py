@@ -12,7 +12,7 @@ from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
-from ..transforms.simplify import condense, simplify
+from ..transforms.simplify import condense, for_compiler
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
@@ -27,11 +27,11 @@ class Call(ProgramCall):
     memory = Memory.NEW
 
     def numpy(self, *arrays: Any, program: Program) -> list[Any]:
-        compiled = program.derive("compiled", lambda: Compiled(simplify(program)))
+        compiled = program.derive("compiled", lambda: Compiled(for_compiler(program)))
         return [to_numpy(x) for x in compiled(*arrays)]
 
     def xla(self, *arrays: Any, program: Program) -> list[Any]:
-        return list(program.derive("compiled", lambda: Compiled(simplify(program)))(*arrays))
+        return list(program.derive("compiled", lambda: Compiled(for_compiler(program)))(*arrays))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program) -> Any:
         derived = jvp_program(program, tuple(t is not None for t in tangents), choices_last=False)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ..core.primitive import Primitive
 from ..core.program import Program
+from ..ops.broadcast import reduce_sum
+from ..ops.contractions import dot_general
 from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.parts import concatenate, slice_
 from ..ops.slices import set_slice
 from .moves import added_in_a_row, joined_parts, read_in_a_row, read_in_runs, set_in_a_row, set_to_sum, slice_of_part
+from .products import product_of_product, sum_of_products
 from .rule import Rule, Stage
 from .shifts import difference_without_shift, product_without_shift, quotient_without_shift, sum_without_shift
 
@@ -115,6 +118,24 @@ RULES = (
         primitive=mul,
         apply=product_without_shift,
         needs=(exp, div),
+    ),
+    Rule(
+        name="sum of products",
+        says="sum(a[:, :, None] * b[None] * d[:, None], 1) = (a * d) @ b",
+        because="the definition of the product of matrices; sums over an axis of one factor alone are taken before",
+        pays="where neither factor has all axes; for a matrix and a vector, where the matrix is large and in memory",
+        stage=Stage.COMPILED,
+        primitive=reduce_sum,
+        apply=sum_of_products,
+    ),
+    Rule(
+        name="product of product",
+        says="(a @ b) @ y = a @ (b @ y);  x @ (a @ b) = (x @ a) @ b",
+        because="products of matrices are associative",
+        pays="where it takes half of the multiplications or less, and nothing else uses the inner product",
+        stage=Stage.COMPILED,
+        primitive=dot_general,
+        apply=product_of_product,
     ),
 )  # fmt: skip
 
