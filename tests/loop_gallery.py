@@ -285,7 +285,7 @@ GALLERY = [
     Example("Markov chain", markov_chain, lambda n: (draw(n, 3, 3), draw(3)), 14),
     Example("power iteration", power_iteration, lambda n: (draw(3, 3), draw(3, seed=1)), 9),
     Example("double loop", double_loop, lambda n: (draw(max(n, 9)),), 8),
-    Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 298),
+    Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 322),
     Example("lag of two", fibonacci, lambda n: (draw(3),), 6),
     Example("windows", windows, lambda n: (draw(n + 5), draw(5, seed=1)), 5),
     Example("reversed rows", reversed_rows, lambda n: (draw(n, 3),), 11),
