@@ -12,8 +12,11 @@ from .types import ArrayType
 
 def new_eqn(primitive: Any, atoms: Sequence[Atom], params: Params, line: Line | None) -> Eqn:
     """An equation whose results are new variables."""
-    types = primitive.output_types([a.type for a in atoms], params)
-    outputs = (Var(types[0]),) if len(types) == 1 else tuple(map(Var, types))
+    types = []
+    for a in atoms:
+        types.append(a.type)
+    results = primitive.output_types(types, params)
+    outputs = (Var(results[0]),) if len(results) == 1 else tuple(map(Var, results))
     return Eqn(primitive, tuple(atoms), params, outputs, line)
 
 

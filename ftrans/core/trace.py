@@ -163,10 +163,11 @@ class Builder:
 
     def record(self, primitive: Any, operands: Sequence[Any], params: Params, line: Line | None = None) -> list[Tracer]:
         """Record one equation, with the running line or a given one; return tracers for its results."""
-        atoms = [
-            x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
-            for x in operands
-        ]
+        # Loops, because older versions of Python call a function for a comprehension.
+        atoms: list[Atom] = []
+        for x in operands:
+            is_known = x.__class__ is Tracer and x.builder is self and x.memory is None
+            atoms.append(x.atom if is_known else self.atom(x))
         eqn = self.tape.add(primitive, atoms, params, line or user_line(2))
         if self.handling is not None and not self.handling.is_current():
             self.handle_errors(eqn)
