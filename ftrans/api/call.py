@@ -15,6 +15,7 @@ from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
+from ..control.rolling.long_tape import LongTape
 from ..core.names import printable
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, building, current_builder
@@ -124,7 +125,8 @@ def trace_flat(
     outer = current_builder()
     # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
-    builder = CodeBuilder(types, witnesses, shared_here, has_one_shape=with_guards and not shared)
+    tape = None if shared_here else LongTape(types)
+    builder = CodeBuilder(types, witnesses, shared_here, with_guards and not shared, tape)
     run = _traced if outer is not None else _traced_alone
     try:
         traced, rebuild_aux = run(builder, f, rebuild, weak, has_aux, with_guards)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..control.rolling.columns import extended
 from ..control.rolling.rolled import rolled
 from ..control.rolling.rows import Row, Writer
 from ..core.program import Atom, Eqn, Program, Var
@@ -69,7 +70,7 @@ def _with_stacked(program: Program, count: int, groups: list[list[int]]) -> Prog
     together = {i for group in groups for i in group}
     alone = [v for i, v in enumerate(captured) if i not in together]
     inputs = (*program.inputs[:count], *alone, *arrays)
-    return Program(program.name, inputs, (*writer.eqns, *program.eqns), program.outputs)
+    return extended(program, inputs, writer.eqns, (), program.outputs)
 
 
 @contextmanager
@@ -112,7 +113,9 @@ class PackedGuards(NamedTuple):
                 groups.append(group)
                 packed.append(_stacked([atoms[i] for i in group], eqns))
         expected = [np.stack([guards[i].expected for i in group]) if group[1:] else None for group in groups]
-        return Program(program.name, program.inputs, (*program.eqns, *eqns), (*outputs, *packed)), cls(groups, expected)
+        if guards:
+            program = extended(program, program.inputs, (), eqns, (*outputs, *packed))
+        return program, cls(groups, expected)
 
     def hold(self, outputs: Sequence[Any], guards: Sequence[Guard]) -> bool:
         """Whether all guards have the values that were assumed."""

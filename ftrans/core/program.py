@@ -135,7 +135,7 @@ class Program:
     Attributes:
         name: its name in print.
         inputs: the variables that stand for the arguments of a call.
-        eqns: the equations, in an order in which they can run.
+        recorded: the equations as they were recorded; those of a long trace are a sequence that takes little memory.
         outputs: the variables and constants that a call returns.
         derived: programs and functions made from this one, by key.
 
@@ -146,7 +146,7 @@ class Program:
         [np.float64(0.958851077208406)]
     """
 
-    __slots__ = ("__weakref__", "derived", "eqns", "inputs", "name", "outputs")
+    __slots__ = ("__weakref__", "derived", "inputs", "name", "outputs", "recorded")
 
     # Evaluates a program on NumPy arrays; set by the evaluator, which is imported later.
     evaluator: ClassVar[Callable[[Program, Sequence[Any]], list[Any]]]
@@ -154,9 +154,16 @@ class Program:
     def __init__(self, name: str, inputs: Sequence[Var], eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> None:
         self.name = name
         self.inputs = tuple(inputs)
-        self.eqns = tuple(eqns)
+        self.recorded: Sequence[Eqn] = tuple(eqns)
         self.outputs = tuple(outputs)
         self.derived: dict[Hashable, Any] = {}
+
+    @property
+    def eqns(self) -> tuple[Eqn, ...]:
+        """The equations, in an order in which they can run."""
+        if self.recorded.__class__ is not tuple:
+            self.recorded = tuple(self.recorded)
+        return self.recorded
 
     @property
     def in_types(self) -> tuple[ArrayType, ...]:

@@ -39,6 +39,7 @@ class CodeBuilder(Builder):
         witnesses: the actual arguments; or one `NoWitness` for all.
         shared: record in the trie, where an equal program is found again.
         has_one_shape: whether the program is compiled once.
+        tape: where to record if not there; a new tape by default.
     """
 
     def __init__(
@@ -47,8 +48,9 @@ class CodeBuilder(Builder):
         witnesses: Sequence[Any] | NoWitness,
         shared: bool = False,
         has_one_shape: bool = False,
+        tape: Tape | None = None,
     ) -> None:
-        super().__init__(TrieTape(types, current_builder() is None) if shared else Tape(types))
+        super().__init__(TrieTape(types, current_builder() is None) if shared else tape or Tape(types))
         self.witnesses = witnesses
         self.has_one_shape = has_one_shape
         if has_one_shape and self.captures.originals is None:

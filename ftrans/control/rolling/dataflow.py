@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.program import Eqn
 from ...ops.parts import pad
 from .numbering import Numbered
 
@@ -208,7 +207,9 @@ def _run(numbered: Numbered, start: int, period: int, steps: int, kinds: Kinds) 
     places = {}
     for j in range(period):
         if numbered.moves[start + j]:
-            found = np.array([_place(numbered.eqns[start + j + k * period]) for k in range(steps)], np.int64)
+            place = "before" if numbered.eqns[start + j].primitive is pad else "start"
+            steps_of_j = range(start + j, start + j + steps * period, period)
+            found = np.array([numbered.params(i)[place] for i in steps_of_j], np.int64)
             if (found != found[0]).any():
                 places[j] = found
     first, last = int(numbered.starts[start]), int(numbered.starts[start + steps * period])
@@ -218,9 +219,3 @@ def _run(numbered: Numbered, start: int, period: int, steps: int, kinds: Kinds) 
     for number in used.tolist():
         uses.setdefault(number % width, []).append(number // width)
     return Run(start, period, steps, base, width, columns, places, uses)
-
-
-def _place(eqn: Eqn) -> tuple[int, ...]:
-    """Where an equation reads or writes, per axis."""
-    place: tuple[int, ...] = eqn.params["before" if eqn.primitive is pad else "start"]
-    return place

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.program import Atom, Const, Eqn, Params, Program, Var
+from ...core.program import Atom, Const, Params, Program, Var
 from ...ops.parts import pad, slice_
 from ...ops.slices import add_slice, set_slice
+from .columns import Columns, Form, same_constant
 
-# Larger constants are told apart by identity.
-_MOST_COMPARED = 1024
 # By how many neighbours of the same kind a period may be apart: bodies repeat operations.
 _NEIGHBOURS = (1, 2, 3, 4, 6, 8, 12, 16)
 _MOST_PERIODS = 40
@@ -40,45 +39,40 @@ class Numbered:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.eqns = program.eqns
-        self.constants: list[Const] = []
-        self.moves: list[bool] = []
-        numbers: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
-        of_constants: dict[Any, int] = {}
-        known: dict[Any, int] = {}
-        keys, operands, starts, first = [], [], [0], []
+        self.eqns = program.recorded
+        self._columns = columns = self.eqns if isinstance(self.eqns, Columns) else Columns(self.eqns)
+        outputs = [columns.number(a) for a in program.outputs]
         count = len(program.inputs)
+        inputs: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
+        self.constants: list[Const] = []
+        # The numbers of inputs and constants.
+        outer = np.zeros(len(columns.outer) + 1, np.int64)
+        for i, atom in enumerate(columns.outer):
+            if isinstance(atom, Const):
+                self.constants.append(atom)
+            outer[i] = -len(self.constants) if isinstance(atom, Const) else inputs[atom]
 
-        def number(atom: Atom) -> int:
-            found = numbers.get(atom)
-            if found is None:
-                assert isinstance(atom, Const)
-                same = _same_constant(atom)
-                found = of_constants.get(same)
-                if found is None:
-                    found = of_constants[same] = -1 - len(self.constants)
-                    self.constants.append(atom)
-                numbers[atom] = found
-            return found
+        def numbers(given: Any) -> Any:
+            given = np.array(given, np.int64)
+            return np.where(given < 0, outer[np.maximum(-1 - given, 0)], given + count)
 
-        for eqn in self.eqns:
-            moves = has_movable_place(eqn)
-            self.moves.append(moves)
-            types = (*[a.type for a in eqn.operands], *[v.type for v in eqn.outputs])
-            key = (eqn.primitive, eqn.line, moves or _comparable(eqn.params), types)
+        known: dict[Any, int] = {}
+        keys, moves = [], []
+        for form in columns.forms:
+            moves.append(has_movable_place(form))
+            key = (form.primitive, form.line, moves[-1] or _comparable(form.params), form.types, form.results)
             keys.append(known.setdefault(key, len(known)))
-            operands.extend([number(a) for a in eqn.operands])
-            starts.append(len(operands))
-            first.append(count)
-            for var in eqn.outputs:
-                numbers[var] = count
-                count += 1
-        first.append(count)
-        self.keys = np.array(keys, np.int64)
-        self.operands = np.array(operands, np.int64)
-        self.starts = np.array(starts, np.int64)
-        self.first = np.array(first, np.int64)
-        self.outputs = np.array([number(a) for a in program.outputs], np.int64)
+        forms = np.array(columns.form, np.int64)
+        self.keys = np.array(keys, np.int64)[forms]
+        self.moves = np.array(moves, np.bool_)[forms]
+        self.operands = numbers(columns.operands)
+        self.starts = np.array(columns.starts, np.int64)
+        self.first = np.array(columns.first, np.int64) + count
+        self.outputs = numbers(outputs)
+
+    def params(self, i: int) -> Params:
+        """The parameters of an equation."""
+        return self._columns.forms[self._columns.form[i]].params
 
     def repetitions(self, least: int, fewest_saved: int) -> list[tuple[int, int, int, int]]:
         """Stretches of equations whose keys repeat: (equations saved, begin, period, end), those that save most first.
@@ -120,22 +114,15 @@ class Numbered:
         return self.operands[self.starts[start] : self.starts[start + steps * period]].reshape(steps, -1)
 
 
-def has_movable_place(eqn: Eqn) -> bool:
+def has_movable_place(form: Form) -> bool:
     """Whether an equation reads or writes a part at a place that could as well be an operand."""
-    params = eqn.params
-    if eqn.primitive is pad:
+    params = form.params
+    if form.primitive is pad:
         return not any(params["interior"]) and all(n >= 0 for n in (*params["before"], *params["after"]))
-    if eqn.primitive in (slice_, set_slice, add_slice):
-        part = (eqn.outputs[0] if eqn.primitive is slice_ else eqn.operands[1]).type.shape
+    if form.primitive in (slice_, set_slice, add_slice):
+        part = (form.results[0] if form.primitive is slice_ else form.types[1]).shape
         return 0 not in part and all(s == 1 or n == 1 for s, n in zip(params["strides"], part, strict=True))
     return False
-
-
-def _same_constant(const: Const) -> Hashable:
-    """What equal constants have in common."""
-    if const.is_splat or const.type.size <= _MOST_COMPARED:
-        return const.type, const.value.tobytes()
-    return id(const)
 
 
 def _comparable(params: Params) -> Hashable:
@@ -159,7 +146,7 @@ def _structure(program: Program) -> Hashable:
         numbers: dict[Var, int] = {}
 
         def name(atom: Atom) -> Hashable:
-            return numbers.setdefault(atom, len(numbers)) if isinstance(atom, Var) else _same_constant(atom)
+            return numbers.setdefault(atom, len(numbers)) if isinstance(atom, Var) else same_constant(atom)
 
         inputs = tuple([(v.type, name(v)) for v in program.inputs])
         eqns = tuple(

@@ -8,6 +8,8 @@ order.  Outer loops are found first, inner ones in the body.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...core.program import Eqn, Program, Var
 from ...ops.parts import concatenate, slice_
 from ...ops.shapes import StructuralPrimitive, reshape
@@ -46,13 +48,13 @@ def rolled(program: Program, is_compiled: bool = True) -> Program:
         >>> len(ft.trace(f)(1.0).eqns), len(rolled(ft.trace(f)(1.0)).eqns)
         (300, 1)
     """
-    if len(program.eqns) <= (_FEWEST_SAVED if is_compiled else _SHORT_FOR_NUMPY):
+    if len(program.recorded) <= (_FEWEST_SAVED if is_compiled else _SHORT_FOR_NUMPY):
         return program
     return program.derive("rolled", lambda: _rolled(program))
 
 
 def _rolled(program: Program) -> Program:
-    if len(program.eqns) <= _FEWEST_SAVED:
+    if len(program.recorded) <= _FEWEST_SAVED:
         return program
     numbered = Numbered(program)
     runs = _choose_runs(numbered)
@@ -87,7 +89,7 @@ def _choose_runs(numbered: Numbered) -> list[Run]:
     return sorted(runs, key=lambda run: run.start)
 
 
-def _is_worth_a_loop(step: tuple[Eqn, ...]) -> bool:
+def _is_worth_a_loop(step: Sequence[Eqn]) -> bool:
     """Whether a step computes anything, and may be repeated: a name given by `tap` is for one value."""
     return not all(isinstance(q.primitive, StructuralPrimitive) for q in step) and not any(
         q.primitive is tap for q in step
@@ -115,7 +117,7 @@ class _Rolling:
                 begin = run.stop
             except TooMuchCopying:
                 self._writer.undo(mark)
-        self._keep(begin, len(source.eqns))
+        self._keep(begin, len(source.recorded))
         outputs = [self._writer.atom(self._value(int(k)), None) for k in self._numbered.outputs]
         return without_dead_code(Program(source.name, source.inputs, self._writer.eqns, outputs))
 
