@@ -243,3 +243,15 @@ def test_compiled(dtype: Any) -> None:
         check(row, first, exactly(row.first, x), x, name, 10 * tiny, 400)
         if row.second is not None:
             check(row, second, exactly(row.second, x), x, f"second derivative of {name}", 10 * tiny, 400)
+
+
+@pytest.mark.parametrize("exponent", [-3.5, -2.5, -1.5, 1.5, 2.5, 3.5])
+def test_compiled_powers_by_square_roots(exponent: float) -> None:
+    # Compiled code may take the smallest numbers for zeros.
+    x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, np.nan], EVERYWHERE[np.abs(EVERYWHERE) > 1e-307]])
+    with np.errstate(all="ignore"):
+        expected = x**exponent
+    found = ft.jit(lambda x: x**exponent)(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    numbers = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(found)[numbers & (x >= 0)], np.signbit(expected)[numbers & (x >= 0)])
