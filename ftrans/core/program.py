@@ -8,6 +8,7 @@ and die with it.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, ClassVar, TypeVar
@@ -178,8 +179,15 @@ class Program:
     def derive(self, key: Hashable, make: Callable[[], Derived]) -> Derived:
         """The result of `make()`, computed once per program and key."""
         if key not in self.derived:
-            with activity("transforming", str(key[0] if isinstance(key, tuple) else key), self):
-                self.derived[key] = copy_context().run(make)
+            # What is made is kept.  The garbage collector would look through it again and again, and free nothing.
+            is_collecting = gc.isenabled()
+            try:
+                gc.disable()
+                with activity("transforming", str(key[0] if isinstance(key, tuple) else key), self):
+                    self.derived[key] = copy_context().run(make)
+            finally:
+                if is_collecting:
+                    gc.enable()
         found: Derived = self.derived[key]
         return found
 

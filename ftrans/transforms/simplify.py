@@ -7,7 +7,7 @@ subexpressions; a backward pass removes dead code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from ..base.source import Line, attributed_to
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, ProgramCall
-from ..core.program import Atom, Const, Eqn, Params, Program, Var, literal
+from ..core.program import Atom, Const, Eqn, Params, Program, literal
 from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact
@@ -78,15 +78,15 @@ def _simplify(program: Program) -> Program:
 
 def without_dead_code(program: Program) -> Program:
     """`program` without equations, and parts of equations, that no output needs."""
-    needed = {a for a in program.outputs if isinstance(a, Var)}
+    needed = set(program.outputs)
     kept: list[Eqn] = []
     for eqn in reversed(program.eqns):
         used = [v in needed for v in eqn.outputs]
-        if any(used):
-            if not all(used):
+        if True in used:
+            if False in used:
                 eqn = eqn.primitive.prune(eqn, used)
             kept.append(eqn)
-            needed.update(a for a in eqn.operands if isinstance(a, Var))
+            needed.update(eqn.operands)
     return Program(program.name, program.inputs, kept[::-1], program.outputs)
 
 
@@ -95,19 +95,29 @@ class Sharing(Builder):
 
     Attributes:
         known: results, by operation and operands.
+        line: the line of the equation that is simplified.
     """
 
     def __init__(self, tape: Tape | Sequence[ArrayType]) -> None:
         super().__init__(tape)
         self.known: dict[Any, list[Tracer]] = {}
+        self.line: Line | None = None
 
     def record(
         self, primitive: Primitive, operands: Sequence[Any], params: Params, line: Line | None = None
     ) -> list[Tracer]:
-        return self.once(primitive, operands, params, lambda: Builder.record(self, primitive, operands, params, line))
+        key = operation(primitive, [self.atom(x) for x in operands], params)
+        results = self.known.get(key)
+        if results is None:
+            results = self.known[key] = super().record(primitive, operands, params, line or self.line)
+        return results
 
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
-        return self.once(eqn.primitive, operands, eqn.params, lambda: Builder.repeat(self, eqn, operands))
+        key = operation(eqn.primitive, [self.atom(x) for x in operands], eqn.params)
+        results = self.known.get(key)
+        if results is None:
+            results = self.known[key] = super().repeat(eqn, operands)
+        return results
 
     def constant(self, array: Any) -> Tracer:
         """A known array as a part of the program; equal arrays are one constant."""
@@ -119,18 +129,12 @@ class Sharing(Builder):
             self.known[key] = [Tracer(self, Const(array, type))]
         return self.known[key][0]
 
-    def once(
-        self, primitive: Primitive, operands: Sequence[Any], params: Params, make: Callable[[], list[Tracer]]
-    ) -> list[Tracer]:
-        """The result of `make`, or the earlier result for the same operation on the same operands."""
-        atoms = [self.atom(x) for x in operands]
-        if isinstance(primitive, Elementwise) and primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
-            atoms.sort(key=id)
-        key = (primitive, *atoms, *params.items())
-        results = self.known.get(key)
-        if results is None:
-            results = self.known[key] = make()
-        return results
+
+def operation(primitive: Primitive, atoms: list[Atom], params: Params) -> Any:
+    """A key that is the same for the same operation on the same operands."""
+    if isinstance(primitive, Elementwise) and primitive.commutes and atoms[0].type.dtype.kind in "bfiu":
+        atoms.sort(key=id)
+    return (primitive, *atoms, *params.items())
 
 
 def _rewrite(program: Program, is_final: bool = True, stage: Stage = Stage.ANY) -> tuple[Program, bool]:
@@ -143,32 +147,46 @@ def _rewrite(program: Program, is_final: bool = True, stage: Stage = Stage.ANY) 
     users: Counter[Atom] = Counter()
 
     def apply(eqn: Eqn, operands: list[Tracer]) -> Sequence[Tracer]:
-        results = builder.once(eqn.primitive, operands, eqn.params, lambda: simplified(eqn, operands))
+        key = operation(eqn.primitive, [x.atom for x in operands], eqn.params)
+        results = builder.known.get(key)
+        if results is None:
+            results = builder.known[key] = simplified(eqn, operands)
         if users_before:
             for var, x in zip(eqn.outputs, results, strict=True):
                 users[x.atom] += users_before[var]
         return results
 
     def simplified(eqn: Eqn, operands: list[Tracer]) -> list[Tracer]:
-        if not is_final and _is_left_whole(eqn.primitive, operands):
-            return Builder.repeat(builder, eqn, operands)
-        count = len(builder.tape.eqns())
+        if is_final or not _is_left_whole(eqn.primitive, operands):
+            simpler = several(eqn, operands) if eqn.primitive.multiple_results else single(eqn, operands)
+            if simpler is not None:
+                return simpler
+        same = builder.tape.repeat(eqn, [x.atom for x in operands])
+        return [Tracer(builder, v) for v in same.outputs]
+
+    def several(eqn: Eqn, operands: list[Tracer]) -> list[Tracer] | None:
         with attributed_to(eqn.line):
             simpler = eqn.primitive.simplify(operands, **eqn.params)
-            if simpler is None:
-                for rule in rules.get(eqn.primitive, ()):
-                    simpler = rule.apply(Operands(operands, users), eqn.params)
-                    if simpler is not None:
-                        break
-        if simpler is not None:
-            if eqn.primitive.multiple_results:
-                changed.append(eqn)
-                return list(simpler)
-            if is_short and len(builder.tape.eqns()) > count:
-                changed.append(eqn)
-            return [simpler]
-        folded = None if eqn.primitive.multiple_results else _fold(eqn, operands)
-        return Builder.repeat(builder, eqn, operands) if folded is None else [Tracer(builder, folded)]
+        if simpler is None:
+            return None
+        changed.append(eqn)
+        return list(simpler)
+
+    def single(eqn: Eqn, operands: list[Tracer]) -> list[Tracer] | None:
+        count = len(builder.tape.eqns())
+        builder.line = eqn.line
+        simpler = eqn.primitive.simplify(operands, **eqn.params)
+        if simpler is None:
+            for rule in rules.get(eqn.primitive, ()):
+                simpler = rule.apply(Operands(operands, users), eqn.params)
+                if simpler is not None:
+                    break
+        if simpler is None:
+            folded = _fold(eqn, operands)
+            return None if folded is None else [Tracer(builder, folded)]
+        if is_short and len(builder.tape.eqns()) > count:
+            changed.append(eqn)
+        return [simpler]
 
     with building(builder):
         outs = interpret(program, builder.inputs(), apply, lambda const: Tracer(builder, const))
@@ -188,11 +206,9 @@ def _is_left_whole(primitive: Primitive, operands: Sequence[Tracer]) -> bool:
 
 def _fold(eqn: Eqn, operands: Sequence[Tracer]) -> Const | None:
     """The constant that an equation of constants computes, or None."""
-    consts = []
-    for x in operands:
-        if not isinstance(x.atom, Const):
-            return None
-        consts.append(x.atom)
+    consts = [x.atom for x in operands if isinstance(x.atom, Const)]
+    if len(consts) < len(operands):
+        return None
     type = eqn.outputs[0].type
     splats = bool(consts) and eqn.primitive.broadcasts and all(c.is_splat for c in consts)
     if not splats and max([type.size, *(c.type.size for c in consts)]) > _FOLDED_SIZE:

@@ -11,15 +11,12 @@ from typing import Any, NamedTuple
 from ..base.source import at_line, attributed_to
 from ..core.program import Atom, Const, Eqn, Program, ProgramError, Var, literal
 from ..core.tape import Tape
-from ..core.trace import Builder, Tracer, building, definition
-from ..ops.accumulation import accumulated
-from ..ops.parts import concatenate, pad
+from ..core.trace import Builder, Tracer, building
+from ..ops.accumulation import sum_of_cotangents
 from ..ops.shapes import StructuralPrimitive
 from .choices import with_choices_last
 
 Flags = tuple[bool, ...]
-# More pieces than this are added in place: joining them one by one would copy all of them each time.
-_MOST_PIECES = 32
 
 
 class Transpose(NamedTuple):
@@ -63,7 +60,7 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
         given = iter(inputs[len(other) :])
         for atom, is_active in zip(program.outputs, out_active, strict=True):
             if is_active:
-                _accumulate(cotangents, same.get(atom, atom), next(given))
+                _add(cotangents, same.get(atom, atom), next(given))
         for eqn in reversed(linear_eqns):
             outs = [cotangents.pop(v, None) for v in eqn.outputs]
             if all(ct is None for ct in outs):
@@ -74,8 +71,9 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
                 results = eqn.primitive.transpose(cts, operands, **eqn.params)
                 for atom, ct in zip(eqn.operands, results, strict=True):
                     if ct is not None:
-                        _check(eqn, atom, ct)
-                        _accumulate(cotangents, same.get(atom, atom), ct)
+                        if ct.atom.type is not atom.type:
+                            raise _mismatch(eqn, atom, ct)
+                        _add(cotangents, same.get(atom, atom), ct)
         found = [
             Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
             for v, w in zip(targets, wanted, strict=True)
@@ -113,55 +111,14 @@ def _run_known(
     return linear_eqns, same
 
 
-def _accumulate(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
+def _add(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
     if isinstance(atom, Var):
         before = cotangents.get(atom)
-        cotangents[atom] = ct if before is None else _sum(before, ct)
+        cotangents[atom] = ct if before is None else sum_of_cotangents(before, ct)
 
 
-def _sum(x: Tracer, y: Tracer) -> Tracer:
-    whole = _side_by_side(x, y)
-    return accumulated(x, y) if whole is None else whole
-
-
-def _side_by_side(x: Tracer, y: Tracer) -> Tracer | None:
-    """The sum of two arrays that are nonzero only in adjacent parts, by joining the parts; None for other arrays.
-
-    So the cotangent of an array that was split into parts is their concatenation.
-    """
-    made = [definition(x), definition(y)]
-    parts = [eqn for eqn in made if eqn is not None and eqn.primitive is pad and not any(eqn.params["interior"])]
-    if len(parts) < 2 or any(not (isinstance(eqn.operands[1], Const) and eqn.operands[1].value == 0) for eqn in parts):
-        return None
-    ends = [list(zip(eqn.params["before"], eqn.params["after"], strict=True)) for eqn in parts]
-    axes = [i for i in range(x.ndim) if ends[0][i] != ends[1][i]]
-    if len(axes) != 1:
-        return None
-    (axis,) = axes
-    first, second = sorted(parts, key=lambda eqn: eqn.params["before"][axis])
-    if first.params["before"][axis] + first.operands[0].type.shape[axis] != second.params["before"][axis]:
-        return None
-    pieces = [Tracer(x.builder, a) for eqn in (first, second) for a in _pieces(x.builder, eqn.operands[0], axis)]
-    if len(pieces) > _MOST_PIECES:
-        return None
-    whole: Tracer = concatenate(*pieces, axis=axis)
-    if whole.shape == x.shape:
-        return whole
-    zero = Tracer(x.builder, first.operands[1])
-    padded: Tracer = pad(whole, zero, **{**first.params, "after": second.params["after"]})
-    return padded
-
-
-def _pieces(builder: Builder, atom: Atom, axis: int) -> tuple[Atom, ...]:
-    """The pieces from which an array was concatenated along an axis."""
-    eqn = definition(Tracer(builder, atom))
-    is_whole = eqn is not None and eqn.primitive is concatenate and eqn.params["axis"] == axis
-    return eqn.operands if eqn is not None and is_whole else (atom,)
-
-
-def _check(eqn: Eqn, atom: Atom, ct: Tracer) -> None:
-    if ct.type is not atom.type:
-        raise ProgramError(
-            f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an operand {atom.type}"
-            + at_line(eqn.line)
-        )
+def _mismatch(eqn: Eqn, atom: Atom, ct: Tracer) -> ProgramError:
+    return ProgramError(
+        f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an operand {atom.type}"
+        + at_line(eqn.line)
+    )
