@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections import OrderedDict, namedtuple
 from typing import Any
 
@@ -12,6 +14,7 @@ import optree
 import pytest
 
 import ftrans as ft
+from ftrans import nn
 from ftrans.api import jitted
 from ftrans.api.alike import Alike
 from ftrans.base import tree
@@ -170,3 +173,47 @@ def test_what_cannot_be_told_quickly() -> None:
     f = ft.jit(lambda x: 2 * tree.flatten(x)[0][0])
     for _ in range(2):
         np.testing.assert_array_equal(f(deep), [2.0, 2.0])
+
+
+class Scale(nn.Module):
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+        self.weight = nn.Parameter(np.ones(2))
+        self.calls = nn.Buffer(np.array(0))
+
+    def forward(self, x: Any) -> Any:
+        self.calls.value = self.calls + 1
+        return self.weight * x * self.factor
+
+
+@pytest.mark.filterwarnings("ignore:nn.jit traces:RuntimeWarning")
+@pytest.mark.parametrize("contained", [False, True])
+def test_modules(contained: bool) -> None:
+    f = nn.jit(lambda given: given["model"](given["x"])) if contained else nn.jit(lambda model, x: model(x))
+
+    def call(model: Scale, x: Any) -> Any:
+        return f({"x": x, "model": model}) if contained else f(model, x)
+
+    models = [Scale(2.0), Scale(3.0), Scale(2.0)]
+    for number, model in enumerate([*models, *models[::-1], *models]):
+        np.testing.assert_array_equal(call(model, np.ones(2)), np.full(2, model.factor))
+        assert model.calls.numpy() == 1 + number // 3
+    first = models[0]
+    first.factor = 5.0
+    np.testing.assert_array_equal(call(first, np.ones(2)), [5.0, 5.0])
+    first.weight.value = np.full(2, 0.5, np.float32)
+    assert call(first, np.ones(2, np.float32)).dtype == np.float32
+    first.weight = nn.Parameter(np.full(2, 2.0))
+    np.testing.assert_array_equal(call(first, np.ones(2)), [10.0, 10.0])
+    assert isinstance(call(first, jax.numpy.ones(2)), jax.Array)
+    assert isinstance(call(first, np.ones(2)), np.ndarray)
+    held = weakref.ref(first)
+    del first, models, model
+    gc.collect()
+    assert held() is None
+
+
+def test_a_function_of_modules_that_is_given_none() -> None:
+    f = nn.jit(lambda x: {"out": 2 * x})
+    for _ in range(3):
+        np.testing.assert_array_equal(f(np.ones(2))["out"], [2.0, 2.0])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import compress
 from operator import attrgetter, is_
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -27,26 +28,48 @@ class Alike:
 
     Args:
         args: the arguments of that call.
-        leaves: the arrays and numbers among them, in the order in which they are taken out of a call like it.
     """
 
-    __slots__ = ("_classes", "_dtypes", "_is_numpy", "_take_out")
+    __slots__ = ("_classes", "_dtypes", "_is_array", "_is_module", "_is_numpy", "_take_out")
 
-    def __init__(self, args: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+    def __init__(self, args: tuple[Any, ...], module_class: type) -> None:
         # Arguments that are leaves themselves need not be taken apart.
-        self._take_out = None if len(args) == len(leaves) and all(map(is_, args, leaves)) else _taking_out(args)
+        are_leaves = all([x is not None and _keys(x) is None for x in args])
+        self._take_out = None if are_leaves else _taking_out(args)
+        leaves = args if self._take_out is None else self._take_out(args) or ()
         self._classes = [*map(type, leaves)]
+        self._is_module = [isinstance(x, module_class) for x in leaves]
+        self._is_array = [not is_module for is_module in self._is_module]
         self._is_numpy = [x.__class__ is np.ndarray for x in leaves]
         self._dtypes = [*map(_dtype_of, compress(leaves, self._is_numpy))]
 
     @classmethod
-    def to(cls, args: tuple[Any, ...], leaves: Sequence[Any]) -> Alike | None:
-        """The calls like one with these arguments; None if it cannot be told quickly which ones that are."""
-        if not all(map(_is_array, leaves)):
+    def to(
+        cls, args: tuple[Any, ...], arrays: Sequence[Any], modules: Sequence[Any] = (), module_class: type = NoneType
+    ) -> Alike | None:
+        """The calls like one with these arguments; None if it cannot be told quickly which ones that are.
+
+        Args:
+            args: the arguments.
+            arrays: the arrays and numbers among them, in the order in which they are wanted.
+            modules: the other leaves.
+            module_class: the class of these.
+        """
+        if not all(map(_is_array, arrays)):
             return None
-        alike = cls(args, leaves)
-        found = alike.leaves(args)
-        return alike if found is not None and len(found) == len(leaves) and all(map(is_, found, leaves)) else None
+        alike = cls(args, module_class)
+        leaves = alike.leaves(args)
+        if leaves is None:
+            return None
+        return alike if _same(alike.arrays(leaves), arrays) and _same(alike.modules(leaves), modules) else None
+
+    def arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves that are arrays or numbers."""
+        return [*compress(leaves, self._is_array)]
+
+    def modules(self, leaves: Sequence[Any]) -> list[Any]:
+        """The other leaves."""
+        return [*compress(leaves, self._is_module)]
 
     def leaves(self, args: tuple[Any, ...]) -> Sequence[Any] | None:
         """The leaves of the arguments of another call; None if it is not like this one."""
@@ -56,6 +79,10 @@ class Alike:
         # JAX takes an array in the byte order of another machine for one in its own.
         is_same = not self._dtypes or [*map(_dtype_of, compress(leaves, self._is_numpy))] == self._dtypes
         return leaves if is_same else None
+
+
+def _same(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    return len(found) == len(wanted) and all(map(is_, found, wanted))
 
 
 def _is_array(x: Any) -> bool:

@@ -49,7 +49,7 @@ class Call:
         self.kwargs = kwargs
 
 
-class _Remembered(NamedTuple):
+class Remembered(NamedTuple):
     """A call, for others that are like it, which need not be looked up.
 
     Attributes:
@@ -95,12 +95,8 @@ class Jitted:
         self.donated = donated
         self.signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
-        self._remembered: _Remembered | None = None
-        self._still_remembers = self._can_remember() * _MOST_REMEMBERED
-
-    def _can_remember(self) -> bool:
-        """Whether calls are told apart by their containers and leaves alone."""
-        return not self.signatures.has_statics
+        self._remembered: Remembered | None = None
+        self._still_remembers = 0 if self.signatures.has_statics else _MOST_REMEMBERED
 
     def function(self) -> Callable[..., Any]:
         """The compiled function, as users call it."""
@@ -121,23 +117,29 @@ class Jitted:
             leaves = known.alike.leaves(args)
             if leaves is not None:
                 try:
-                    return self._repeat(known, leaves, args)
+                    return self.repeat(known, leaves, args)
                 except OtherTypes:
                     pass
         call = self.take_apart(args, kwargs)
         paths = self._paths(call)
-        result = self._result(call, paths)
+        result = self.result(call, paths)
         if self._still_remembers and not kwargs:
-            self._remember(call, paths)
+            self._remember(call, paths, args)
         return result
 
-    def _result(self, call: Any, paths: Paths) -> Any:
-        """The result of a call, by a path of its signature, or by a new one."""
+    def result(self, call: Any, paths: Paths, traces: bool = True) -> Any:
+        """The result of a call, by a path of its signature, or by a new one.
+
+        Raises:
+            OtherTypes: it takes a new path, and is not to be traced.
+        """
         new: Path | None = None
         while True:
             try:
                 found = self.attempt(call, paths, new)
                 if found is None:
+                    if not traces:
+                        raise OtherTypes
                     new = self.trace(call, paths)
                     paths = self._paths(call)
                     continue
@@ -156,26 +158,26 @@ class Jitted:
                     raise
                 raise explained from None
 
-    def _repeat(self, known: _Remembered, leaves: Sequence[Any], args: tuple[Any, ...]) -> Any:
+    def repeat(self, known: Remembered, leaves: Sequence[Any], args: tuple[Any, ...]) -> Any:
         """The result of a call like one before.
 
         Raises:
-            OtherTypes: shapes or dtypes are others.
+            OtherTypes: its signature is another one after all, or it takes a new path.
         """
         path = known.path
         if path is None or anomaly.is_anomaly_enabled():
-            return self._result(Call(known.key, leaves, known.how, args, {}), known.paths)
+            return self.result(Call(known.key, leaves, known.how, args, {}), known.paths, traces=False)
         outs = path.compiled(*leaves, *path.constants)
         return path.structure.unflatten(outs if path.on_device else all_to_numpy(outs))
 
-    def _remember(self, call: Any, paths: Paths) -> None:
+    def _remember(self, call: Any, paths: Paths, args: tuple[Any, ...]) -> None:
         """Remember a call, for others like it."""
         if paths.eager is None and not paths.swaps_bytes:
             self._still_remembers -= 1
-            alike = Alike.to(call.args, call.leaves)
+            alike = self.alike(call, args)
             first = paths.paths[0]
             path = None if first.guards or first.strides or first.ends else first
-            self._remembered = None if alike is None else _Remembered(alike, call.key, call.how, paths, path)
+            self._remembered = None if alike is None else Remembered(alike, call.key, call.how, paths, path)
 
     def _paths(self, call: Call) -> Paths:
         try:
@@ -234,6 +236,10 @@ class Jitted:
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Flatten the arguments of a call."""
         return Call(*self.signatures.prepare(args, kwargs), args, kwargs)
+
+    def alike(self, call: Any, args: tuple[Any, ...]) -> Alike | None:
+        """The calls like one with these arguments."""
+        return Alike.to(args, call.leaves)
 
     def new_paths(self, call: Any) -> Paths:
         """Empty paths for calls with this signature."""

@@ -131,7 +131,7 @@ class Paths:
                     f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop, and print(x) for an "
                     f"f-string with the value in it{at_line(line)}",
                     RuntimeWarning,
-                    stacklevel=5,
+                    stacklevel=6,
                 )
         return path
 

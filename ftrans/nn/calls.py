@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import lru_cache
+from operator import attrgetter
 from threading import get_ident
 from typing import Any
 
@@ -20,6 +21,8 @@ from .array_cell import ArrayCell
 from .filling import Filling, Held, Taking, filling, running
 from .graph import Graph, fitted
 from .nested import parts_of, rebuilt
+
+_held_by = attrgetter("held")
 
 
 def call_filled(
@@ -118,24 +121,25 @@ def _require_own_reads(graph: Graph, mine: Filling, threads: set[int | None]) ->
 def read_cells(cells: Sequence[ArrayCell]) -> list[Any]:
     """What cells hold here."""
     if filling.get() is None:
-        return [cell.held for cell in cells]
+        return [*map(_held_by, cells)]
     return [cell.array for cell in cells]
 
 
 def write_cells(cells: Sequence[ArrayCell], places: Sequence[int], values: Sequence[Any]) -> None:
     """Put values into the cells at these places: all of them, or none if an interrupt comes."""
     has_own = filling.get() is None
-    before = [cells[place].held if has_own else cells[place].array for place in places]
+    changed = [cells[place] for place in places]
+    before = [*map(_held_by, changed)] if has_own else [cell.array for cell in changed]
     try:
         if has_own:
-            for place, x in zip(places, values, strict=True):
-                cells[place].held = x
+            for cell, x in zip(changed, values, strict=True):
+                cell.held = x
         else:
-            for place, x in zip(places, values, strict=True):
-                cells[place].array = x
+            for cell, x in zip(changed, values, strict=True):
+                cell.array = x
     except BaseException:
-        for place, x in zip(places, before, strict=True):
-            cells[place].array = x
+        for cell, x in zip(changed, before, strict=True):
+            cell.array = x
         raise
 
 

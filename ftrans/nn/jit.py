@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..api import anomaly
+from ..api.alike import Alike
 from ..api.call import name_of
-from ..api.jitted import Call, Jitted
+from ..api.jitted import Call, Jitted, Remembered
 from ..api.paths import Path, Paths, new_path
 from ..api.signatures import leaf_key
 from ..base import tree
@@ -24,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import about_to_run, is_jax
+from ..xla import OtherTypes, about_to_run, all_to_numpy, is_jax
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -144,9 +145,6 @@ class _Jitted(Jitted):
         self._name = object()
         self._traces = Traces(f)
 
-    def _can_remember(self) -> bool:
-        return False
-
     def call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.f(*args, **kwargs)
 
@@ -159,6 +157,38 @@ class _Jitted(Jitted):
             signature, leaves, how = self.signatures.prepare(plain, plain_kwargs)
             call = _Call(modules, signature, leaves, how, plain)
         return self._with_graph(call)
+
+    def alike(self, call: _Call, args: tuple[Any, ...]) -> Alike | None:
+        return Alike.to(args, call.leaves, call.modules, Module)
+
+    def repeat(self, known: Remembered, leaves: Sequence[Any], args: tuple[Any, ...]) -> Any:
+        about_to_run()
+        modules, arrays = known.alike.modules(leaves), known.alike.arrays(leaves)
+        graph = graph_of_roots(modules)
+        if graph.numbers.get(self._name) != known.key[0]:
+            raise OtherTypes
+        path, locks = known.path, graph.transactions()
+        if path is None or len(locks) != 1 or self.donated or in_host_call() or anomaly.is_anomaly_enabled():
+            return self.result(self._call_like(known, modules, arrays, graph, args), known.paths, traces=False)
+        note: _Note = path.note
+        try:
+            with locks[0]:
+                if graph.epoch != epoch.now():
+                    raise OtherTypes
+                outs = path.compiled(*read_cells(graph.cells), *arrays, *path.constants)
+                if note.places:
+                    write_cells(graph.cells, note.places, outs[note.count :])
+        except (RuntimeError, ValueError) as error:
+            raise self.explained(error, self._call_like(known, modules, arrays, graph, args)) from None
+        outs = outs[: note.count]
+        return note.put_together(outs if path.on_device else all_to_numpy(outs), graph)
+
+    def _call_like(
+        self, known: Remembered, modules: list[Module], arrays: list[Any], graph: Graph, args: tuple[Any, ...]
+    ) -> _Call:
+        call = _Call(modules, known.key[1], arrays, known.how, args)
+        call.graph, call.key = graph, known.key
+        return call
 
     def _quick_call(self, args: tuple[Any, ...]) -> _Call | None:
         """The common case: a call with modules and arrays only, without containers.  None for any other call."""
