@@ -32,6 +32,7 @@ from ftrans.control.checkpoints.checkpoint import checkpoint
 from ftrans.control.checkpoints.recompute import Budget, Named
 from ftrans.control.cond import cond
 from ftrans.control.convergence import ConvergenceError, required
+from ftrans.control.extrema.if_needed import if_needed
 from ftrans.control.loops.rewind import rewind
 from ftrans.control.loops.scan import scan
 from ftrans.control.loops.while_loop import while_
@@ -387,3 +388,16 @@ for forward, backward in ((None, bwd), (tangent, None), (tangent, bwd)):
 misfit(linear_call, V, V, V, N, V, S, error=TypeError, forward=tangent, backward=None, **names)
 misfit(linear_call, V, V, V, N, V, S, error=TypeError, forward=None, backward=bwd, **names)
 misfit(linear_call, V, V, V, N, V, V, error=TypeError, forward=tangent, backward=traced(waves, V, V), **names)
+
+
+# Programs that run if a flag is set
+
+
+def products(flag: Any, x: Any, y: Any) -> list[Any]:
+    return [e.mul(e.sin(x), y), e.exp(x)]
+
+
+PRODUCTS = traced(products, ArrayType((), boolean), ArrayType((3,), f64), ArrayType((3,), f64))
+for flag in (True, False):
+    sample(if_needed, given(flag, boolean), normal((3,)), normal((3,)), program=PRODUCTS, note=str(flag))
+misfit(if_needed, ArrayType((), boolean), ArrayType((2,), f64), ArrayType((3,), f64), error=TypeError, program=PRODUCTS)

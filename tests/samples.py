@@ -48,6 +48,7 @@ from sampling import (
     uniform,
 )
 
+from ftrans.control.extrema import by_index as extrema
 from ftrans.core.primitive import Primitive
 from ftrans.core.types import ArrayType, is_inexact
 from ftrans.ops import (
@@ -183,6 +184,7 @@ sample(e.complex_, given([1.0, INF, NAN]), given([NAN, 2.0, INF]), smooth=False,
 sample(e.sign, apart(normal((4,), c128), 0.1))
 sample(e.stop_gradient, normal(), smooth=False)
 sample(e.stop_gradient, normal((3,), i32), smooth=False)
+sample(e.with_value, normal(), normal(), smooth=False)
 sample(e.singular_slope, normal())
 sample(e.placeholder, normal(), reversible=False)
 sample(e.placeholder, normal((3,), i32), smooth=False)
@@ -343,6 +345,7 @@ kink(e.lerp, [1.0, 1.0], [3.0, 3.0], [0.25, 0.75], along=[[INF, 1.0], [2.0, 1.0]
 misfit(e.lerp, ArrayType((3,), i64), ArrayType((3,), i64), ArrayType((3,), i64), error=TypeError)
 kink(e.softsign, [INF, -INF, 0.0, 1e20], along=[[1.0] * 4], gives=[0.0, 0.0, 1.0, 1e-40])
 kink(e.stop_gradient, 2.0, along=[1.0], gives=0.0)
+kink(e.with_value, 2.0, 3.0, along=[5.0, 1.0], gives=5.0)
 kink(e.select, True, 1.0, 2.0, along=[None, 3.0, 5.0], gives=3.0)
 
 # Shapes
@@ -426,7 +429,7 @@ for primitive in (reduce_sum, r.reduce_prod):
 sample(r.reduce_prod, given([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0]]), axes=(1,), note="zeros")
 sample(r.reduce_prod, normal((7,)), axes=(0,))
 sample(r.reduce_prod, normal((1,)), axes=(0,))
-for primitive in (r.reduce_max, r.reduce_min):
+for primitive in (r.reduce_max, r.reduce_min, extrema.reduce_max, extrema.reduce_min):
     sample(primitive, distinct((2, 3, 2)), axes=(0, 2))
     sample(primitive, distinct((0, 3)), axes=(1,))
     for dtype in (f32, f16, bf16, i64, u8, boolean):
@@ -438,8 +441,9 @@ for primitive in (r.reduce_and, r.reduce_or):
     sample(primitive, normal((0, 3), boolean), axes=(0,))
     misfit(primitive, V3, error=TypeError, axes=(0,))
 misfit(reduce_sum, V3, error=ValueError, axes=(1,))
-kink(r.reduce_max, [1.0, 3.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=3.0, axes=(0,))
-kink(r.reduce_min, [1.0, 1.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=1.5, axes=(0,))
+for module in (r, extrema):
+    kink(module.reduce_max, [1.0, 3.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=3.0, axes=(0,))
+    kink(module.reduce_min, [1.0, 1.0, 3.0], along=[[1.0, 2.0, 4.0]], gives=1.5, axes=(0,))
 
 for axes in [(), (0,), (1,), (0, 1)]:
     sample(logsumexp, normal(), axes=axes)

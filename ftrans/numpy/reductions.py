@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
+from ..control.extrema import by_index as extrema
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_complex, is_inexact
@@ -165,7 +166,7 @@ def max(
     where: Any = NO_VALUE,
 ) -> Any:
     """The largest element along axes; elements that tie share its derivative."""
-    return reduce_with_options(asarray(a), r.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
+    return reduce_with_options(asarray(a), extrema.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
 
 
 amax = max
@@ -181,7 +182,7 @@ def min(
     where: Any = NO_VALUE,
 ) -> Any:
     """The smallest element along axes; elements that tie share its derivative."""
-    return reduce_with_options(asarray(a), r.reduce_min, axis, out, keepdims, initial, where, None, np.minimum)
+    return reduce_with_options(asarray(a), extrema.reduce_min, axis, out, keepdims, initial, where, None, np.minimum)
 
 
 amin = min

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
+from ..control.extrema import by_index as extrema
 from ..core.trace import Tracer
 from ..core.types import Shape, is_inexact
 from ..core.witness import ConcretizationError, concretize
@@ -82,7 +83,7 @@ def _log_sum_exp2(x: Tracer, axes: Shape) -> Tracer:
     """The logarithm of a sum of powers of 2, of which the largest is taken out first, so that none overflows."""
     if 0 in (x.shape[a] for a in axes):
         return full(tuple(n for i, n in enumerate(x.shape) if i not in axes), -math.inf, x.dtype)
-    top = e.stop_gradient(r.reduce_max(x, axes=axes))
+    top = e.stop_gradient(extrema.reduce_max(x, axes=axes))
     base = e.select(e.isfinite(top), top, full_like(top, 0))
     total = reduce_sum(e.exp2(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
     # Where all is -inf, so is the result; its derivative is 0.
@@ -93,7 +94,7 @@ def _log_sum_exp2(x: Tracer, axes: Shape) -> Tracer:
 
 def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
     """The largest or smallest element that is not NaN, or NaN where none is."""
-    extremum = r.reduce_max if is_largest else r.reduce_min
+    extremum = extrema.reduce_max if is_largest else extrema.reduce_min
     if not is_inexact(x.dtype):
         return extremum(x, axes=axes)
     missing = e.isnan(x)
@@ -103,8 +104,8 @@ def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
 
 # How to combine elements along axes at once.
 _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
-    np.maximum: r.reduce_max,
-    np.minimum: r.reduce_min,
+    np.maximum: extrema.reduce_max,
+    np.minimum: extrema.reduce_min,
     np.fmax: functools.partial(_nan_free_extremum, is_largest=True),
     np.fmin: functools.partial(_nan_free_extremum, is_largest=False),
     np.logaddexp: logsumexp,

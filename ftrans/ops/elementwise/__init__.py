@@ -7,7 +7,7 @@ and absent tangents belong to the family.  Linear ones state their transpose as 
 # ruff: noqa: F401 - what is imported here is what the package holds
 
 from .activations import relu, softplus, softsign
-from .conversions import complex_, conj, convert, imag, placeholder, real, stop_gradient
+from .conversions import complex_, conj, convert, imag, placeholder, real, stop_gradient, with_value
 from .family import Elementwise, add, div, mul, neg, singular_slope, sub
 from .functions import (
     abs_,

@@ -151,6 +151,28 @@ class StopGradient(Elementwise):
 stop_gradient = StopGradient()
 
 
+class WithValue(Elementwise):
+    """`x`, of which the value is known to be `value`: the result is `value`, its derivative that of `x`."""
+
+    memory = Memory.ANY
+    broadcasts = False
+
+    def __init__(self) -> None:
+        super().__init__(
+            "with_value",
+            lambda x, value: value,
+            lambda x, value: value,
+            lambda out, x, value: [lambda t: t, None],
+            python="{1}",
+        )
+
+    def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
+        return Cost()
+
+
+with_value = WithValue()
+
+
 class Placeholder(Elementwise):
     """`x` as a placeholder: a value that no result reads, so that its derivative does not matter either.
 
