@@ -286,6 +286,19 @@ FAULTS = [
     Fault("a linear map of the user without its constants", "control/rules/linear_call.py",
           "            totals = [t if s is None else s if t is None else add(s, t) for s, t in zip(totals, terms, "
           "strict=True)]", "            totals = terms", RULES + "linear_call"),
+    # Loops of Python
+    Fault("a value of several steps ago that is of the last one", "control/rolling/loop.py",
+          "return chain[column.lag - 1]", "return chain[0]", "test_rolling.py"),
+    Fault("rows of a loop that runs backwards in the order of its steps", "control/rolling/loop.py",
+          "row = last - step if self._backwards else step", "row = step", "test_rolling.py"),
+    Fault("a place that moves by its first distance only", "control/rolling/loop.py",
+          "offsets = column - first\n", "offsets = (column - first) // max(1, int(column[1]) - first)\n",
+          "test_rolling.py"),
+    Fault("a slice that is not moved into its array", "ops/moving_slices.py",
+          "min(max(int(a), 0), whole - n)", "max(int(a), 0)", RULES + "dynamic"),
+    Fault("a slice that is set and kept in its cotangent", "ops/moving_slices.py",
+          "ct_x = self(ct, full_like(updates, 0), *starts) if isinstance(x, ArrayType) else None",
+          "ct_x = ct if isinstance(x, ArrayType) else None", RULES + "dynamic_set"),
     # Memory, guards, running
     Fault("a write to an array that is read later", "run/memory.py",
           "if memory is not None and last_use[memory] <= index and not shares:",

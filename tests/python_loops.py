@@ -58,7 +58,9 @@ class PythonLoop:
         self._lines: list[str] = []
         # Carried vectors and scalars, and whether lists, buffers and keys of random numbers are used.
         self._vectors = ["a", "b", "c"][: 1 + self._one_of(3)]
-        self._has = {name: bool(self._one_of(2)) for name in ("rows", "line", "history", "lagged")}
+        self._has = {
+            name: bool(self._one_of(2)) for name in ("rows", "line", "history", "lagged", "parts", "queue", "count")
+        }
         self._has["key"] = self._one_of(6) == 0
         self.has_guards = False
         self._write()
@@ -78,10 +80,12 @@ class PythonLoop:
         return sum(np.sum(np.sin(y) * (1.0 + 0.1 * i)) for i, y in enumerate(outs))
 
     def _constants(self) -> dict[str, Any]:
-        draw = np.random.default_rng(self.seed + 2).normal
+        random = np.random.default_rng(self.seed + 2)
+        rows = self._steps + MORE
         return {
-            "W": draw(size=(self._steps + MORE, WIDTH)),
-            "K": [round(float(k), 3) for k in draw(size=self._steps + MORE)],
+            "W": random.normal(size=(rows, WIDTH)),
+            "K": [round(float(k), 3) for k in random.normal(size=rows)],
+            "PLACES": random.integers(0, rows, size=rows),
         }
 
     # Choices
@@ -113,16 +117,30 @@ class PythonLoop:
             self._add(1, "h = [v, 0.5 * v, x[0], A[1], v, x[1]]")
         if self._has["lagged"]:
             self._add(1, "old, older = v, 0.1 * v")
+        if self._has["parts"]:
+            self._add(1, "u = [v[0], 0.5 * v[1], A[0, 0]]")
+        if self._has["queue"]:
+            self._add(1, "q = [v, x[1], 0.1 * v]")
+        if self._has["count"]:
+            self._add(1, "count, M = np.sum(v > 0.0), 0.5 * A")
+        self._add(1, "def helper(p, r):")
+        self._add(2, f"s = {self._some(('p * r', 'p - r', 'np.dot(p, r) * p'))}")
+        self._add(2, "return np.sin(s) + 0.1 * p")
         if self._has["key"]:
             self._add(1, f"key = random.key({self.seed})")
         self._loop()
-        if self._one_of(4) == 0:
+        if self._one_of(3) == 0:
+            if self._has["history"]:
+                self._has["filled"] = True
+                self._add(1, "filled = list(h)")
             self._loop()
         results = [*self._vectors, "total", "added", "scale"]
         results += ["y"] * self._has["rows"] + ["z"] * self._has["line"]
         if self._has["history"]:
             results += [self._some(("np.stack(h)", "np.array(h)", "h[5] + h[-1]", "sum(h)", "np.stack(h, axis=1)"))]
             results += ["h[4]"] * self._one_of(2)
+        results += ["u[0]", "u[1] * u[2]"] * self._has["parts"] + ["q[0] + q[2]"] * self._has["queue"]
+        results += ["count * 1.0", "M"] * self._has["count"]
         self._add(1, f"return [{', '.join(results)}]")
 
     def _loop(self) -> None:
@@ -146,6 +164,9 @@ class PythonLoop:
             self._statement(2, "t", inner=True)
         if self._has["lagged"]:
             self._add(2, "old, older = a, old")
+        if self._one_of(12) == 0:
+            self._add(2, "if t == n - 2:")
+            self._add(3, "break")
         if kind in (0, 3):
             self._add(2, "t = t + 1")
 
@@ -156,6 +177,8 @@ class PythonLoop:
             self._carry, self._carry, self._carry, self._swap, self._sum, self._in_place
         ]  # fmt: skip
         kinds += [self._write_row] * (2 * self._has["rows"]) + [self._write_element] * (2 * self._has["line"])
+        kinds += [self._part] * (2 * self._has["parts"]) + [self._pass_on] * self._has["queue"]
+        kinds += [self._counted] * (2 * self._has["count"])
         kinds += [self._append] * (self._has["history"] and depth == 2)
         kinds += [self._branch, self._gradient, self._guard, self._inner_loop] if inner else []
         self._some(kinds)(depth, t)
@@ -192,6 +215,11 @@ class PythonLoop:
             f"y[{t} + 1:{t} + 3] = 0.5 * y[{t} + 1:{t} + 3] + {expression}",
             f"y[{t}:{t} + 2, :2] += ({expression})[:2]",
             f"y[{t}, 1] = np.sum({expression})",
+            f"y[:, {t} % 3] += 0.1 * {expression}[0]",
+            f"y[1:-1] += 0.1 * (y[2:] - y[:-2]) * {expression}",
+            f"y = 0.9 * np.roll(y, 1, axis=0) + {expression}",
+            f"y[{t} + 1:{t} + 3, 1:] = y[{t}:{t} + 2, :2] * ({expression})[1:]",
+            f"y[PLACES[{t}]] = {expression}",
         )))  # fmt: skip
 
     def _write_element(self, depth: int, t: str) -> None:
@@ -200,6 +228,27 @@ class PythonLoop:
             f"z[{t} + 3] = {expression}",
             f"z[{t} + 1] += {expression}",
             f"z[{t}:{t} + 3] = 0.3 * z[{t}:{t} + 3] + {expression}",
+        )))  # fmt: skip
+
+    def _part(self, depth: int, t: str) -> None:
+        expression = f"np.sin(np.sum({self._vector(t, 1)}))"
+        self._add(depth, self._some((
+            "u = [0.8 * p + 0.1 * np.sin(r) for p, r in zip(u, [u[1], u[2], u[0]])]",
+            "u = [u[2], u[0], 0.3 * u[1]]",
+            f"u[{t} % 3] = {expression}",
+            f"u[1] = 0.5 * u[0] + {expression}",
+            f"u = [p + 0.1 * {expression} for p in u]",
+        )))  # fmt: skip
+
+    def _pass_on(self, depth: int, t: str) -> None:
+        self._add(depth, f"q = q[1:] + [np.tanh({self._vector(t, 1)})]")
+
+    def _counted(self, depth: int, t: str) -> None:
+        self._add(depth, self._some((
+            f"count = count + np.sum({self._vector(t, 1)} > 0.1)",
+            f"M = 0.9 * M + 0.05 * np.outer({self._vector(t, 1)}, v)",
+            f"M[{t} % 3] = np.sin({self._vector(t, 1)})",
+            "M = np.tanh(M @ M.T)",
         )))  # fmt: skip
 
     def _append(self, depth: int, t: str) -> None:
@@ -251,14 +300,24 @@ class PythonLoop:
         found += [f"x[{t}]", f"x[{t} + 1]", f"x[{last}]", f"x[({t} * 2) % n]", f"np.sum(x[{t}:{t} + 3], axis=0)"]
         found += [f"x[{t}:{t} + 3, 1]", f"x[{t}, 2] * v", f"A[{t} % 3]", f"W[{t}]", f"K[{t}] * v", f"(0.1 * {t}) * v"]
         found += [f"v / ({t} + 2.0)", f"0.9 ** {t} * v", f"v[{t} % 3] * a"]
+        found += [f"x[PLACES[{t}]]", "helper(a, v)", f"helper(x[{t}], a)"]
+        found += [f"x[PLACES[{t}]]", "helper(a, v)", f"helper(x[{t}], a)"]
         if self._has["rows"]:
             found += [f"y[{t} + 2]", f"y[{t}]", f"np.sum(y[{t}:{t} + 2], axis=0)", f"y[n - {t}]"]
         if self._has["line"]:
             found += [f"z[{t}:{t} + 3]", f"z[{t} + 2] * v", f"z[{t}] * a"]
         if self._has["history"]:
-            found += ["h[-1]", "h[-2]", "h[-3]", "h[0]"]
+            found += ["h[-1]", "h[-2]", "h[-3]", "h[0]", "h[len(h) // 2]", f"h[{t} % 5]"]
         if self._has["lagged"]:
             found += ["old", "older", "(old - older)"]
+        if self._has.get("filled"):
+            found += [f"filled[min({t}, len(filled) - 1)]", f"filled[max(0, len(filled) - 1 - {t})]"] * 2
+        if self._has["parts"]:
+            found += ["u[0] * v", "u[2] * a", "np.stack(u)"]
+        if self._has["queue"]:
+            found += ["q[0]", "q[1]", "q[-1]"]
+        if self._has["count"]:
+            found += ["(count * 0.1) * v", "M @ v", "M[0]", "ft.numpy.take(x, count % 5, axis=0)"]
         if self._has["key"]:
             found += ["random.normal(sub, (3,), np.float64)"]
         return found
