@@ -18,6 +18,7 @@ from ftrans.transforms.simplify import for_compiler, simplify
 X = np.linspace(-1.0, 1.5, 12)
 M = X.reshape(3, 4)
 SQUARE = np.sin(np.arange(9.0)).reshape(3, 3)
+CUBE = np.sin(np.arange(60.0)).reshape(4, 3, 5)
 LARGE = np.sin(np.arange(20_000.0)).reshape(200, 100)
 
 
@@ -63,6 +64,21 @@ def attention(m: Any) -> Any:
     return e @ np.cos(np.arange(8.0)).reshape(4, 2) / np.sum(e, 1)[:, None]
 
 
+def scattered(m: Any) -> Any:
+    y = m * 1.0
+    y[np.ix_([2, 0], [0, 1, 3])] += np.sin(m[:2, :3])
+    y[[0, 2], [3, 1]] += m[0, :2]
+    return y * m
+
+
+def scattered_in_a_loop(x: Any) -> Any:
+    def step(i: Any, y: Any) -> Any:
+        y[i * 3 % 12] += np.sin(x[i]) * y[i]
+        return y
+
+    return ft.fori_loop(0, 12, step, x * 1.0)
+
+
 SAMPLES = [
     Sample("sum without its shift", log_sum, M),
     Sample("sum without its shift", lambda m: log_sum(m, 0.5), M),
@@ -93,6 +109,8 @@ SAMPLES = [
     Sample("read in runs", lambda x: x[[0, 2, 4, 6, 8, 8, 8, 8, -2, -4, -6, -8]] ** 2),
     Sample("set to sum", raised),
     Sample("set to sum", assembled, M),
+    Sample("set to sum at indices", scattered, M),
+    Sample("set to sum at indices", scattered_in_a_loop),
     Sample("added in a row", lambda x: ft.vmap(lambda r: r[np.arange(2, 6)])(x.reshape(1, 12)) ** 2),
     Sample("set in a row", filled),
     Sample("sum of products", lambda m: np.sum(m[:, :, None] * np.sin(m).T[None], axis=1), M),
@@ -105,6 +123,10 @@ SAMPLES = [
     Sample("sum of products", lambda x: np.sum(x * LARGE, axis=1), LARGE[0]),
     Sample("product of product", lambda x: LARGE.T @ LARGE @ np.outer(x, x) @ LARGE[3] @ x, LARGE[0] / 10),
     Sample("product of product", lambda m: (m @ SQUARE) @ m[0], M[:, :3]),
+    Sample(
+        "product of product", lambda m: np.tensordot(np.tensordot(m, CUBE, 1), m[:3, 0], ([1], [0])), LARGE[:12, :4]
+    ),
+    Sample("product of product", lambda m: np.tensordot(m[0], np.tensordot(CUBE, m[:, :3], ([1], [0])), ([0], [0])), M),
     Sample("product of product", lambda x: x @ (np.sin(x)[:, None] @ np.cos(x)[None]) @ SQUARE, X[:3]),
     Sample("product of product", lambda m: m[0] @ ((m @ SQUARE) @ m.T), M[:, :3]),
 ]
@@ -140,6 +162,20 @@ def test_a_rule_changes_nothing(sample: Sample) -> None:
 
 def test_each_rule_has_a_sample() -> None:
     assert {s.rule for s in SAMPLES} == {rule.name for rule in RULES}
+
+
+def test_writes_at_repeated_indices_are_no_sums() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        y[np.array([1, 1])] += x[:2] ** 2
+        return np.sum(y**3)
+
+    expected = X.copy()
+    expected[1] += X[1] ** 2
+    slope = 3 * expected**2
+    slope[1] *= 1 + 2 * X[1]
+    np.testing.assert_allclose(ft.grad(f)(X), slope, rtol=1e-12)
+    np.testing.assert_allclose(ft.jit(ft.grad(f))(X), slope, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(60))

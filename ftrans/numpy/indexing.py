@@ -28,6 +28,8 @@ from .views import Flat, View, as_array, assign, is_scalar, sharing, view_of
 from .windows import At, Window, index_error, wrapped
 
 _MOST_WINDOWS = 10_000
+# Of so many known indices it is found out whether they are distinct, which spares derivatives of writes much work.
+_MOST_COMPARED = 256
 
 
 _windows: dict[Any, Window] = {}
@@ -423,8 +425,18 @@ def _advanced(parsed: _Parsed) -> _Advanced:
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
         ) from None
     prepared = [_prepared(i, n, merged[n], index_shape) for i, n in zip(indices, axes, strict=True)]
-    is_unique = len(parsed.items) == 1 and parsed.items[0].is_mask
+    is_unique = (len(parsed.items) == 1 and parsed.items[0].is_mask) or _are_distinct(prepared, index_shape)
     return _Advanced(parsed.window, tuple(merged), order, prepared, index_shape, parsed.place, is_unique)
+
+
+def _are_distinct(indices: list[Any], shape: Shape) -> bool:
+    """Whether few known indices select no element twice."""
+    count = math.prod(shape)
+    if count == 1:
+        return True
+    if count > _MOST_COMPARED or any(index.__class__ is Tracer for index in indices):
+        return False
+    return len(set(zip(*[index.reshape(-1).tolist() for index in indices], strict=True))) == count
 
 
 def _known(mask: Any) -> Any:

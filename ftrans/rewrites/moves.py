@@ -12,6 +12,7 @@ from ..core.trace import Tracer
 from ..core.types import Shape, is_inexact
 from ..ops.broadcast import broadcast
 from ..ops.elementwise import add, neg, sub
+from ..ops.indexing import gather, scatter_add
 from ..ops.literals import iota
 from ..ops.parts import concatenate, slice_
 from ..ops.shapes import reshape, reverse
@@ -160,6 +161,21 @@ def set_to_sum(operands: Operands, params: Params) -> Tracer | None:
         (old, new), _ = subtracted
         if _is_part(old, x, params):
             return add_slice(x, neg(new), **params)
+    return None
+
+
+def set_to_sum_at_indices(operands: Operands, params: Params) -> Tracer | None:
+    x, updates, *indices = operands.values
+    sum_of = made_by(add, updates)
+    if sum_of is None or not (params["unique"] or indices[0].shape == ()):
+        return None
+    terms, _ = sum_of
+    for old, new in (terms, terms[::-1]):
+        read = made_by(gather, old)
+        if read is None or read[1]["axis"] != params["axis"]:
+            continue
+        if [a.atom for a in read[0]] == [x.atom, *[i.atom for i in indices]]:
+            return scatter_add(x, new, *indices, axis=params["axis"])
     return None
 
 

@@ -16,7 +16,7 @@ from ..ops.shapes import transpose
 from .rule import Operands, made_by
 
 # From these sizes on, a product of a matrix and a vector is faster than a sum that XLA fuses.
-_LEAST_MATRIX, _LEAST_ROW = 1 << 14, 64
+_LEAST_MATRIX, _LEAST_ROW = 1 << 12, 64
 
 
 class Factor(NamedTuple):

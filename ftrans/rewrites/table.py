@@ -10,7 +10,16 @@ from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.parts import concatenate, slice_
 from ..ops.slices import set_slice
-from .moves import added_in_a_row, joined_parts, read_in_a_row, read_in_runs, set_in_a_row, set_to_sum, slice_of_part
+from .moves import (
+    added_in_a_row,
+    joined_parts,
+    read_in_a_row,
+    read_in_runs,
+    set_in_a_row,
+    set_to_sum,
+    set_to_sum_at_indices,
+    slice_of_part,
+)
 from .products import product_of_product, sum_of_products
 from .rule import Rule, Stage
 from .shifts import difference_without_shift, product_without_shift, quotient_without_shift, sum_without_shift
@@ -60,6 +69,16 @@ RULES = (
         stage=Stage.ANY,
         primitive=set_slice,
         apply=set_to_sum,
+    ),
+    Rule(
+        name="set to sum at indices",
+        says="x.at[i].set(x[i] + u) = x.at[i].add(u)",
+        because="no index occurs twice, so both are the same sums of two numbers",
+        pays="in derivatives, which by x are the identity; NumPy writes faster than it adds at indices",
+        stage=Stage.DIFFERENTIATED,
+        primitive=scatter_set,
+        apply=set_to_sum_at_indices,
+        needs=(gather, add),
     ),
     Rule(
         name="added in a row",
@@ -127,6 +146,7 @@ RULES = (
         stage=Stage.COMPILED,
         primitive=reduce_sum,
         apply=sum_of_products,
+        needs=(mul,),
     ),
     Rule(
         name="product of product",

@@ -60,7 +60,8 @@ def for_compiler(program: Program) -> Program:
         simplified = simplify(program)
         if not table.has_rules_for(simplified, Stage.COMPILED):
             return simplified
-        return simplify(without_dead_code(_rewrite(simplified, stage=Stage.COMPILED)[0]))
+        rewritten, _ = _rewrite(simplified, stage=Stage.COMPILED)
+        return simplified if rewritten.eqns == simplified.eqns else simplify(without_dead_code(rewritten))
 
     return program.derive("for compiler", make)
 
