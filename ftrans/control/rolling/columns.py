@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from array import array
-from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -44,8 +43,6 @@ class Columns(Sequence[Eqn]):
         outer: the inputs and constants; number -1 - i stands for `outer[i]`.
         form: for each equation, which of the forms it has.
         operands: the numbers of the operands of all equations, one after another.
-        starts: where those of each equation begin, and the end.
-        first: the number of the first result of each equation, and the count of all.
 
     Args:
         eqns: the first equations.
@@ -56,16 +53,26 @@ class Columns(Sequence[Eqn]):
         self.outer: list[Atom] = []
         self.form = array("q")
         self.operands = array("q")
-        self.starts = array("q", [0])
-        self.first = array("q", [0])
+        # The number of results, and where the operands and results of each equation begin, once somebody asks.
+        self._count = 0
+        self._begins: tuple[Any, Any] | None = None
         # The numbers of atoms, without those of variables that are out of use; and variables that were in use later.
         self._numbers: dict[Atom, int] = {}
         self._vars: dict[int, Var] = {}
         self._of_constants: dict[Hashable, int] = {}
         self._of_params: dict[Hashable, int] = {}
         self._of_forms: dict[Hashable, int] = {}
-        for eqn in eqns:
-            self._append(eqn)
+        self._add(eqns)
+
+    @property
+    def starts(self) -> Any:
+        """Where the operands of each equation begin, and the end."""
+        return self._all_begins()[0]
+
+    @property
+    def first(self) -> Any:
+        """The number of the first result of each equation, and the count of all."""
+        return self._all_begins()[1]
 
     def number(self, atom: Atom) -> int:
         """The number of an atom; one that is not known yet is an input or a constant."""
@@ -84,10 +91,8 @@ class Columns(Sequence[Eqn]):
         # The first variable, which nothing else refers to, shows how many references there are in any case.
         results = [Var(ArrayType((), np.float64))]
         self._numbers[results[0]] = 0
-        for eqn in eqns:
-            self._append(eqn)
-            results.extend(eqn.outputs)
-            del eqn
+        results.extend([v for eqn in eqns for v in eqn.outputs])
+        self._add(eqns)
         eqns.clear()
         fewest = None
         for var in results:
@@ -103,16 +108,13 @@ class Columns(Sequence[Eqn]):
         """Add the equations of others, which may use the results of these."""
         forms = np.array([self._number_of_form(form) for form in others.forms], np.int64)
         outer = np.array([0, *map(self.number, reversed(others.outer))], np.int64)
-        operands, shift = np.array(others.operands), self.first[-1]
+        operands, shift = np.array(others.operands), self._count
         # The last one of the outer atoms has the lowest number.
         moved = np.where(operands < 0, outer[np.minimum(operands, -1)], operands + shift)
-        for column, more in (
-            (self.form, forms[np.array(others.form)]),
-            (self.starts, np.array(others.starts)[1:] + len(self.operands)),
-            (self.operands, moved),
-            (self.first, np.array(others.first)[1:] + shift),
-        ):
-            column.frombytes(more.astype(np.int64).tobytes())
+        self.form.frombytes(forms[np.array(others.form)].astype(np.int64).tobytes())
+        self.operands.frombytes(moved.astype(np.int64).tobytes())
+        self._count += others._count
+        self._begins = None
         for atom, number in others._numbers.items():
             if number >= 0:
                 self._numbers[atom] = number + shift
@@ -121,7 +123,7 @@ class Columns(Sequence[Eqn]):
     def defining(self, atom: Atom) -> Eqn | None:
         """The equation that defines a variable; None for an input or a constant."""
         number = self._numbers.get(atom, -1)
-        return None if number < 0 else self[bisect_right(self.first, number) - 1]
+        return None if number < 0 else self[int(np.searchsorted(self.first, number, side="right")) - 1]
 
     def __len__(self) -> int:
         return len(self.form)
@@ -136,30 +138,31 @@ class Columns(Sequence[Eqn]):
         found = range(len(self.form))[index]
         return [self._made(i) for i in found] if isinstance(found, range) else self._made(found)
 
-    def _append(self, eqn: Eqn) -> None:
-        numbers = self._numbers
-        self.form.append(self._form(eqn))
-        for atom in eqn.operands:
-            number = numbers.get(atom)
-            self.operands.append(self.number(atom) if number is None else number)
-        self.starts.append(len(self.operands))
-        count = self.first[-1]
-        for var in eqn.outputs:
-            numbers[var] = count
-            count += 1
-        self.first.append(count)
+    def _add(self, eqns: Iterable[Eqn]) -> None:
+        numbers, of_params, count = self._numbers, self._of_params, self._count
+        forms, operands = [], []
+        for eqn in eqns:
+            atoms = eqn.operands
+            types = tuple([a.type for a in atoms])
+            # Equations of one line often share their parameters.
+            form = of_params.get((eqn.primitive, eqn.line, id(eqn.params), types))
+            forms.append(self._form(eqn, types) if form is None else form)
+            for atom in atoms:
+                number = numbers.get(atom)
+                operands.append(self.number(atom) if number is None else number)
+            for var in eqn.outputs:
+                numbers[var] = count
+                count += 1
+        self.form.extend(forms)
+        self.operands.extend(operands)
+        self._count, self._begins = count, None
 
-    def _form(self, eqn: Eqn) -> int:
-        types = tuple([a.type for a in eqn.operands])
-        # Equations of one line often share their parameters.
-        quick = (eqn.primitive, eqn.line, id(eqn.params), types)
-        found = self._of_params.get(quick)
-        if found is None:
-            results = tuple([v.type for v in eqn.outputs])
-            found = self._number_of_form(Form(eqn.primitive, eqn.line, eqn.params, types, results))
-            if self.forms[found].params is eqn.params:
-                # The form keeps the parameters, so that their `id` is not used again.
-                self._of_params[quick] = found
+    def _form(self, eqn: Eqn, types: tuple[ArrayType, ...]) -> int:
+        results = tuple([v.type for v in eqn.outputs])
+        found = self._number_of_form(Form(eqn.primitive, eqn.line, eqn.params, types, results))
+        if self.forms[found].params is eqn.params:
+            # The form keeps the parameters, so that their `id` is not used again.
+            self._of_params[eqn.primitive, eqn.line, id(eqn.params), types] = found
         return found
 
     def _number_of_form(self, form: Form) -> int:
@@ -170,11 +173,19 @@ class Columns(Sequence[Eqn]):
             self.forms.append(form)
         return found
 
+    def _all_begins(self) -> tuple[Any, Any]:
+        if self._begins is None:
+            forms = np.array(self.form, np.int64)
+            counts = np.array([(len(form.types), len(form.results)) for form in self.forms], np.int64).reshape(-1, 2)
+            starts, first = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(counts[forms], axis=0)]).T
+            self._begins = starts, first
+        return self._begins
+
     def _made(self, i: int) -> Eqn:
         form = self.forms[self.form[i]]
         numbers = self.operands[self.starts[i] : self.starts[i + 1]]
         operands = tuple([self._atom(n, t) for n, t in zip(numbers, form.types, strict=True)])
-        outputs = tuple([self._var(n, t) for n, t in enumerate(form.results, self.first[i])])
+        outputs = tuple([self._var(n, t) for n, t in enumerate(form.results, int(self.first[i]))])
         return Eqn(form.primitive, operands, form.params, outputs, form.line)
 
     def _atom(self, number: int, type: ArrayType) -> Atom:
