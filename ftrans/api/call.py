@@ -15,9 +15,10 @@ from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
-from ..control.rolling.long_tape import LongTape
+from ..control.rolling import FEWEST_SAVED
 from ..core.names import printable
 from ..core.program import Program
+from ..core.tape import Tape
 from ..core.trace import NoWitness, Tracer, building, current_builder
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from ..core.witness import CodeBuilder, ConcretizationError
@@ -26,7 +27,6 @@ from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
-from .rolling import as_it_runs, with_stacked_captures
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -125,7 +125,7 @@ def trace_flat(
     outer = current_builder()
     # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
-    tape = None if shared_here else LongTape(types)
+    tape = None if shared_here else _long_tape(types)
     builder = CodeBuilder(types, witnesses, shared_here, with_guards and not shared, tape)
     run = _traced if outer is not None else _traced_alone
     try:
@@ -133,12 +133,26 @@ def trace_flat(
     finally:
         # An interrupt may have hit the builder itself.
         builder.is_open = False
-    if rolls and shared_here:
-        traced = traced._replace(program=as_it_runs(traced.program, builder.is_compiled()))
-    elif rolls:
-        program, captured = with_stacked_captures(traced.program, len(types), traced.captured, builder.is_compiled())
-        traced = traced._replace(program=program, captured=captured)
+    if rolls and len(traced.program.recorded) > FEWEST_SAVED:
+        traced = _rolled(traced, len(types), shared_here)
     return traced, rebuild_aux
+
+
+def _long_tape(types: Sequence[ArrayType]) -> Tape:
+    from ..control.rolling.long_tape import LongTape
+
+    return LongTape(types)
+
+
+def _rolled(traced: Traced, count: int, is_shared: bool) -> Traced:
+    """What was traced, in the form that is transformed and run; `count` of its inputs are arguments."""
+    from .rolling import as_it_runs, with_stacked_captures
+
+    program, is_compiled = traced.program, traced.builder.is_compiled()
+    if is_shared:
+        return traced._replace(program=as_it_runs(program, is_compiled))
+    program, captured = with_stacked_captures(program, count, traced.captured, is_compiled)
+    return traced._replace(program=program, captured=captured)
 
 
 def _traced(

@@ -7,7 +7,6 @@ is left out, because it follows from the rest.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import types
 from collections.abc import Callable, Hashable, Iterable
@@ -32,6 +31,8 @@ class _Attributes:
     """Which attributes objects of a dataclass have."""
 
     def __init__(self, cls: Any) -> None:
+        import dataclasses
+
         self.fields = tuple(f.name for f in dataclasses.fields(cls))
         of_fields = [inspect.getattr_static(cls, name, None) for name in self.fields]
         # Such a field keeps its value under a name of its own, which would come as a second child.

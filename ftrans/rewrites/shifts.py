@@ -9,9 +9,8 @@ Where k is 0 in the end, m has cancelled, whatever it is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from math import isfinite
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.source import attributed_to
 from ..core.primitive import Primitive
@@ -23,6 +22,9 @@ from ..ops.contractions import dot_general
 from ..ops.elementwise import Elementwise, add, div, exp, log, mul, neg, reciprocal, select, stop_gradient, sub
 from ..ops.shapes import reshape, transpose
 from .rule import Operands
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # Expressions with more equations than this between the shift and the result are left as they are.
 _MOST_EQNS = 64
@@ -57,6 +59,8 @@ class _Search:
     """What depends on one shift, and how."""
 
     def __init__(self, shift: Tracer) -> None:
+        from fractions import Fraction
+
         self.shift = shift
         self.builder = shift.builder
         self.left = _MOST_EQNS
@@ -148,6 +152,8 @@ def _of_two(eqn: Eqn, x: Dependence | None, y: Dependence | None) -> Dependence:
 
 def _scaled(eqn: Eqn, weight: Fraction, is_first: bool) -> Fraction:
     """The weight of a product of v + weight * m with a number, or of the quotient."""
+    from fractions import Fraction
+
     other = eqn.operands[1 if is_first else 0]
     number = other.value if isinstance(other, Const) and other.is_splat else None
     if number is None or number.dtype.kind != "f" or not isfinite(number) or number == 0:

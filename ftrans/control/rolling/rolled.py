@@ -15,14 +15,13 @@ from ...ops.parts import concatenate, slice_
 from ...ops.shapes import StructuralPrimitive, reshape
 from ...transforms.simplify import without_dead_code
 from ..rules.tap import tap
+from . import FEWEST_SAVED
 from .dataflow import Run, find_run
 from .loop import Loop, TooMuchCopying
 from .numbering import Numbered
 from .rows import Row, Value, Writer
 
 _LEAST_STEPS = 8
-# A loop costs about as much to compile as so many equations.
-_FEWEST_SAVED = 40
 # Without carries it becomes operations on arrays, once it is simplified.
 _FEWEST_SAVED_BY_ARRAYS = 16
 # Un-jitted, a loop is derived sooner, and runs a little slower than straight lines; shorter programs stay as they are.
@@ -48,13 +47,13 @@ def rolled(program: Program, is_compiled: bool = True) -> Program:
         >>> len(ft.trace(f)(1.0).eqns), len(rolled(ft.trace(f)(1.0)).eqns)
         (300, 1)
     """
-    if len(program.recorded) <= (_FEWEST_SAVED if is_compiled else _SHORT_FOR_NUMPY):
+    if len(program.recorded) <= (FEWEST_SAVED if is_compiled else _SHORT_FOR_NUMPY):
         return program
     return program.derive("rolled", lambda: _rolled(program))
 
 
 def _rolled(program: Program) -> Program:
-    if len(program.recorded) <= _FEWEST_SAVED:
+    if len(program.recorded) <= FEWEST_SAVED:
         return program
     numbered = Numbered(program)
     runs = _choose_runs(numbered)
@@ -80,7 +79,7 @@ def _choose_runs(numbered: Numbered) -> list[Run]:
         if not _is_worth_a_loop(numbered.eqns[begin : begin + period]):
             continue
         found = find_run(numbered, begin, period, end, _LEAST_STEPS)
-        if found is None or found.saved < (_FEWEST_SAVED if found.has_carries else _FEWEST_SAVED_BY_ARRAYS):
+        if found is None or found.saved < (FEWEST_SAVED if found.has_carries else _FEWEST_SAVED_BY_ARRAYS):
             continue
         runs.append(found)
         for a, b in ((begin, found.start), (found.stop, end)):
