@@ -127,6 +127,7 @@ SAMPLES = [
         "product of product", lambda m: np.tensordot(np.tensordot(m, CUBE, 1), m[:3, 0], ([1], [0])), LARGE[:12, :4]
     ),
     Sample("product of product", lambda m: np.tensordot(m[0], np.tensordot(CUBE, m[:, :3], ([1], [0])), ([0], [0])), M),
+    Sample("product of product", lambda x: np.outer(x, np.sin(x)) @ np.cos(x) + x @ np.outer(np.cos(x), x)),
     Sample("product of product", lambda x: x @ (np.sin(x)[:, None] @ np.cos(x)[None]) @ SQUARE, X[:3]),
     Sample("product of product", lambda m: m[0] @ ((m @ SQUARE) @ m.T), M[:, :3]),
 ]

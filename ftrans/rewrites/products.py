@@ -51,9 +51,14 @@ class Factor(NamedTuple):
         return Factor(mul(self.source, broadcast(other.source, shape=self.source.shape, dims=dims)), self.axes)
 
 
+def _may_be_reordered(x: Tracer) -> bool:
+    """Whether an array has elements, and of at least single precision: shorter ones would show in which order."""
+    return x.size > 0 and x.dtype.kind in "fc" and x.dtype.itemsize >= 4
+
+
 def sum_of_products(operands: Operands, params: Params) -> Tracer | None:
     (x,), summed = operands.values, params["axes"]
-    if made_by(mul, x) is None or x.dtype.kind not in "fc" or x.dtype.itemsize < 4 or not x.size:
+    if made_by(mul, x) is None or not _may_be_reordered(x):
         return None
     factors = _factors(operands, x)
     two = _two_of(factors)
@@ -125,9 +130,9 @@ def _is_in_memory(x: Tracer) -> bool:
 
 
 def product_of_product(operands: Operands, params: Params) -> Tracer | None:
-    if params["batch"] != ((), ()):
-        return None
     x, y = operands.values
+    if params["batch"] != ((), ()) or not (_may_be_reordered(x) and _may_be_reordered(y)):
+        return None
     return _reordered(operands, x, y, params["contract"])
 
 
@@ -181,9 +186,15 @@ def _right(operands: Operands, x: Tracer, y: Tracer, contract: Dims) -> Tracer |
 
 
 def _plain_product(operands: Operands, x: Tracer) -> tuple[Tracer, Tracer, Dims] | None:
-    """The factors of a product that sums and has no shared axes, if nothing else uses it, and what it sums over."""
+    """The factors of a product without shared axes, if nothing else uses it, and what it sums over."""
+    if not operands.only_user_of(x):
+        return None
     made = made_by(dot_general, x)
-    if made is None or made[1]["batch"] != ((), ()) or not made[1]["contract"][0] or not operands.only_user_of(x):
+    if made is None:
+        a, *rest = _factors(operands, x)
+        is_outer = len(rest) == 1 and (*a.axes, *rest[0].axes) == tuple(range(x.ndim))
+        return (a.source, rest[0].source, ((), ())) if is_outer else None
+    if made[1]["batch"] != ((), ()):
         return None
     return made[0][0], made[0][1], made[1]["contract"]
 
