@@ -66,6 +66,9 @@ def derivatives(f: Callable[[Any, Any], Any], c: Any, x: Any) -> list[Any]:
         ft.jit(ft.vmap(ft.grad(f), in_axes=(None, 0)))(c, np.stack([x, -x])),
         ft.grad(lambda c: ft.jvp(lambda s: f(s * c, x), (1.0,), (1.0,))[1])(c),
         ft.sparse_hessian(f)(c, x).toarray(),
+        ft.sparse_hessian(f, argnums=1)(c, x).toarray(),
+        ft.laplacian(f)(c, x),
+        ft.taylor(lambda t: f(c * t, x), 1.0, 1.0, order=3),
     ]
     return [leaf for item in found for leaf in (item if isinstance(item, tuple | list) else [item])]
 

@@ -163,7 +163,8 @@ class _Engines(NamedTuple):
             name = chosen.plan.name
             made = attempt(lambda: self.by_products(name, pattern, chosen.colouring))
             if made is not None:
-                notes += [] if eliminated is None else [instead("elimination", time / chosen.time)]
+                is_costly = eliminated is not None and chosen.time > 0
+                notes += [instead("elimination", time / chosen.time)] if is_costly else []
                 return made._replace(how=(*made.how, *notes))
         if eliminated is None:
             raise NotStructured("; ".join(notes))

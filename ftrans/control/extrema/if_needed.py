@@ -53,7 +53,8 @@ class IfNeeded(ProgramHolder):
         return list(lax.cond(flag, lambda *xs: lower(program, (flag, *xs)), zeros, *arrays))
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
-        return Cost()
+        # The program is for what is rare.
+        return Cost.moves(sum(t.size for t in results))
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, program: Program) -> Any:
         derived = jvp_program(program, tuple(t is not None for t in tangents), choices_last=False)
@@ -73,7 +74,8 @@ class IfNeeded(ProgramHolder):
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         flag, *xs = operands
-        derived = batch_program(program, size, (False, *batched[1:]), (True,) * len(program.outputs))
+        wanted = (batched[0],) * len(program.outputs)
+        derived = batch_program(program, size, (False, *batched[1:]), wanted)
         if not batched[0]:
             return self(flag, *xs, program=derived.program), list(derived.out_batched)
         outs = self(reduce_or(flag, axes=(0,)), *xs, program=derived.program)
