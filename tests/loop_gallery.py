@@ -188,6 +188,20 @@ def soft_dtw(n: int, x: Any, y: Any) -> Any:
     return r[n, 9]
 
 
+@ft.custom_vjp
+def with_clipped_gradient(x: Any) -> Any:
+    return 1.0 * x
+
+
+with_clipped_gradient.defvjp(lambda x: (1.0 * x, None), lambda _, ct: (np.clip(ct, -1.0, 1.0),))
+
+
+def rule_in_each_step(n: int, x: Any) -> Any:
+    for _ in range(n):
+        x = with_clipped_gradient(x + 0.1 * np.sin(x))
+    return np.sum(x)
+
+
 def fibonacci(n: int, x: Any) -> Any:
     a, b = x, np.cos(x)
     for _ in range(n):
@@ -286,6 +300,7 @@ GALLERY = [
     Example("power iteration", power_iteration, lambda n: (draw(3, 3), draw(3, seed=1)), 9),
     Example("double loop", double_loop, lambda n: (draw(max(n, 9)),), 8),
     Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 322),
+    Example("a rule of the user's", rule_in_each_step, lambda n: (draw(3),), 7),
     Example("lag of two", fibonacci, lambda n: (draw(3),), 6),
     Example("windows", windows, lambda n: (draw(n + 5), draw(5, seed=1)), 5),
     Example("reversed rows", reversed_rows, lambda n: (draw(n, 3),), 11),

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.program import Atom, Const, Params, Program, Var
 from ...ops.parts import pad, slice_
 from ...ops.slices import add_slice, set_slice
+from ..rules.custom_rule import Rule
 from .columns import Columns, Form, same_constant
 
 # By how many neighbours of the same kind a period may be apart: bodies repeat operations.
@@ -135,6 +136,9 @@ def _comparable_value(value: Any) -> Hashable:
         return _structure(value)
     if isinstance(value, tuple):
         return tuple([_comparable_value(v) for v in value])
+    if isinstance(value, Rule) and value.stated is not None:
+        # Each call of a function with a rule has traced the rule again.
+        return value.name, value.covered, _structure(value.primal), _comparable_value(tuple(value.stated))
     # True == 1 and 0.0 == -0.0, and yet they are different parameters.
     return value.__class__, repr(value) if isinstance(value, float) else value
 

@@ -68,6 +68,9 @@ class Linearized(NamedTuple):
 class Rule:
     """The derivative rule of one traced function.
 
+    Attributes:
+        stated: the derivatives that the rule states, if it was defined by them.
+
     Args:
         name: name of the function, and how to state its rules.
         primal: its program.
@@ -81,6 +84,7 @@ class Rule:
         self.name = name
         self.primal = primal
         self.covered = covered
+        self.stated: Derivatives | None = None
         self._linearize = linearize
         self._batched: dict[Any, Rule] = {}
         self._linearized: dict[Flags, Linearized | None] = {}
@@ -90,6 +94,7 @@ class Rule:
 
     def define(self, stated: Derivatives) -> None:
         """Set the derivatives that the rule states."""
+        self.stated = stated
         self._linearize = lambda active: _linearized(self, stated, active)
 
     def linearized(self, active: Flags) -> Linearized:
