@@ -193,7 +193,7 @@ class Moving(SingleResult):
     fuses = True
 
     def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
-        return (_type_of_moved(self, tuple(types), tuple(params.items())),)
+        return remembered_types(self, tuple(types), tuple(params.items()))
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost | None:
         return Cost.moves(results[0].size)
@@ -205,8 +205,9 @@ class Moving(SingleResult):
 
 
 @lru_cache(maxsize=10_000)
-def _type_of_moved(primitive: Primitive, types: Sequence[ArrayType], params: Sequence[tuple[str, Any]]) -> Any:
-    return primitive.type_rule(*types, **dict(params))
+def remembered_types(primitive: Primitive, types: Sequence[ArrayType], params: Sequence[tuple[str, Any]]) -> tuple[Any]:
+    """What a type rule says, which is asked once for equal types and items of parameters; all can be hashed."""
+    return (primitive.type_rule(*types, **dict(params)),)
 
 
 def moved_pieces(primitive: Primitive, types: Sequence[ArrayType], known: Sequence[Any], params: Params) -> Any:

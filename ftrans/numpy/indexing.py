@@ -128,7 +128,7 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
         value = asarray(value)
         while value.ndim > len(shape) and value.shape[0] == 1:
             value = reshaped(value, value.shape[1:])
-        if not fits(value.shape, shape):
+        if value.shape != shape and not fits(value.shape, shape):
             raise ValueError(
                 f"could not broadcast input array from shape {value.shape} into shape {shape}{at_line(user_line())}"
             )

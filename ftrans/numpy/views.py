@@ -265,9 +265,10 @@ def assign(target: Tracer, new: Tracer) -> None:
         assignable(target)
     before, target.atom = target.atom, atom
     target.weak = False
-    eqn = definition(target)
-    if eqn is None or not is_write(eqn) or eqn.operands[0] is not before:
-        note(target)
+    if atom.type.ndim > 1:
+        eqn = definition(target)
+        if eqn is None or not is_write(eqn) or eqn.operands[0] is not before:
+            note(target)
 
 
 # Kinds of access

@@ -13,7 +13,7 @@ from ..base.index_map import IndexMap, Piece
 from ..base.pieces import read_from
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
-from ..core.primitive import SingleResult, Tangent
+from ..core.primitive import SingleResult, Tangent, remembered_types
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
@@ -142,6 +142,9 @@ class Reduction(SingleResult):
         if not self._has_identity and any(x.shape[a] == 0 for a in axes):
             raise ValueError(f"{self.name} of no elements, over axes {axes} of {x}, is not defined")
         return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        return remembered_types(self, tuple(types), tuple(params.items()))
 
     def numpy(self, x: Any, *, axes: Shape) -> Any:
         return self._reduce(x, axes, x.dtype)

@@ -13,7 +13,7 @@ from ..base.affine import row_strides
 from ..base.index_map import IndexMap, Piece
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
-from ..core.primitive import SingleResult, Tangent
+from ..core.primitive import SingleResult, Tangent, remembered_types
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
@@ -52,6 +52,9 @@ class DotGeneral(SingleResult):
         return x.with_shape(
             (*(x.shape[i] for i in batch[0]), *(x.shape[i] for i in x_free), *(y.shape[i] for i in y_free))
         )
+
+    def output_types(self, types: Sequence[ArrayType], params: Params) -> tuple[ArrayType, ...]:
+        return remembered_types(self, tuple(types), tuple(params.items()))
 
     def numpy(self, x: Any, y: Any, *, contract: Dims, batch: Dims) -> Any:
         product = _numpy_form(x.ndim, y.ndim, contract, batch)(x, y)
