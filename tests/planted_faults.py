@@ -233,7 +233,9 @@ FAULTS = [
           "cotangents[atom] = ct if before is None else", "cotangents[atom] = ct if True else",
           "test_transforms.py"),
     Fault("a choice that lets an infinite factor through", "transforms/choices.py",
-          "    if not has_zeros and not any(", "    if True or not any(", "test_finite.py"),
+          "    if not _may_choose(primitives) and not any(", "    if True or not any(", "test_finite.py"),
+    Fault("parts that are zero in front of an infinite factor", "transforms/choices.py",
+          "    return singular_slope in primitives[first:]", "    return False", "test_finite.py"),
     # Batches
     Fault("batch axis of an index", "ops/reductions.py",
           "return self(operands[0], axis=axis + 1), True", "return self(operands[0], axis=axis), True",

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import unicodedata
 from collections.abc import Hashable
 
 
-class Names:
+class Names(dict[Hashable, str]):
     """Gives letters to variables in the order in which they appear, skipping Python's keywords and `np`."""
 
     _TAKEN = frozenset((*keyword.kwlist, "np"))
 
     def __init__(self) -> None:
-        self._names: dict[Hashable, str] = {}
+        super().__init__()
         self._count = 0
 
     def fresh(self) -> str:
         """The next unused name: a, b, ..., z, aa, ab, ..."""
         while True:
-            n, name = self._count, ""
+            name = _letters(self._count)
             self._count += 1
-            while n >= 0:
-                name = chr(ord("a") + n % 26) + name
-                n = n // 26 - 1
             if name not in self._TAKEN:
                 return name
 
-    def __getitem__(self, var: Hashable) -> str:
-        name = self._names.get(var)
-        if name is None:
-            name = self._names[var] = self.fresh()
+    def __missing__(self, var: Hashable) -> str:
+        name = self[var] = self.fresh()
         return name
 
 
+@functools.lru_cache(maxsize=10_000)
+def _letters(n: int) -> str:
+    before, last = divmod(n, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("a") + last)
+
+
+@functools.lru_cache(maxsize=1_000)
 def identifier(name: str) -> str:
     """A valid Python identifier, as close as possible to the given text."""
     # Python normalizes identifiers to this form.

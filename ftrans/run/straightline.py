@@ -8,6 +8,7 @@ equation.  While an observer looks on, the same expressions run in another form 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ _FILENAME = "<ftrans program>"
 _REPORT, _EQNS = "_report_", "_eqns_"
 # Under this key a program may hold a function that is to run in place of all those that are made here.
 GIVEN = "given function"
+# The dtypes that numbers in the text have.
+_DTYPES_OF_NUMBERS = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 # Below this size, holding on to a dead temporary costs less than the statement that drops it.
 _DROP_BYTES = 1 << 14
 
@@ -58,9 +61,9 @@ class StraightLine:
             _EQNS: program.eqns,
         }
         self._names = Names()
-        self._last_use: dict[Var, int] = {}
+        self._last_use: dict[Atom, int] = {}
         for index, eqn in enumerate(program.eqns):
-            self._last_use.update((a, index) for a in eqn.operands if isinstance(a, Var))
+            self._last_use.update(dict.fromkeys(eqn.operands, index))
         self._thin = self._find_thin()
         self._overwriting = find_overwriting(program, own)
         self._constants: dict[tuple[int, bool], str] = {}
@@ -70,7 +73,7 @@ class StraightLine:
         """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
         thin = {eqn.outputs[0] for eqn in self.program.eqns if eqn.primitive.python_thin("", eqn.params) is not None}
         thin.difference_update(a for a in self.program.outputs if isinstance(a, Var))
-        count = -1
+        count = 0
         while count != len(thin):
             count = len(thin)
             for eqn in self.program.eqns:
@@ -86,14 +89,7 @@ class StraightLine:
         body: list[str] = []
         for index, eqn in enumerate(program.eqns):
             statement = self._statement(eqn, index)
-            dead = [
-                self._names[a]
-                for a in dict.fromkeys(eqn.operands)
-                if isinstance(a, Var)
-                and self._last_use[a] == index
-                and a.type.nbytes >= _DROP_BYTES
-                and a not in program.outputs
-            ]
+            dead = [self._names[a] for a in dict.fromkeys(eqn.operands) if self._is_dead_after(a, index)]
             body.append(f"{statement}; del {', '.join(dead)}" if dead else statement)
             self.lines.append(eqn.line)
             if eqn.primitive.aliases:
@@ -101,7 +97,7 @@ class StraightLine:
         returned: list[str] = []
         seen: set[Atom] = set()
         for atom in program.outputs:
-            text = self._operand(atom, False)
+            text = self._names[atom] if isinstance(atom, Var) else self._constant_operand(atom, False)
             if self._fresh and (isinstance(atom, Const) or atom in aliased or atom in seen):
                 text = f"np.array({text})[()]" if atom.type.shape == () else f'np.array({text}, order="C")'
             seen.add(atom)
@@ -115,11 +111,19 @@ class StraightLine:
         self.lines.append(None)
         return "\n".join(lines)
 
+    def _is_dead_after(self, atom: Atom, index: int) -> bool:
+        """Whether dropping a variable after an equation frees memory worth the statement."""
+        # Most arrays are small, whatever their dtype.
+        if atom.type.size < _DROP_BYTES // 16 or atom.type.nbytes < _DROP_BYTES or not isinstance(atom, Var):
+            return False
+        return self._last_use[atom] == index and atom not in self.program.outputs
+
     def _statement(self, eqn: Eqn, index: int) -> str:
         # NumPy broadcasts a number to an array's shape, but numbers alone make no array.
-        scalar_will_do = eqn.primitive.broadcasts and any(isinstance(a, Var) for a in eqn.operands)
-        operands = [self._operand(a, scalar_will_do) for a in eqn.operands]
-        results = ", ".join(self._names[v] for v in eqn.outputs)
+        scalar_will_do = eqn.primitive.broadcasts and any([isinstance(a, Var) for a in eqn.operands])
+        names = self._names
+        operands = [names[a] if isinstance(a, Var) else self._constant_operand(a, scalar_will_do) for a in eqn.operands]
+        results = ", ".join([names[v] for v in eqn.outputs])
         if eqn.outputs and eqn.outputs[0] in self._thin:
             expression = eqn.primitive.python_thin(operands[0], eqn.params)
         else:
@@ -149,12 +153,10 @@ class StraightLine:
         )
         return f"{rule}({', '.join([*operands, *(f'{k}={self._param(v)}' for k, v in eqn.params.items())])})"
 
-    def _operand(self, atom: Atom, scalar_will_do: bool) -> str:
-        if isinstance(atom, Var):
-            return self._names[atom]
+    def _constant_operand(self, atom: Const, scalar_will_do: bool) -> str:
         if atom.is_splat and (scalar_will_do or atom.type.shape == ()):
             item = atom.value.item()
-            if atom.type.dtype in (np.float64, np.int64, np.bool_) and np.isfinite(item) and scalar_will_do:
+            if scalar_will_do and atom.type.dtype in _DTYPES_OF_NUMBERS and math.isfinite(item):
                 return f"({item!r})" if str(item).startswith("-") else repr(item)
             return self._constant(atom, atom.value)
         return self._constant(atom, atom.array())

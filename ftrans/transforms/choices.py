@@ -23,7 +23,7 @@ import numpy as np
 
 from ..base.source import attributed_to
 from ..core.interpret import interpret, repeat
-from ..core.primitive import ProgramHolder
+from ..core.primitive import Primitive, ProgramHolder
 from ..core.program import Eqn, Program
 from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building
@@ -99,11 +99,18 @@ def with_choices_last(program: Program, linear: Flags, forward: bool) -> Program
         forward: whether they are tangents.  Factors after a choice then belong to chosen elements, so that only those
             marked as singular may be infinite; and the program may contain equations that compute values.
     """
-    primitives = {eqn.primitive for eqn in program.eqns}
-    has_zeros = select in primitives or (singular_slope in primitives and not primitives.isdisjoint(_JOINS))
-    if not has_zeros and not any([isinstance(primitive, ProgramHolder) for primitive in primitives]):
+    primitives = [eqn.primitive for eqn in program.eqns]
+    if not _may_choose(primitives) and not any([isinstance(primitive, ProgramHolder) for primitive in {*primitives}]):
         return program
     return _Walk(forward).late(program, linear, (False,) * len(linear), False).program
+
+
+def _may_choose(primitives: Sequence[Primitive]) -> bool:
+    """Whether there is a choice, or a factor that may be infinite after an array with zeros in some of its parts."""
+    if select in primitives:
+        return True
+    first = next((i for i, primitive in enumerate(primitives) if primitive in _JOINS), len(primitives))
+    return singular_slope in primitives[first:]
 
 
 def _whole(x: Value) -> Tracer:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..base.source import Line, at_line, attributed_to
 from ..core.interpret import interpret, repeat
 from ..core.primitive import Tangent
-from ..core.program import Atom, Const, Eqn, Params, Program, ProgramError, Var, literal
+from ..core.program import Atom, Eqn, Params, Program, ProgramError, Var, literal
 from ..core.tape import Tape
 from ..core.trace import Builder, Tracer, building, definition
 from ..ops.elementwise import Elementwise, integer_pow, mul, square
@@ -58,7 +58,7 @@ def _jvp(program: Program, active: Flags, wanted: Flags, choices_last: bool) -> 
         inputs = builder.inputs()
         tangents = iter(inputs[len(active) :])
         duals: list[Dual] = [(x, next(tangents) if a else None) for x, a in zip(inputs, active, strict=False)]
-        found = interpret(program, duals, _Application(tape), lambda const: (_tracer(builder, const), None))
+        found = interpret(program, duals, _Application(tape), lambda const: (Tracer(builder, const), None))
         outs = [
             Tracer(builder, literal(0, y.type)) if t is None and w else t
             for (y, t), w in zip(found, wanted, strict=True)
@@ -76,18 +76,6 @@ def prepared(program: Program, active: Flags) -> Program:
     for primitive in dict.fromkeys(eqn.primitive for eqn in program.eqns):
         program = primitive.before_differentiating(program, active)
     return program
-
-
-def _attribute_values(outs: Sequence[Tracer], derived: Line | None, line: Line | None) -> None:
-    """Give equations that compute values the user's line back; those of tangents keep the derived line."""
-    for y in outs:
-        made = definition(y)
-        if made is not None and made.line is derived:
-            y.builder.tape.attribute(made, line)
-
-
-def _tracer(builder: Builder, const: Const) -> Tracer:
-    return Tracer(builder, const)
 
 
 class _ValuesAndTangents(Tape):
@@ -118,20 +106,21 @@ class _Application:
         primals = [x for x, _ in operands]
         tangents = [t for _, t in operands]
         primitive, params = eqn.primitive, eqn.params
-        if not any([t is not None for t in tangents]):
+        if all([t is None for t in tangents]):
             return [(y, None) for y in repeat(eqn, primals)]
         self._tape.differentiated = eqn
         line = eqn.line and eqn.line.differentiated(primitive.name)
         with attributed_to(line):
             if primitive.multiple_results:
-                outs, out_tangents = primitive.jvp(primals, tangents, **params)
+                duals: list[Dual] = list(zip(*primitive.jvp(primals, tangents, **params), strict=True))
             else:
-                out, tangent = self._single(eqn, primals, tangents)
-                outs, out_tangents = [out], [tangent]
-        _attribute_values(outs, line, eqn.line)
-        duals: list[Dual] = list(zip(outs, out_tangents, strict=True))
+                duals = [self._single(eqn, primals, tangents)]
         for y, t in duals:
-            if t is not None and t.type is not y.type:
+            # Other equations that compute values get the user's line back; those of tangents keep the derived line.
+            made = None if y.atom in eqn.outputs else definition(y)
+            if made is not None and made.line is line:
+                self._tape.attribute(made, eqn.line)
+            if t is not None and t.atom.type is not y.atom.type:
                 raise ProgramError(
                     f"the jvp rule of {primitive.name} gives a tangent {t.type} for a result {y.type}"
                     + at_line(eqn.line)

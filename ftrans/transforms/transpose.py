@@ -72,7 +72,10 @@ def _transpose(program: Program, linear: Flags, out_active: Flags, wanted: Flags
                 for atom, ct in zip(eqn.operands, results, strict=True):
                     if ct is not None:
                         if ct.atom.type is not atom.type:
-                            raise _mismatch(eqn, atom, ct)
+                            raise ProgramError(
+                                f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an "
+                                f"operand {atom.type}{at_line(eqn.line)}"
+                            )
                         _add(cotangents, same.get(atom, atom), ct)
         found = [
             Tracer(builder, literal(0, v.type)) if v not in cotangents and w else cotangents.get(v)
@@ -115,10 +118,3 @@ def _add(cotangents: dict[Var, Tracer], atom: Atom, ct: Tracer) -> None:
     if isinstance(atom, Var):
         before = cotangents.get(atom)
         cotangents[atom] = ct if before is None else sum_of_cotangents(before, ct)
-
-
-def _mismatch(eqn: Eqn, atom: Atom, ct: Tracer) -> ProgramError:
-    return ProgramError(
-        f"the transpose rule of {eqn.primitive.name} gives a cotangent {ct.type} for an operand {atom.type}"
-        + at_line(eqn.line)
-    )
