@@ -22,6 +22,28 @@ CUBE = np.sin(np.arange(60.0)).reshape(4, 3, 5)
 LARGE = np.sin(np.arange(20_000.0)).reshape(200, 100)
 
 
+WIDE, WEIGHTS = LARGE[:4, :90], LARGE[4:7, :90]
+
+
+def skinned(m: Any) -> Any:
+    """Points that several motions move, each with a share."""
+    moved = 0.0
+    for k in range(3):
+        turned = np.roll(m, k, 1) @ WIDE + np.sin(m[:, k])[:, None]
+        moved = moved + WEIGHTS[k] * turned
+    return moved
+
+
+def stirred(m: Any) -> Any:
+    pairs = m.reshape(2, 2, 3)
+    return np.tensordot(pairs, WIDE[:3], 1).transpose(1, 0, 2) * WEIGHTS[0] + np.sin(pairs) @ WIDE[1:]
+
+
+def explained(m: Any) -> Any:
+    factor = np.linalg.cholesky(m @ m.T + np.eye(3))
+    return np.linalg.solve(factor, m) + np.linalg.solve(factor.T, np.cos(m))
+
+
 class Sample(NamedTuple):
     """A function of one array in which a rule is applied."""
 
@@ -130,6 +152,9 @@ SAMPLES = [
     Sample("product of product", lambda x: np.outer(x, np.sin(x)) @ np.cos(x) + x @ np.outer(np.cos(x), x)),
     Sample("product of product", lambda x: x @ (np.sin(x)[:, None] @ np.cos(x)[None]) @ SQUARE, X[:3]),
     Sample("product of product", lambda m: m[0] @ ((m @ SQUARE) @ m.T), M[:, :3]),
+    Sample("sum of matrix products", skinned, M),
+    Sample("sum of matrix products", stirred, M),
+    Sample("solve by a factor", explained, M),
 ]
 
 

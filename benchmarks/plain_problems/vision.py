@@ -106,8 +106,8 @@ def hand_with_care(jax, params, u, model, corners, observed):
     weighted = (weights[:, None] * points).reshape(4 * BONES, -1)
     skin = transforms.transpose(1, 0, 2).reshape(3, 4 * BONES) @ weighted
     skin = rotation_by_axis(np, pose[:3]) @ skin + pose[3:6, None]
-    parts = np.stack([u[:, 0], u[:, 1], 1.0 - u[:, 0] - u[:, 1]], 1)
-    return observed - np.einsum("nk,ink->ni", parts, skin[:, corners])
+    a, b, c = (skin[:, corners[:, k]] for k in range(3))
+    return observed - (u[:, 0] * a + u[:, 1] * b + (1.0 - u[:, 0] - u[:, 1]) * c).T
 
 
 def homogeneous(np, transforms):

@@ -8,8 +8,11 @@ from ..ops.broadcast import reduce_sum
 from ..ops.contractions import dot_general
 from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
+from ..ops.linalg import cholesky, solve
 from ..ops.parts import concatenate, slice_
 from ..ops.slices import set_slice
+from .equations import solve_by_factor
+from .low_rank import sum_of_matrix_products
 from .moves import (
     added_in_a_row,
     joined_parts,
@@ -156,6 +159,27 @@ RULES = (
         stage=Stage.COMPILED,
         primitive=dot_general,
         apply=product_of_product,
+    ),
+    Rule(
+        name="sum of matrix products",
+        says="w * (a @ b + s[:, None]) + v * (c @ d) = concatenate([a, s[:, None], c], 1) @ "
+        "concatenate([w * b, w[None], v * d])",
+        because="products of matrices are linear, and a product of joined matrices is the sum of their products",
+        pays="where joining the matrices touches fewer elements than the equations on the left",
+        stage=Stage.COMPILED,
+        primitive=add,
+        apply=sum_of_matrix_products,
+        needs=(dot_general,),
+    ),
+    Rule(
+        name="solve by a factor",
+        says="solve(cholesky(a), b) = triangular_solve(cholesky(a), b)",
+        because="a Cholesky factor is a lower triangle",
+        pays=None,
+        stage=Stage.COMPILED,
+        primitive=solve,
+        apply=solve_by_factor,
+        needs=(cholesky,),
     ),
 )  # fmt: skip
 
