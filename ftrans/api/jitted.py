@@ -11,7 +11,7 @@ from ..base.cell import Eager, concrete
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
-from ..xla import OtherTypes, all_to_numpy, is_jax_tracer
+from ..xla import OtherTypes, is_jax_tracer
 from . import anomaly
 from .alike import Alike
 from .call import named, trace_flat
@@ -145,7 +145,7 @@ class Jitted:
                     continue
                 outs, path = found
                 if not path.on_device and paths.eager is None:
-                    outs = all_to_numpy(outs)
+                    outs = path.compiled.on_host(outs, [*(call.inputs or ()), *path.constants])
                     for end in path.ends:
                         end()
                 return self.put_together(call, path, outs)
@@ -168,7 +168,9 @@ class Jitted:
         if path is None or anomaly.is_anomaly_enabled():
             return self.result(Call(known.key, leaves, known.how, args, {}), known.paths, traces=False)
         outs = path.compiled(*leaves, *path.constants)
-        return path.structure.unflatten(outs if path.on_device else all_to_numpy(outs))
+        return path.structure.unflatten(
+            outs if path.on_device else path.compiled.on_host(outs, [*leaves, *path.constants])
+        )
 
     def _remember(self, call: Any, paths: Paths, args: tuple[Any, ...]) -> None:
         """Remember a call, for others like it."""

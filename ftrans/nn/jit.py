@@ -25,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import OtherTypes, about_to_run, all_to_numpy, is_jax
+from ..xla import OtherTypes, about_to_run, is_jax
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -175,13 +175,14 @@ class _Jitted(Jitted):
             with locks[0]:
                 if graph.epoch != epoch.now():
                     raise OtherTypes
-                outs = path.compiled(*read_cells(graph.cells), *arrays, *path.constants)
+                inputs = [*read_cells(graph.cells), *arrays, *path.constants]
+                outs = path.compiled(*inputs)
                 if note.places:
                     write_cells(graph.cells, note.places, outs[note.count :])
         except (RuntimeError, ValueError) as error:
             raise self.explained(error, self._call_like(known, modules, arrays, graph, args)) from None
         outs = outs[: note.count]
-        return note.put_together(outs if path.on_device else all_to_numpy(outs), graph)
+        return note.put_together(outs if path.on_device else path.compiled.on_host(outs, inputs), graph)
 
     def _call_like(
         self, known: Remembered, modules: list[Module], arrays: list[Any], graph: Graph, args: tuple[Any, ...]

@@ -3,7 +3,6 @@
 from .compiled import Compiled, Costs, OtherTypes
 from .execute import (
     about_to_run,
-    all_to_numpy,
     device_arrays,
     is_jax,
     is_jax_tracer,
@@ -22,7 +21,6 @@ __all__ = [
     "Costs",
     "OtherTypes",
     "about_to_run",
-    "all_to_numpy",
     "device_arrays",
     "fastest",
     "is_jax",

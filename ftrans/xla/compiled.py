@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
 from ..core.program import Program
-from .execute import about_to_run, is_jax_tracer, lower, process
+from .execute import about_to_run, all_to_numpy, is_jax_tracer, lower, process, to_numpy, without_copy
 from .fusion import (
     can_keep_barriers,
     has_kept_values,
@@ -19,6 +20,9 @@ from .fusion import (
     options_with_barriers,
     repeating_at_most,
 )
+
+# Results of fewer bytes are copied sooner than the pages of new ones are found.
+_LARGE = 1 << 19
 
 
 class Costs(NamedTuple):
@@ -77,6 +81,7 @@ class Compiled:
         self._has_run = False
         # The program as a part of others, by their limits.
         self._parts: dict[float | None, Any] = {}
+        self._shared: set[int] = set()
 
     def _jitted(self, limit: float | None, options: dict[str, str] | None = None) -> Any:
         program = self.program
@@ -85,10 +90,34 @@ class Compiled:
             if [(x.shape, x.dtype) for x in args] != [(t.shape, t.dtype) for t in program.in_types]:
                 raise OtherTypes
             with repeating_at_most(limit):
-                return lower(program, args)
+                outs = lower(program, args)
+            self._note_shared(args, outs)
+            return outs
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
         return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options)
+
+    def _note_shared(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
+        """Note which results are arguments, constants, or one another, so that others may hold them, too."""
+        held = Counter([*map(id, args), *map(id, outs)])
+        self._shared.update([i for i, x in enumerate(outs) if held[id(x)] > 1 or not is_jax_tracer(x)])
+
+    @functools.cached_property
+    def _large(self) -> frozenset[int]:
+        """Large results in memory of their own."""
+        types = self.program.out_types
+        return frozenset([i for i, t in enumerate(types) if t.nbytes >= _LARGE and i not in self._shared])
+
+    def on_host(self, outs: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The first results of a call as NumPy arrays that can be written to; large ones are not copied.
+
+        Args:
+            outs: what the call returned, or the first of it.
+            args: its arguments.
+        """
+        if not self._large:
+            return all_to_numpy(outs)
+        return [without_copy(x, args) if i in self._large else to_numpy(x) for i, x in enumerate(outs)]
 
     @functools.cached_property
     def _plain(self) -> Any:

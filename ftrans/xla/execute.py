@@ -200,3 +200,31 @@ def to_numpy(x: Any) -> Any:
 def all_to_numpy(arrays: Sequence[Any]) -> list[Any]:
     """The same for several arrays."""
     return [x if x.ndim else x[()] for x in map(np.array, arrays)]
+
+
+class _Writable:
+    """The memory of an array that nothing else uses, for an array that can be written to.
+
+    Args:
+        array: the array, which is kept as long as that one.
+    """
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._array = array
+
+
+def without_copy(x: Any, args: Sequence[Any]) -> Any:
+    """A JAX array that nothing else holds, as a NumPy array that can be written to.
+
+    It is copied if its memory may be that of one of the arguments that it was computed from, or its dtype is not one of
+    NumPy's own.
+    """
+    array = np.asarray(x)
+    alike = [np.asarray(y) for y in args if getattr(y, "nbytes", 0) == array.nbytes]
+    if array.dtype.kind not in "biufc" or any([np.may_share_memory(array, y) for y in alike]):
+        return array.copy()
+    return np.asarray(_Writable(array))
