@@ -9,6 +9,7 @@ from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
 
 if _typing.TYPE_CHECKING:
     from . import autograd, debug, nn, scipy, testing
+    from .api.allocator import keep_memory
     from .api.associative_scan import associative_scan
     from .api.branches import cond, switch
     from .api.checkpoint import checkpoint, residuals
@@ -69,6 +70,7 @@ __all__ = [
     "jet",
     "jit",
     "jvp",
+    "keep_memory",
     "lagrangian_hessian",
     "laplacian",
     "linear_solve",
@@ -107,6 +109,7 @@ __all__ = [
 # What a gradient of a function of NumPy can do without is imported when somebody asks for it.
 _PACKAGES = ("autograd", "debug", "nn", "scipy", "testing")
 _FILES = {
+    "api.allocator": ("keep_memory",),
     "api.associative_scan": ("associative_scan",),
     "api.branches": ("cond", "switch"),
     "api.checkpoint": ("checkpoint", "residuals"),

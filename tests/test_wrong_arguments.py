@@ -51,6 +51,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "jet": (np.sin, (X,), ([X, X],)),
     "jit": (square,),
     "jvp": (np.sin, (X,), (X,)),
+    "keep_memory": (),
     "lagrangian_hessian": (square, np.sin),
     "laplacian": (square,),
     "linear_solve": (np.eye(3), X),
@@ -128,7 +129,8 @@ def wrong_calls(name: str) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any
     for place in range(len(args)):
         for what, wrong in WRONG.items():
             yield f"{place}: {what}", (*args[:place], wrong, *args[place + 1 :]), {}
-    yield "one too few", args[:-1], {}
+    if args:
+        yield "one too few", args[:-1], {}
     yield "too many", (*args, X, X, X), {}
     parameters = inspect.signature(getattr(ft, name)).parameters.values()
     for option in [p.name for p in parameters if p.default is not p.empty]:

@@ -20,6 +20,7 @@ from .fusion import (
     options_with_barriers,
     repeating_at_most,
 )
+from .starting import start
 
 # Results of fewer bytes are copied sooner than the pages of new ones are found.
 _LARGE = 1 << 19
@@ -72,6 +73,7 @@ class Compiled:
     costs: Costs | None = None
 
     def __init__(self, program: Program, donated: tuple[int, ...] = (), limit: float | None = None) -> None:
+        start()
         import jax
 
         self.program = program

@@ -23,6 +23,7 @@ from ..core.trace import Tracer, building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from .fusion import around, kept_values
+from .starting import start
 
 
 def is_jax(x: Any) -> bool:
@@ -71,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def about_to_run() -> None:
-    """Note that JAX is about to run something.
+    """Start JAX, if nobody has, and note that it is about to run something.
 
     Raises:
         RuntimeError: this process was forked from one in which it has.
@@ -83,6 +84,7 @@ def about_to_run() -> None:
             'multiprocessing.get_context("spawn"), or fork before JAX is used first; functions of NumPy arrays run '
             f"here as they are, without jit{at_line(user_line())}"
         )
+    start()
     process.has_run = True
 
 
@@ -155,9 +157,9 @@ def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 @uninterrupted
 def device_arrays(arrays: Sequence[Any]) -> list[Any]:
     """Arrays as JAX arrays of the same dtypes."""
+    about_to_run()
     import jax
 
-    about_to_run()
     with jax.enable_x64(True):
         return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
 
@@ -165,9 +167,9 @@ def device_arrays(arrays: Sequence[Any]) -> list[Any]:
 @uninterrupted
 def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], Any]:
     """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure."""
+    about_to_run()
     import jax
 
-    about_to_run()
     is_wide = any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))
     with jax.enable_x64(is_wide):
         paths, structure = jax.tree_util.tree_flatten_with_path(jax.jit(f)(x))
@@ -178,9 +180,9 @@ def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], A
 @uninterrupted
 def put_on_device(x: Any, device: Any) -> Any:
     """An array as a JAX array on a device, which is one of JAX's, or the name of a platform such as "gpu"."""
+    about_to_run()
     import jax
 
-    about_to_run()
     if isinstance(device, str):
         try:
             device = jax.devices(device)[0]

@@ -1,0 +1,36 @@
+"""How JAX starts where ftrans is the first to use it, with an option of XLA that makes loops faster on a CPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+from ..base.foreign import options_for_loops
+
+_FLAGS = "XLA_FLAGS"
+_lock = threading.Lock()
+
+
+def start() -> None:
+    """Start JAX with the option, unless the program has imported it, or the user has set options of this kind.
+
+    XLA reads the environment once, when JAX makes its first device, so the environment is as it was afterwards.
+    """
+    if "jax" in sys.modules:
+        return
+    with _lock:
+        before, options = os.environ.get(_FLAGS), options_for_loops()
+        name = options.partition("=")[0]
+        if "jax" in sys.modules or not name or name in (before or ""):
+            return
+        os.environ[_FLAGS] = f"{before or ''} {options}"
+        try:
+            import jax
+
+            jax.devices()
+        finally:
+            if before is None:
+                del os.environ[_FLAGS]
+            else:
+                os.environ[_FLAGS] = before
