@@ -168,7 +168,7 @@ class Builder:
         for x in operands:
             is_known = x.__class__ is Tracer and x.builder is self and x.memory is None
             atoms.append(x.atom if is_known else self.atom(x))
-        eqn = self.tape.add(primitive, atoms, params, line or user_line(2))
+        eqn = self.tape.add(primitive, atoms, params, line or user_line(3))
         if self.handling is not None and not self.handling.is_current():
             self.handle_errors(eqn)
         outputs = eqn.outputs
