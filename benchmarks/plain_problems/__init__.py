@@ -1,9 +1,9 @@
 """The problems of the measure `plain`, file by file."""
 
-from . import loops, lstm, simulation, statistics, vision
+from . import algebra, loops, lstm, simulation, statistics, vision
 from .problem import Problem
 
-FILES = (loops, statistics, vision, lstm, simulation)
+FILES = (algebra, loops, statistics, vision, lstm, simulation)
 
 
 def problems() -> list[Problem]:
