@@ -264,3 +264,33 @@ def test_prepared_derivatives_store_what_entries_share(tune):
     if not tune:
         assert "which keeps shared values" in prepared.explain()
     assert_close(prepared(2 * X).toarray(), ft.jacobian(f)(2 * X))
+
+
+# Sums over leading axes
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64, np.float16])
+@pytest.mark.parametrize(("shape", "axes"), [((3, 20_000), (0,)), ((2, 3, 50, 400), (0, 1)), ((3, 40_000), (1,))])
+def test_wide_sums_are_sums(dtype: type, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(scale=10, size=shape).astype(dtype)
+    x.reshape(-1)[:4] = [1, 2, 0, 3] if np.dtype(dtype).kind == "i" else [np.inf, np.nan, -0.0, 1]
+    found = ft.jit(lambda x: np.sum(x, axis=axes))(x)
+    assert found.dtype == np.sum(x, axis=axes).dtype
+    np.testing.assert_allclose(found, np.sum(x, axis=axes), rtol=1e-2 if dtype == np.float16 else 1e-5, atol=1e-4)
+
+
+def test_wide_sums_are_products_and_their_derivatives() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 10_000))
+    bias = x[0] / 2
+
+    def f(bias, x):
+        return np.sum(np.tanh(x + bias) ** 2)
+
+    assert_close(ft.jit(ft.grad(f))(bias, x), ft.grad(f)(bias, x))
+    program = ft.trace(ft.grad(f))(bias, x)
+    assert "dot_general" in str(Compiled(program).lower(bias, x).as_text())
+    assert "dot_general" not in str(
+        Compiled(ft.trace(ft.grad(f))(bias[:9], x[:, :9])).lower(bias[:9], x[:, :9]).as_text()
+    )
+    total = jax.jit(jax.grad(lambda x: ft.jit(lambda x: np.sum(np.sum(x, 0) ** 2))(x)))(x)
+    np.testing.assert_allclose(total, np.broadcast_to(2 * np.sum(x, 0), x.shape), rtol=1e-5, atol=1e-5)

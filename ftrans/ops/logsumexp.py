@@ -20,7 +20,7 @@ from ..core.primitive import Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
-from .broadcast import Reduction, reduce_sum, restored
+from .broadcast import Reduction, reduce_sum, restored, sum_on_xla
 from .elementwise import Elementwise, add, div, maximum, minimum, mul, neg, stop_gradient, sub
 from .elementwise.family import is_real
 from .literals import full_like
@@ -90,12 +90,12 @@ class LogSumExp(Reduction):
         top = lax.reduce_max(x, axes)
         base = jnp.expand_dims(jnp.maximum(jnp.minimum(top, largest), -largest), axes)
         terms = _exp_from_xla(x, base)
-        total = lax.reduce_sum(terms, axes)
+        total = sum_on_xla(terms, axes)
         is_lossy = (total < _ONE_LARGE_TERM) & ((jnp.abs(top) < _SMALL) | (top == -math.inf))
 
         def others(x: Any, base: Any) -> Any:
             terms = _exp_from_xla(x, base)
-            return lax.reduce_sum(jnp.where(terms == 1, jnp.zeros_like(terms), terms), axes)
+            return sum_on_xla(jnp.where(terms == 1, jnp.zeros_like(terms), terms), axes)
 
         if x.size > _MANY:
             rest = lax.cond(jnp.any(is_lossy), others, lambda x, base: jnp.zeros_like(total), x, base)
