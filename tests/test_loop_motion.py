@@ -14,7 +14,7 @@ from ftrans.control.loops.results import Results
 from ftrans.control.loops.scan import scan
 from ftrans.core.program import Eqn, Program
 from ftrans.ops.contractions import dot_general
-from ftrans.ops.elementwise import tanh
+from ftrans.ops.elementwise import sech_square, tanh
 from ftrans.transforms.simplify import simplify
 
 RNG = np.random.default_rng(0)
@@ -118,6 +118,15 @@ def test_what_needs_no_cotangent_is_computed_for_all_steps_at_once() -> None:
     assert any(eqn.primitive is tanh for eqn in forwards.eqns)
     assert not any(eqn.primitive is tanh for eqn in backwards.eqns)
     assert any(eqn.primitive is tanh and eqn.outputs[0].type.shape == (STEPS, SIZE) for eqn in program.eqns)
+
+
+def test_derivatives_that_a_step_does_not_need_are_computed_for_all_steps_at_once() -> None:
+    def f(h: Any) -> Any:
+        return np.sum(ft.scan(lambda h, x: (np.tanh(WEIGHTS[:SIZE, :SIZE] @ h + x), ()), h, INPUTS)[0])
+
+    program = simplify(ft.trace(ft.grad(f))(INITIAL))
+    assert any(eqn.primitive is sech_square for eqn in program.eqns)
+    assert all(eqn.primitive is not sech_square for _, body in bodies(program) for eqn in body.eqns)
 
 
 def test_products_are_not_larger_than_what_is_used_of_them() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from ...core.program import Atom, Const, Eqn, Program, Var
+from ...core.program import Atom, Const, Eqn, Program, Var, needed_eqns
 from ...ops.elementwise import Elementwise
 from ...run.costs import cost
 from .motion import SMALL_BYTES, is_one_operation
@@ -20,12 +20,12 @@ def is_cheap(eqn: Eqn) -> bool:
 
 
 def loop_residuals(
-    known: Program, wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
+    known: Program, results: Sequence[Atom], wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
 ) -> tuple[list[Var], list[Eqn]]:
     """The values of each step to keep so that the `wanted` ones are available, and the equations to run again.
 
-    Constants and sequences of the loop are available anyway.  Values that depend only on constants are never kept for
-    every step: when they are recomputed, they move out of the loop.
+    Constants and sequences of the loop are available anyway, and what its `results` need is computed anyway.  Values
+    that depend only on constants are never kept for every step: when they are recomputed, they move out of the loop.
     """
     free = {*fixed, *xs}
     fixed_only: set[Atom] = set(fixed)
@@ -65,7 +65,7 @@ def loop_residuals(
             kept.update((x, None) for x in (new if cheaper else [v]))
     # Elementwise functions of kept values are computed for all steps at once, before the loop.
     fewer = {x: None for v in wanted if v not in free for x in sources(v, is_elementwise)}
-    if sum(x.type.nbytes for x in fewer) < sum(x.type.nbytes for x in kept) and not is_one_operation(known):
+    if _is_less(fewer, kept, needed_eqns(known.eqns, results)) and not is_one_operation(known):
         kept = fewer
     missing = {v for v in wanted if v not in kept and v not in free}
     again: list[Eqn] = []
@@ -74,3 +74,16 @@ def loop_residuals(
             again.append(eqn)
             missing.update(a for a in eqn.operands if isinstance(a, Var) and a not in kept and a not in free)
     return list(kept), again[::-1]
+
+
+def _is_less(fewer: Iterable[Var], kept: Iterable[Var], step: Sequence[Eqn]) -> bool:
+    """Whether the first values take less memory, or as much as others that the step would compute to keep them only.
+
+    Args:
+        fewer: values to keep.
+        kept: others that do as well.
+        step: what the step computes anyway.
+    """
+    difference = sum(v.type.nbytes for v in fewer) - sum(v.type.nbytes for v in kept)
+    computed = {v for eqn in step for v in eqn.outputs}
+    return difference < 0 or (difference == 0 and computed.isdisjoint(set(kept).difference(fewer)))

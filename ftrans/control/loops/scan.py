@@ -381,9 +381,10 @@ def _split(
         unknown[consts : consts + carries].count(True),
     )
     fixed_vars, _, xs_vars = cut(known.inputs, len(fixed_known), len(carry_known))
-    stacked, again = loop_residuals(known, later.inputs[: halves.residual_count], fixed_vars, xs_vars)
     known_results = [i for i, u in enumerate(halves.out_unknown) if not u]
     known_outputs = list(known.outputs[: len(known_results)])
+    wanted = later.inputs[: halves.residual_count]
+    stacked, again = loop_residuals(known, known_outputs, wanted, fixed_vars, xs_vars)
     sequences = {a: i for a, i in zip(known_outputs, known_results, strict=True) if i >= carries}
     saved = [v for v in stacked if v not in sequences]
 
