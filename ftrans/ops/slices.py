@@ -150,9 +150,9 @@ class AddSlice(SliceUpdate):
             return x
         is_small = 4 * updates.size <= x.size
         if is_small and all(s == 1 or n == 1 for s, n in zip(strides, updates.shape, strict=True)):
-            return lax.dynamic_update_slice(x, lax.slice(x, start, limit, strides) + updates, start)
+            return lax.dynamic_update_slice(x, lax.add(lax.slice(x, start, limit, strides), updates), start)
         # Adding a padded array takes a pass over the whole of it, but one that XLA fuses with those around it.
-        return x + lax.pad(updates, np.zeros((), x.dtype), _xla_padding(x, updates, start, strides))
+        return lax.add(x, lax.pad(updates, np.zeros((), x.dtype), _xla_padding(x, updates, start, strides)))
 
     def local(
         self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
