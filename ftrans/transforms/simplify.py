@@ -43,27 +43,23 @@ def condense(program: Program) -> Program:
 
 def for_differentiation(program: Program) -> Program:
     """Condense `program` and rewrite it so that its derivatives are cheaper."""
-
-    def make() -> Program:
-        condensed = condense(program)
-        if not table.has_rules_for(condensed, Stage.DIFFERENTIATED):
-            return condensed
-        return without_dead_code(_rewrite(condensed, is_final=False, stage=Stage.DIFFERENTIATED)[0])
-
-    return program.derive("for differentiation", make)
+    return program.derive("for differentiation", lambda: _rewritten(condense(program), Stage.DIFFERENTIATED))
 
 
 def for_compiler(program: Program) -> Program:
     """Simplify `program`, which XLA is about to compile, and reorder what is cheaper in another order."""
+    return program.derive("for compiler", lambda: _rewritten(simplify(program), Stage.COMPILED))
 
-    def make() -> Program:
-        simplified = simplify(program)
-        if not table.has_rules_for(simplified, Stage.COMPILED):
-            return simplified
-        rewritten, _ = _rewrite(simplified, stage=Stage.COMPILED)
-        return simplified if rewritten.eqns == simplified.eqns else simplify(without_dead_code(rewritten))
 
-    return program.derive("for compiler", make)
+def _rewritten(program: Program, stage: Stage) -> Program:
+    if not table.has_rules_for(program, stage):
+        return program
+    is_final = stage is Stage.COMPILED
+    rewritten, _ = _rewrite(program, is_final, stage)
+    if rewritten.eqns == program.eqns:
+        return program
+    short = without_dead_code(rewritten)
+    return simplify(short) if is_final else short
 
 
 def _simplify(program: Program) -> Program:
