@@ -294,3 +294,41 @@ def test_wide_sums_are_products_and_their_derivatives() -> None:
     )
     total = jax.jit(jax.grad(lambda x: ft.jit(lambda x: np.sum(np.sum(x, 0) ** 2))(x)))(x)
     np.testing.assert_allclose(total, np.broadcast_to(2 * np.sum(x, 0), x.shape), rtol=1e-5, atol=1e-5)
+
+
+def test_jit_keeps_the_fastest_form(monkeypatch):
+    found = []
+
+    def noted(program, args):
+        found.append(fastest(program, args, (20.0,)))
+        return found[-1]
+
+    monkeypatch.setattr("ftrans.api.paths.fastest", noted)
+
+    def f(x):
+        y = np.exp(np.sin(x))
+        return y[1:] * y[:-1] + np.cos(y[1:])
+
+    tuned = ft.jit(f, tune=True)
+    for x in (X, 2 * X):
+        assert_close(tuned(x), f(x))
+    assert len(found) == 1
+    assert_close(tuned(X[:3]), f(X[:3]))
+    assert len(found) == 2
+    assert_close(ft.jit(ft.grad(lambda x: np.sum(tuned(x))))(X), ft.grad(lambda x: np.sum(f(x)))(X))
+    # Donated arguments are there for each trial.
+    with jax.enable_x64(True):
+        donating = ft.jit(lambda x: x * np.sum(f(x)), tune=True, donate_argnums=0)
+        assert_close(np.asarray(donating(jax.numpy.asarray(X))), X * np.sum(f(X)))
+    assert len(found) == 3
+    np.testing.assert_allclose(jax.jit(ft.jit(f, tune=True))(X.astype(np.float32)), f(X), rtol=1e-5)
+    assert len(found) == 3
+
+
+def test_forms_are_not_tried_where_the_host_would_take_part(monkeypatch):
+    monkeypatch.setattr("ftrans.api.paths.fastest", lambda *_: pytest.fail("tried"))
+
+    def f(x):
+        return ft.scan(lambda y, x: (y + np.sin(x), None), 0.0, x, progress=True)[0]
+
+    assert_close(ft.jit(f, tune=True)(X), np.sum(np.sin(X)))

@@ -29,6 +29,7 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     roll: bool = True,
+    tune: bool = False,
 ) -> Callable[..., Any]:
     """Compile a function with XLA.
 
@@ -44,6 +45,9 @@ def jit(
         static_argnames: names of such arguments.
         donate_argnums: positions of JAX array arguments whose memory may be reused for the results.
         roll: whether to find loops of Python in the program and compile them as loops; False compiles every step.
+        tune: whether to compile each program in up to five forms on its first call, which differ in what is computed
+            once and kept and what is computed again where it is used, and keep the one that is fastest for the
+            arguments of this call.  Programs that call Python code are compiled in one form.
 
     Returns:
         A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.  Its
@@ -64,12 +68,13 @@ def jit(
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
             roll=roll,
+            tune=tune,
         )
     check_function(f, "jit")
     static_argnums = as_argnums(static_argnums, "jit", "static_argnums")
     donate_argnums = as_argnums(donate_argnums, "jit", "donate_argnums")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
-    jitted = Jitted(f, static_argnums, static_argnames, donated, roll)
+    jitted = Jitted(f, static_argnums, static_argnames, donated, roll, tune)
     compiled = jitted.function()
     compiled.lower = jitted.lower  # type: ignore[attr-defined]
     return compiled

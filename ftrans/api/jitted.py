@@ -80,6 +80,7 @@ class Jitted:
         static_argnames: the same by name.
         donated: positions of arguments whose memory the results may reuse.
         rolls: whether loops of Python are compiled as loops.
+        tunes: whether the fastest of several forms of a program is kept.
     """
 
     def __init__(
@@ -89,9 +90,11 @@ class Jitted:
         static_argnames: str | Sequence[str],
         donated: tuple[int, ...],
         rolls: bool,
+        tunes: bool = False,
     ) -> None:
         self.f = f
         self.rolls = rolls
+        self.tunes = tunes
         self.donated = donated
         self.signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
@@ -262,7 +265,7 @@ class Jitted:
     def compile(self, call: Any, inputs: list[Any]) -> Path:
         """Trace and compile the function for the inputs of a call."""
         donated = (lambda: self.signatures.donated(self.donated, call.args)) if self.donated else None
-        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated)
+        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated, tunes=self.tunes)
 
     def explained(self, error: BaseException, call: Any) -> BaseException:
         """The exception to raise for an error: the error itself, unless there is a better message."""

@@ -28,7 +28,7 @@ from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
 from ..transforms.simplify import for_compiler
-from ..xla import Compiled, device_arrays, is_jax, is_jax_tracer, to_numpy
+from ..xla import Compiled, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
 from .rolling import PackedGuards, with_stacked_captures
 
@@ -164,6 +164,7 @@ def new_path(
     call: Callable[[list[Any]], Any],
     donated: Callable[[], tuple[int, ...]] | None = None,
     note: Any = None,
+    tunes: bool = False,
 ) -> Path:
     """Trace and compile a function for these arguments, on the path that its control flow takes for them.
 
@@ -173,6 +174,7 @@ def new_path(
         call: calls the function with tracers in their place.
         donated: says, once the function is traced, which leaves XLA may overwrite.
         note: what the path is to carry for its maker.
+        tunes: whether to compile several forms, and keep the one that is fastest for these arguments.
     """
     traced, program, packed, captured = without_collector(_bound, f, leaves, call)
     guards = traced.builder.guards
@@ -182,7 +184,12 @@ def new_path(
     on_device = any(is_jax(x) for x in (*leaves, *traced.captured))
     constants = device_arrays([native(x) for x in captured])
     ends = list(map(as_host_call, program.endings()))
-    compiled, assumed = Compiled(program, given), traced.builder.assumed
+    assumed = traced.builder.assumed
+    compiled = Compiled(program, given)
+    # What is timed runs many times, so what the host does for it would be repeated.
+    if tunes and not calls_user_code(program) and not ends and not any(map(is_jax_tracer, leaves)):
+        best = fastest(program, [*leaves, *constants])
+        compiled = Compiled(program, given, best.limit) if given else best
     return Path(compiled, constants, guards, packed, traced.structure, assumed, on_device, ends, note)
 
 

@@ -28,8 +28,8 @@ def fastest(program: Program, args: Sequence[Any], limits: Sequence[float | None
     contenders: list[Compiled] = []
     for limit in limits:
         compiled = Compiled(program, limit=limit)
-        _run(compiled, args)
-        if compiled.has_barriers or not any(not c.has_barriers for c in contenders):
+        if compiled.has_barriers or all(c.has_barriers for c in contenders):
+            _run(compiled, args)
             contenders.append(compiled)
     best = dict.fromkeys(contenders, float("inf"))
     end = time.perf_counter() + _SECONDS * len(contenders)
