@@ -159,3 +159,17 @@ def test_gallery(example: Example) -> None:
         active = floats(args)
         derived = (gradient(p, active, False) for p in (short, program))
         assert_close(*(results(p, args) for p in derived))
+
+
+def test_little_work_on_arrays_that_lie_apart_is_no_loop() -> None:
+    arrays: list[Any] = [np.full(10, float(i)) for i in range(30)]
+    sums, _ = traced(lambda *xs: sum((x * x).sum() for x in xs), arrays)
+    assert all(eqn.primitive is not scan for eqn in rolled(sums).eqns)
+
+    def steps(*xs: Any) -> Any:
+        y = xs[0]
+        for x in xs:
+            y = np.sin(y * x) + np.cos(y - x) * np.exp(-y * y) + 0.1 * y
+        return y
+
+    assert len(rolled(traced(steps, arrays)[0]).eqns) < 40

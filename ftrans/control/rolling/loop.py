@@ -27,10 +27,12 @@ _INDEX = ArrayType((), np.dtype(np.int64))
 # Inputs that are different arrays in each step are put side by side up to so many bytes in all; for larger ones, such
 # as the weights of layers, the copies cost more than the loop saves.
 _MOST_COPIED = 1 << 16
+# To put an array beside others takes as long as so many equations on small arrays.
+_EQNS_PER_COPY = 4
 
 
 class TooMuchCopying(Exception):
-    """A loop would have to put large arrays side by side first."""
+    """A loop would have to put large arrays side by side first, or many for little work."""
 
 
 class Loop:
@@ -67,14 +69,14 @@ class Loop:
         self._indices: dict[Any, Atom] = {}
         self._parts: dict[Any, Var] = {}
         self._backwards = self._runs_backwards()
-        self._copied = 0
+        self._copied = self._arrays_copied = 0
         self._results: list[Atom | _Fixed] = []
 
     def write(self) -> dict[int, Value]:
         """Write the loop; return what the values that are used behind it are, by number.
 
         Raises:
-            TooMuchCopying: the sequences of the loop are large arrays that lie apart.
+            TooMuchCopying: the sequences of the loop are arrays that lie apart, and large, or too many for its work.
         """
         columns = iter(self.run.columns)
         for j, eqn in enumerate(self.eqns):
@@ -127,7 +129,9 @@ class Loop:
         if found is None:
             if not isinstance(values, np.ndarray):
                 self._copied += bytes_of_variables(values)
-                if self._copied > _MOST_COPIED:
+                self._arrays_copied += sum([isinstance(v, Var) for v in values])
+                is_short = len(self.eqns) * len(values) < self._arrays_copied * _EQNS_PER_COPY
+                if self._copied > _MOST_COPIED or is_short:
                     raise TooMuchCopying
             found = self._sequences[key] = _Sequence(Var(type), values)
             if all(isinstance(v, Row) for v in values):
