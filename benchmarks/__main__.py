@@ -30,6 +30,7 @@ from . import (
     odeint,
     plain,
     progress,
+    rolling,
     rosenbrock,
     scan,
     script,
@@ -62,6 +63,7 @@ MEASURES = {
     "solvers": solvers.run,
     "structure": structure.run,
     "plain": plain.run,
+    "rolling": rolling.run,
     "training": training.run,
 }
 DEVICE_MEASURES = {"compiled": compiled.run, "gmm": gmm.run, "scan": scan.run, "checkpoint": checkpoint.run}
