@@ -131,6 +131,8 @@ SAMPLES = [
     Sample("read in runs", lambda x: x[[0, 2, 4, 6, 8, 8, 8, 8, -2, -4, -6, -8]] ** 2),
     Sample("set to sum", raised),
     Sample("set to sum", assembled, M),
+    Sample("added side by side", lambda x: x * x - np.roll(x, 3) + 2 * x),
+    Sample("added side by side", lambda m: m * m - 3 * np.roll(m, 1, 0) + np.roll(m, -1, 1) + 2 * m, M),
     Sample("set to sum at indices", scattered, M),
     Sample("set to sum at indices", scattered_in_a_loop),
     Sample("added in a row", lambda x: ft.vmap(lambda r: r[np.arange(2, 6)])(x.reshape(1, 12)) ** 2),

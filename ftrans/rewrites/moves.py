@@ -164,6 +164,27 @@ def set_to_sum(operands: Operands, params: Params) -> Tracer | None:
     return None
 
 
+def added_side_by_side(operands: Operands, params: Params) -> Tracer | None:
+    x, updates = operands.values
+    inner = made_by(add_slice, x)
+    if inner is None or not operands.only_user_of(x):
+        return None
+    (source, others), first = inner
+    one, other = Part(source, **first), Part(source, **params)
+    apart = [i for i in range(x.ndim) if (one.start[i], one.limit[i]) != (other.start[i], other.limit[i])]
+    if len(apart) != 1:
+        return None
+    if _is_continued(one, other, apart[0]):
+        joined = concatenate(others, updates, axis=apart[0])
+    elif _is_continued(other, one, apart[0]):
+        joined = concatenate(updates, others, axis=apart[0])
+        one, other = other, one
+    else:
+        return None
+    both = one.along(apart[0], one.start[apart[0]], other.limit[apart[0]], source)
+    return add(source, joined) if joined.shape == source.shape else add_slice(source, joined, **both.params)
+
+
 def set_to_sum_at_indices(operands: Operands, params: Params) -> Tracer | None:
     x, updates, *indices = operands.values
     sum_of = made_by(add, updates)

@@ -10,11 +10,12 @@ from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.linalg import cholesky, solve
 from ..ops.parts import concatenate, slice_
-from ..ops.slices import set_slice
+from ..ops.slices import add_slice, set_slice
 from .equations import solve_by_factor
 from .low_rank import sum_of_matrix_products
 from .moves import (
     added_in_a_row,
+    added_side_by_side,
     joined_parts,
     read_in_a_row,
     read_in_runs,
@@ -72,6 +73,15 @@ RULES = (
         stage=Stage.ANY,
         primitive=set_slice,
         apply=set_to_sum,
+    ),
+    Rule(
+        name="added side by side",
+        says="x.at[a:b].add(u).at[b:c].add(v) = x.at[a:c].add(concatenate(u, v))",
+        because="no element is in both parts, so each is the same sum of two numbers",
+        pays="compiled, where what is joined is not stored; this is the derivative of numpy.roll",
+        stage=Stage.COMPILED,
+        primitive=add_slice,
+        apply=added_side_by_side,
     ),
     Rule(
         name="set to sum at indices",

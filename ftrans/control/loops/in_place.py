@@ -20,6 +20,7 @@ from ...ops.indexing import gather
 from ...ops.moving_slices import dynamic_slice
 from ...ops.parts import slice_
 from ...run.memory import is_write
+from ...transforms.simplify import for_compiler
 from ...xla.execute import lower
 
 # Copying smaller arrays costs less than a branch.
@@ -92,7 +93,8 @@ write_after = WriteAfter()
 
 def lower_step(program: Program, args: Sequence[Any]) -> list[Any]:
     """Apply the step of a loop to JAX tracers, in an order that lets XLA write in place."""
-    return lower(program.derive("reads first", lambda: _with_reads_first(program)), args)
+    body = for_compiler(program)
+    return lower(body.derive("reads first", lambda: _with_reads_first(body)), args)
 
 
 def _with_reads_first(program: Program) -> Program:
