@@ -13,9 +13,7 @@ class Names(dict[Hashable, str]):
 
     _TAKEN = frozenset((*keyword.kwlist, "np"))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._count = 0
+    _count = 0
 
     def fresh(self) -> str:
         """The next unused name: a, b, ..., z, aa, ab, ..."""
