@@ -343,3 +343,23 @@ def test_an_error_while_tracing_leaves_nothing_behind() -> None:
         with pytest.raises(ValueError, match="negative"):
             compiled(-1.0)
         assert compiled(1.0) == 1.0
+
+
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_conditions_that_hold_everywhere_or_nowhere_choose_nothing(size, value):
+    condition = np.full(size, value)
+    x = np.linspace(-1.0, 1.0, size)
+
+    def f(x):
+        return np.where(condition, np.sin(x), np.exp(x))
+
+    text = ft.jit(f).lower(x).as_text()
+    assert ("stablehlo.exponential" in text) != value
+    np.testing.assert_allclose(ft.jit(f)(x), f(x), rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(
+        ft.jit(ft.grad(lambda x: np.sum(f(x))))(x), np.cos(x) if value else np.exp(x), rtol=1e-14
+    )
+    assert "select" not in str(ft.trace(f)(x))
+    condition[-1] = not value
+    np.testing.assert_allclose(ft.jit(f)(x), f(x), rtol=1e-14, atol=1e-15)

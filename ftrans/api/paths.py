@@ -289,7 +289,7 @@ def _closes_over_eager(f: Any) -> TypeError:
 
 def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: float) -> tuple[Program, list[Any]]:
     """`program` with captured inputs up to a size as constants, and the captured values that stay inputs."""
-    is_bound = [type_of(x).nbytes <= most_bytes for x in captured]
+    is_bound = [type_of(x).nbytes <= most_bytes or _is_uniform(x) for x in captured]
     if not any(is_bound):
         return program, list(captured)
     rest = [x for x, b in zip(captured, is_bound, strict=True) if not b]
@@ -307,4 +307,13 @@ def _constant(x: Any) -> Const:
     type = type_of(x)
     # The program is kept, so it must not change with the array.
     array = np.array(x, type.dtype)
-    return literal(array[()], type) if type.shape == () else Const(array, type)
+    if type.shape == ():
+        return literal(array[()], type)
+    return literal(array.flat[0], type) if _is_uniform(array) else Const(array, type)
+
+
+def _is_uniform(x: Any) -> bool:
+    """Whether an array of conditions is true everywhere, or false, so that what it chooses needs no choice."""
+    if not isinstance(x, np.ndarray) or x.dtype != np.bool_ or not x.size:
+        return False
+    return bool(x.all() or not x.any())
