@@ -200,7 +200,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_excess(seconds: float) -> str:
-    return f"{seconds * 1e3:+.0f} ms"
+    return f"{seconds * 1e3:+.0f} ms" if abs(seconds) >= 1e-3 else f"{seconds * 1e6:+.0f} us"
 
 
 def show_cell(cell: float | str) -> str:
