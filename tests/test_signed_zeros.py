@@ -10,6 +10,7 @@ import pytest
 
 import ftrans as ft
 from ftrans.base import tree
+from ftrans.transforms.simplify import Sharing
 
 X = np.array([-0.0, 0.0, -0.0, 1.5, -2.0])
 FILLS = (0.0, -0.0, np.float64(-0.0), np.float32(-0.0), np.array(-0.0))
@@ -122,3 +123,10 @@ def test_compiled_programs_keep_the_signs_of_zeros() -> None:
     found, expected = ft.jit(lambda x: {name: f(x) for name, f in CASES})(X), {name: f(X) for name, f in CASES}
     for name in expected:
         check(found[name], expected[name])
+
+
+def test_a_known_array_with_zeros_of_both_signs_is_no_single_number() -> None:
+    builder = Sharing([])
+    for values in ([0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]):
+        constant = builder.constant(np.array(values)).atom
+        assert constant.array().tobytes() == np.array(values).tobytes()

@@ -119,9 +119,11 @@ class Sharing(Builder):
     def constant(self, array: Any) -> Tracer:
         """A known array as a part of the program; equal arrays are one constant."""
         type = ArrayType(array.shape, array.dtype)
-        if array.size and (array == array.flat[0]).all():
+        bits = array.tobytes()
+        # Zeros of different sign are equal, but not the same number.
+        if array.size and bits == bits[: array.itemsize] * array.size:
             return Tracer(self, literal(array.flat[0], type))
-        key = ("constant", type, array.tobytes())
+        key = ("constant", type, bits)
         if key not in self.known:
             self.known[key] = [Tracer(self, Const(array, type))]
         return self.known[key][0]
