@@ -148,6 +148,23 @@ def test_every_public_function_is_called() -> None:
     assert functions == CALLS.keys()
 
 
+@pytest.mark.parametrize(
+    ("name", "option"), [("jit", "roll"), ("jit", "tune"), ("nn.jit", "roll"), ("trace", "rolled")]
+)
+@pytest.mark.parametrize("given", [1, "no", None, X], ids=str)
+def test_flags_are_bools(name: str, option: str, given: Any) -> None:
+    maker = ft.nn.jit if name == "nn.jit" else getattr(ft, name)
+    with pytest.raises(TypeError, match=rf"{option} of {name} is True or False, not .*\n.*test_wrong_arguments.py"):
+        maker(square, **{option: given})
+    maker(square, **{option: np.bool_(True)})(X)
+
+
+@pytest.mark.parametrize("option", ["compile", "tune"])
+def test_flags_of_prepare_are_bools(option: str) -> None:
+    with pytest.raises(TypeError, match=rf"{option} of prepare is True or False, not 'fast'\n.*test_wrong_arguments"):
+        ft.sparse_jacobian(np.sin).prepare(X, **{option: "fast"})
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_no_internal_error(name: str) -> None:
     for what, args, options in wrong_calls(name):

@@ -267,6 +267,18 @@ def check_function(f: Any, what: str, name: str = "f") -> None:
     raise TypeError(f"{what} takes a function, but {name} is {type_name(f)}{advice}{at_line(user_line())}")
 
 
+def check_flag(flag: Any, what: str, name: str) -> None:
+    """Raise unless an argument is True or False.
+
+    Args:
+        flag: the argument.
+        what: the name of the transformation.
+        name: the name of the parameter.
+    """
+    if not isinstance(flag, bool | np.bool_):
+        raise TypeError(f"{name} of {what} is True or False, not {flag!r}{at_line(user_line())}")
+
+
 def as_tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
     """Arguments that are given as a tuple or list.
 

@@ -14,7 +14,7 @@ from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
-from .call import as_argnums, check_function, name_of, trace_flat, type_name
+from .call import as_argnums, check_flag, check_function, name_of, trace_flat, type_name
 from .jitted import Jitted
 from .paths import bind
 from .rolling import rolling
@@ -54,7 +54,7 @@ def jit(
         method `lower(*args)` returns JAX's `Lowered` object.
 
     Raises:
-        TypeError: an argument is neither an array nor static.
+        TypeError: an argument of the function is neither an array nor static; `roll` or `tune` is not a bool.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -71,10 +71,12 @@ def jit(
             tune=tune,
         )
     check_function(f, "jit")
+    check_flag(roll, "jit", "roll")
+    check_flag(tune, "jit", "tune")
     static_argnums = as_argnums(static_argnums, "jit", "static_argnums")
     donate_argnums = as_argnums(donate_argnums, "jit", "donate_argnums")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
-    jitted = Jitted(f, static_argnums, static_argnames, donated, roll, tune)
+    jitted = Jitted(f, static_argnums, static_argnames, donated, bool(roll), bool(tune))
     compiled = jitted.function()
     compiled.lower = jitted.lower  # type: ignore[attr-defined]
     return compiled
@@ -92,7 +94,7 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
         called on arrays.  Python control flow takes the path of these arguments.
 
     Raises:
-        TypeError: an argument is not an array.
+        TypeError: an argument of the function is not an array; `rolled` is not a bool.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -102,8 +104,8 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
           c: f64[] = add(b, 1.0) ...
           return c
     """
-
     check_function(f, "trace")
+    check_flag(rolled, "trace", "rolled")
 
     @functools.wraps(f)
     def trace_of_f(*args: Any, **kwargs: Any) -> Program:
@@ -124,7 +126,7 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
                     + at_line(user_line())
                 ) from None
         weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
-        with rolling(rolled):
+        with rolling(bool(rolled)):
             traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
         return simplify(bind(traced.program, len(leaves), traced.captured, math.inf)[0])
 

@@ -6,6 +6,7 @@ import functools
 from typing import Any, Literal
 
 from ..base.source import at_line, user_line
+from .call import check_flag
 from .call import named as renamed
 from .derivatives import Argnums, Function
 from .prepared import Prepared
@@ -202,7 +203,9 @@ def as_function(derivative: SparseDerivative) -> Function:
         return derivative(*given, **named)
 
     def prepare(*args: Any, compile: bool = True, tune: bool = False, **kwargs: Any) -> Prepared:
-        return Prepared(derivative, args, kwargs, compile, tune)
+        check_flag(compile, "prepare", "compile")
+        check_flag(tune, "prepare", "tune")
+        return Prepared(derivative, args, kwargs, bool(compile), bool(tune))
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         traced = PreparedFunction(derivative, args, kwargs)

@@ -13,7 +13,7 @@ from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..structure.taylor.bilaplacian import bilaplacian as bilaplacian_program
 from ..structure.taylor.taylor import taylor as taylor_program
-from .call import Arguments, Traced, as_argnums, as_tuple, check_function, named, run, type_name
+from .call import Arguments, Traced, as_argnums, as_tuple, check_flag, check_function, named, run, type_name
 from .derivatives import Argnums, Function, active_inputs, checked_like, trace_at
 from .laplacians import trace_real
 
@@ -99,8 +99,7 @@ def jet(
         )
         for k in range(count)
     ]
-    if not isinstance(factorial_scaled, bool):
-        raise TypeError(f"factorial_scaled of jet is True or False, not {factorial_scaled!r}{at_line(user_line())}")
+    check_flag(factorial_scaled, "jet", "factorial_scaled")
     rows = _rows(chosen, traced, given, count, derivatives=factorial_scaled)
     structure = traced.structure
     return tree.unflatten(structure, [row[0] for row in rows]), tree.unflatten(structure, [row[1:] for row in rows])

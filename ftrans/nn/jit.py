@@ -16,7 +16,7 @@ import numpy as np
 
 from ..api import anomaly
 from ..api.alike import Alike
-from ..api.call import name_of
+from ..api.call import check_flag, name_of
 from ..api.jitted import Call, Jitted, Remembered
 from ..api.paths import Path, Paths, new_path
 from ..api.signatures import leaf_key
@@ -64,7 +64,7 @@ def jit(
         A function of the same arguments with the same results, as NumPy arrays, or JAX arrays if an argument is one.
 
     Raises:
-        TypeError: an argument is neither an array, nor a module, nor static.
+        TypeError: an argument of the function is neither an array, nor a module, nor static; `roll` is not a bool.
         RuntimeError: the function uses a cell of a module that is not among its arguments, or an array that was donated
             in an earlier call.
 
@@ -94,9 +94,10 @@ def jit(
     if not callable(f) or (isinstance(f, type) and issubclass(f, Module)):
         given = f"the class {f.__name__}; create a module first: {f.__name__}(...)" if isinstance(f, type) else repr(f)
         raise TypeError(f"nn.jit takes a function or a module, not {given}{at_line(user_line())}")
+    check_flag(roll, "nn.jit", "roll")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not isinstance(f, Module):
-        return _Jitted(f, static_argnums, static_argnames, donated, roll).function()
+        return _Jitted(f, static_argnums, static_argnames, donated, bool(roll)).function()
     static = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
 
     @functools.wraps(type(f).forward)
@@ -105,7 +106,7 @@ def jit(
 
     call.__name__ = type(f).__name__
     behind_module = [[i + 1 if i >= 0 else i for i in positions] for positions in (static, donated)]
-    jitted = _Jitted(call, behind_module[0], static_argnames, tuple(behind_module[1]), roll)
+    jitted = _Jitted(call, behind_module[0], static_argnames, tuple(behind_module[1]), bool(roll))
     return functools.partial(jitted.function(), f)
 
 
