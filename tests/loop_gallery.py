@@ -188,6 +188,18 @@ def soft_dtw(n: int, x: Any, y: Any) -> Any:
     return r[n, 9]
 
 
+def velocity_verlet(n: int, x: Any, v: Any) -> Any:
+    def force(x: Any) -> Any:
+        return -np.sin(x) * np.exp(-np.sum(x * x))
+
+    for _ in range(n):
+        # The force at the end of a step is that at the beginning of the next.
+        v = v + 0.05 * force(x)
+        x = x + 0.1 * v
+        v = v + 0.05 * force(x)
+    return np.sum(x * v)
+
+
 @ft.custom_vjp
 def with_clipped_gradient(x: Any) -> Any:
     return 1.0 * x
@@ -299,8 +311,9 @@ GALLERY = [
     Example("Markov chain", markov_chain, lambda n: (draw(n, 3, 3), draw(3)), 14),
     Example("power iteration", power_iteration, lambda n: (draw(3, 3), draw(3, seed=1)), 9),
     Example("double loop", double_loop, lambda n: (draw(max(n, 9)),), 8),
-    Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 322),
+    Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 373),
     Example("a rule of the user's", rule_in_each_step, lambda n: (draw(3),), 7),
+    Example("velocity Verlet", velocity_verlet, lambda n: (draw(3), draw(3, seed=1)), 25),
     Example("lag of two", fibonacci, lambda n: (draw(3),), 6),
     Example("windows", windows, lambda n: (draw(n + 5), draw(5, seed=1)), 5),
     Example("reversed rows", reversed_rows, lambda n: (draw(n, 3),), 11),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...ops.shapes import reshape
 from ...ops.slices import add_slice
 from ..loops.scan import scan, scan_params
 from ..rules.host_call import UserCode, calls_user_code
+from .carried_over import find_carried_over
 from .dataflow import Earlier, Run, Same
 from .dataflow import Sequence as Values
 from .numbering import Numbered
@@ -276,6 +277,7 @@ class Loop:
                 carries.append(Var(fixed.type))
                 initial.append(literal(0, fixed.type))
                 following.append(fixed)
+        self._carry_over(carries, initial, following, rows)
         read = {a for eqn in self._body.eqns for a in eqn.operands} | set(following) | {self._result(r) for r in rows}
         sequences = [s for s in self._sequences.values() if s.element in read]
         body = self._rolled(
@@ -300,6 +302,25 @@ class Loop:
                 row = last - step if self._backwards else step
                 values[run.base + step * run.width + result] = Row(array, row, type)
         return values
+
+    def _carry_over(self, carries: list[Var], initial: list[Atom], following: list[Atom], rows: Sequence[int]) -> None:
+        """Carry what a step would compute again that the one before has computed."""
+        fixed = list(self._fixed.values())
+        found = find_carried_over(self._body.eqns, fixed, carries, following, list(map(self._result, rows)))
+        if found is None:
+            return
+        # The same equations, for what the carries begin with.
+        new: dict[Atom, Atom] = dict(zip(fixed, self._fixed, strict=True))
+        new.update(zip(carries, initial, strict=True))
+        for eqn in found.before:
+            outputs = tuple([Var(v.type) for v in eqn.outputs])
+            operands = tuple([new.get(a, a) for a in eqn.operands])
+            self._writer.eqns.append(Eqn(eqn.primitive, operands, eqn.params, outputs, eqn.line))
+            new.update(zip(eqn.outputs, outputs, strict=True))
+        self._body.eqns = found.eqns
+        carries += found.values
+        initial += [new[v] for v in found.values]
+        following += found.following
 
     def _array(self, sequence: _Sequence) -> Atom:
         values = sequence.values[::-1] if self._backwards else sequence.values

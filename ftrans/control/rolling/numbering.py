@@ -61,7 +61,7 @@ class Numbered:
         keys, moves = [], []
         for form in columns.forms:
             moves.append(has_movable_place(form))
-            key = (form.primitive, form.line, moves[-1] or _comparable(form.params), form.types, form.results)
+            key = (form.primitive, form.line, moves[-1] or comparable(form.params), form.types, form.results)
             keys.append(known.setdefault(key, len(known)))
         forms = np.array(columns.form, np.int64)
         self.keys = np.array(keys, np.int64)[forms]
@@ -126,7 +126,7 @@ def has_movable_place(form: Form) -> bool:
     return False
 
 
-def _comparable(params: Params) -> Hashable:
+def comparable(params: Params) -> Hashable:
     """Parameters, with what can be compared in the place of programs."""
     return tuple([(name, _comparable_value(value)) for name, value in params.items()])
 
@@ -155,7 +155,7 @@ def _structure(program: Program) -> Hashable:
         inputs = tuple([(v.type, name(v)) for v in program.inputs])
         eqns = tuple(
             [
-                (q.primitive, q.line, tuple(map(name, q.operands)), _comparable(q.params), tuple(map(name, q.outputs)))
+                (q.primitive, q.line, tuple(map(name, q.operands)), comparable(q.params), tuple(map(name, q.outputs)))
                 for q in program.eqns
             ]
         )
