@@ -115,6 +115,11 @@ FAULTS = [
     Fault("factor of a sum of products that is lost", "rewrites/products.py",
           "(a.times(f), b) if set(f.axes) <= set(a.axes)", "(a, b) if set(f.axes) <= set(a.axes)",
           "test_rewrites.py -k product"),
+    Fault("free axes of a transposed factor in the order of the transpose", "rewrites/layouts.py",
+          "sorted(free).index(a) for a in free", "free.index(a) for a in free", "test_layouts.py -k random"),
+    Fault("sum over the axes that a transposed array has", "rewrites/layouts.py",
+          'reduced = _source(x), tuple(sorted(axes[i] for i in params["axes"]))',
+          'reduced = _source(x), params["axes"]', "test_layouts.py -k random"),
     # Patterns and elimination
     Fault("one path of several to the same elements", "structure/graph/graph.py",
           "value = total(other.value, value, rows.shape, k.type.dtype)", "value = other.value",

@@ -44,6 +44,15 @@ def explained(m: Any) -> Any:
     return np.linalg.solve(factor, m) + np.linalg.solve(factor.T, np.cos(m))
 
 
+CLOUD = np.sin(np.arange(1600.0)).reshape(400, 4)
+
+
+def whitened(m: Any) -> Any:
+    """Distances of points from several means, each by a matrix of its own."""
+    roots = m[:, :, None] * CLOUD[:3, None, :] + np.eye(4)
+    return np.sum(np.einsum("kij,nkj->nki", roots, CLOUD[:, None] - m) ** 2, 2)
+
+
 class Sample(NamedTuple):
     """A function of one array in which a rule is applied."""
 
@@ -157,6 +166,10 @@ SAMPLES = [
     Sample("sum of matrix products", skinned, M),
     Sample("sum of matrix products", stirred, M),
     Sample("solve by a factor", explained, M),
+    Sample("transposed product", whitened, M),
+    Sample("operation on a transposed array", whitened, M),
+    Sample("sum of a transposed array", whitened, M),
+    Sample("product of transposed arrays", whitened, M),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..core.primitive import Primitive
 from ..core.program import Program
 from ..ops.broadcast import reduce_sum
@@ -10,8 +12,16 @@ from ..ops.elementwise import add, div, exp, log, mul, sub
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.linalg import cholesky, solve
 from ..ops.parts import concatenate, slice_
+from ..ops.shapes import transpose
 from ..ops.slices import add_slice, set_slice
 from .equations import solve_by_factor
+from .layouts import (
+    OPERATIONS,
+    operation_on_transposed,
+    product_of_transposed,
+    sum_of_transposed,
+    transposed_product,
+)
 from .low_rank import sum_of_matrix_products
 from .moves import (
     added_in_a_row,
@@ -190,6 +200,48 @@ RULES = (
         primitive=solve,
         apply=solve_by_factor,
         needs=(cholesky,),
+    ),
+    Rule(
+        name="transposed product",
+        says="einsum('kij,knj->kin', a, b).transpose(2, 0, 1) = einsum('knj,kij->kni', b, a).transpose(1, 0, 2)",
+        because="the transpose of a product of two matrices is the product of the transposes in the other order",
+        pays="where the last axis then is the last one of the product, so that rows are moved as a whole",
+        stage=Stage.COMPILED,
+        primitive=transpose,
+        apply=transposed_product,
+        needs=(dot_general,),
+    ),
+    *(
+        Rule(
+            name="operation on a transposed array",
+            says="f(x.T, y) = f(x, y.T).T",
+            because="f acts on each element by itself",
+            pays="for results of products of stacks of matrices, where y.T is the transpose of less than x",
+            stage=Stage.COMPILED,
+            primitive=primitive,
+            apply=partial(operation_on_transposed, primitive),
+            needs=(dot_general, transpose),
+        )
+        for primitive in OPERATIONS
+    ),
+    Rule(
+        name="sum of a transposed array",
+        says="sum(x.T, 0) = sum(x, 1)",
+        because="the same elements are added up",
+        pays="for results of products of stacks of matrices",
+        stage=Stage.COMPILED,
+        primitive=reduce_sum,
+        apply=sum_of_transposed,
+        needs=(dot_general,),
+    ),
+    Rule(
+        name="product of transposed arrays",
+        says="einsum('kij,kjn->kin', a, b.transpose(1, 2, 0)) = einsum('kij,nkj->kin', a, b)",
+        because="axes that are summed over have no order",
+        pays="for what is made of other such products, or of broadcasts that can have the axes in another order",
+        stage=Stage.COMPILED,
+        primitive=dot_general,
+        apply=product_of_transposed,
     ),
 )  # fmt: skip
 
