@@ -313,6 +313,8 @@ FAULTS = [
           "return chain[column.lag - 1]", "return chain[0]", "test_rolling.py"),
     Fault("rows of a loop that runs backwards in the order of its steps", "control/rolling/loop.py",
           "row = last - step if self._backwards else step", "row = step", "test_rolling.py"),
+    Fault("results of equal operations in another order than they are used in", "control/rolling/side_by_side.py",
+          "self._places.get(a) == (i, first)", "self._places.get(a, (0, a))[1] is first", "test_side_by_side.py"),
     Fault("a place that moves by its first distance only", "control/rolling/loop.py",
           "offsets = column - first\n", "offsets = (column - first) // max(1, int(column[1]) - first)\n",
           "test_rolling.py"),

@@ -20,6 +20,7 @@ from ..base import tree
 from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
+from ..control.rolling.side_by_side import side_by_side
 from ..control.rules.host_call import calls_user_code
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
@@ -205,7 +206,7 @@ def _bound(
     program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
     program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
-    return traced, for_compiler(program), packed, captured
+    return traced, side_by_side(for_compiler(program)), packed, captured
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tuple[list[Any], Path] | None:
@@ -242,7 +243,7 @@ def run_path(path: Path, leaves: Sequence[Any]) -> list[Any]:
 
 def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
     """Run a program compiled; results are NumPy arrays."""
-    compiled = program.derive("compiled", lambda: Compiled(for_compiler(program)))
+    compiled = program.derive("compiled", lambda: Compiled(side_by_side(for_compiler(program))))
     return [to_numpy(x) for x in compiled(*args)]
 
 
