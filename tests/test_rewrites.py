@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import tables
 from random_programs import random_arguments, random_program
 from rewriting import counting_rewrites, without_rewrites
 
@@ -219,7 +220,7 @@ def test_writes_at_repeated_indices_are_no_sums() -> None:
     np.testing.assert_allclose(ft.jit(ft.grad(f))(X), slope, rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(60 if tables.whole else 30))
 def test_random_programs(seed: int) -> None:
     arguments = random_arguments(seed)
 
@@ -286,7 +287,7 @@ def random_sum_of_exponentials(seed: int) -> Callable[[Any], Any]:
     return f
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(24 if tables.whole else 12))
 def test_random_shifts(seed: int) -> None:
     f = random_sum_of_exponentials(seed)
     with without_rewrites():
@@ -319,5 +320,6 @@ def test_equal_minors_are_one_value() -> None:
     matrix = np.random.default_rng(0).normal(size=(7, 7))
     program = ft.trace(minors)(matrix)
     assert len(program.eqns) <= 1_100
-    assert len(simplify(gradient(program, (True,), False)).eqns) <= 2_800
-    np.testing.assert_allclose(ft.grad(minors)(matrix), np.linalg.det(matrix) * np.linalg.inv(matrix).T, rtol=1e-10)
+    derived = simplify(gradient(program, (True,), False))
+    assert len(derived.eqns) <= 2_800
+    np.testing.assert_allclose(derived(matrix)[0], np.linalg.det(matrix) * np.linalg.inv(matrix).T, rtol=1e-10)

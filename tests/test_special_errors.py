@@ -273,6 +273,12 @@ def test_logsumexp_with_nothing_in_some_terms() -> None:
 def test_logsumexp_keeps_small_terms_and_huge_ones() -> None:
     x = np.array([0.0, -50.0])
     np.testing.assert_allclose(ft.jit(special.logsumexp)(x), np.exp(-50.0), rtol=1e-14)
+    # Of many numbers, small terms are added up by themselves only if some row has such a sum.
+    rows = np.full((3, 4000), -50.0)
+    rows[0, 0], rows[1] = 0.0, 1.0
+    expected = [np.log1p(3999 * np.exp(-50.0)), 1 + np.log(4000), np.log(4000) - 50]
+    for f in (special.logsumexp, ft.jit(special.logsumexp, static_argnames="axis")):
+        np.testing.assert_allclose(f(rows, axis=1), expected, rtol=1e-14)
     np.testing.assert_allclose(ft.grad(special.logsumexp)(np.array([1e4, 1e4, -1e4])), [0.5, 0.5, 0])
     np.testing.assert_allclose(ft.hessian(special.logsumexp)(np.array([1e4, 1e4])), [[0.25, -0.25], [-0.25, 0.25]])
 
