@@ -24,11 +24,11 @@ def array(rng: np.random.Generator, axes: str) -> Any:
 def random_function(seed: int) -> tuple[Callable[..., Any], list[Any]]:
     """A product with shared axes in random orders, operations on its elements, a second product and sums."""
     rng = np.random.default_rng(seed)
-    shared = "k" if seed % 2 else "lk"
-    mixed = ["".join(rng.permutation([*axes])) for axes in (shared + "ij", shared + "nj", shared + "in")]
+    shared, free = ("k", "ln") if seed % 2 else ("lk", "n")
+    mixed = ["".join(rng.permutation([*axes])) for axes in (shared + "ij", shared + free + "j", shared + "i" + free)]
     out = mixed[2]
     second = "".join(rng.permutation([*shared, "i", "m"]))
-    last = "".join(rng.permutation([*shared, "n", "m"]))
+    last = "".join(rng.permutation([*shared, *free, "m"]))
     chosen = [OPERATIONS[i] for i in rng.integers(len(OPERATIONS), size=3)]
     factor, both = array(rng, out[-1]), rng.integers(2)
     axes = tuple(int(i) for i in np.flatnonzero(rng.integers(2, size=len(last))))
