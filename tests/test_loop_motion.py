@@ -14,7 +14,7 @@ from ftrans.control.loops.results import Results
 from ftrans.control.loops.scan import scan
 from ftrans.core.program import Eqn, Program
 from ftrans.ops.contractions import dot_general
-from ftrans.ops.elementwise import sech_square, tanh
+from ftrans.ops.elementwise import exp, sech_square, tanh
 from ftrans.transforms.simplify import simplify
 
 RNG = np.random.default_rng(0)
@@ -127,6 +127,19 @@ def test_derivatives_that_a_step_does_not_need_are_computed_for_all_steps_at_onc
     program = simplify(ft.trace(ft.grad(f))(INITIAL))
     assert any(eqn.primitive is sech_square for eqn in program.eqns)
     assert all(eqn.primitive is not sech_square for _, body in bodies(program) for eqn in body.eqns)
+
+
+def test_functions_that_a_step_needs_are_kept_where_that_takes_little_memory() -> None:
+    w = RNG.normal(size=(30, 30))
+
+    def step(h: Any, w: Any) -> Any:
+        return np.log(np.sum(np.exp(h[:, None] + w), axis=0)), ()
+
+    for length, computed in ((STEPS, 1), (1_000_000, 2)):
+        f = ft.grad(lambda w, length=length: np.sum(ft.scan(lambda h, _: step(h, w), w[0], None, length)[0]))
+        program = simplify(ft.trace(f)(w))
+        eqns = [*program.eqns, *(eqn for _, body in bodies(program) for eqn in body.eqns)]
+        assert [eqn.primitive for eqn in eqns].count(exp) == computed
 
 
 def test_products_are_not_larger_than_what_is_used_of_them() -> None:

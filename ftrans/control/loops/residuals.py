@@ -9,6 +9,9 @@ from ...ops.elementwise import Elementwise
 from ...run.costs import cost
 from .motion import SMALL_BYTES, is_one_operation
 
+# So much more memory may be kept of all steps together to save functions such as exp.
+_AFFORDABLE_BYTES = 1 << 24
+
 
 def is_cheap(eqn: Eqn) -> bool:
     """Whether an equation is recomputed rather than kept for every step, if that takes no more memory.
@@ -20,7 +23,7 @@ def is_cheap(eqn: Eqn) -> bool:
 
 
 def loop_residuals(
-    known: Program, results: Sequence[Atom], wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
+    known: Program, length: int, results: Sequence[Atom], wanted: Sequence[Var], fixed: Sequence[Var], xs: Sequence[Var]
 ) -> tuple[list[Var], list[Eqn]]:
     """The values of each step to keep so that the `wanted` ones are available, and the equations to run again.
 
@@ -65,7 +68,7 @@ def loop_residuals(
             kept.update((x, None) for x in (new if cheaper else [v]))
     # Elementwise functions of kept values are computed for all steps at once, before the loop.
     fewer = {x: None for v in wanted if v not in free for x in sources(v, is_elementwise)}
-    if _is_less(fewer, kept, needed_eqns(known.eqns, results)) and not is_one_operation(known):
+    if _fewer_pay(fewer, kept, needed_eqns(known.eqns, results), length) and not is_one_operation(known):
         kept = fewer
     missing = {v for v in wanted if v not in kept and v not in free}
     again: list[Eqn] = []
@@ -76,14 +79,21 @@ def loop_residuals(
     return list(kept), again[::-1]
 
 
-def _is_less(fewer: Iterable[Var], kept: Iterable[Var], step: Sequence[Eqn]) -> bool:
-    """Whether the first values take less memory, or as much as others that the step would compute to keep them only.
+def _fewer_pay(fewer: Iterable[Var], kept: Iterable[Var], step: Sequence[Eqn], length: int) -> bool:
+    """Whether it pays to keep the first values, and to compute the others of them for all steps at once.
+
+    What the step computes anyway takes longer to compute again than to read. Other values cost as much in the step as
+    later, but less is kept.
 
     Args:
         fewer: values to keep.
         kept: others that do as well.
         step: what the step computes anyway.
+        length: the number of steps.
     """
     difference = sum(v.type.nbytes for v in fewer) - sum(v.type.nbytes for v in kept)
     computed = {v for eqn in step for v in eqn.outputs}
-    return difference < 0 or (difference == 0 and computed.isdisjoint(set(kept).difference(fewer)))
+    others = set(kept).difference(fewer)
+    if computed.issuperset(others) and -difference * length <= _AFFORDABLE_BYTES:
+        return False
+    return difference < 0 or (difference == 0 and computed.isdisjoint(others))

@@ -384,7 +384,7 @@ def _split(
     known_results = [i for i, u in enumerate(halves.out_unknown) if not u]
     known_outputs = list(known.outputs[: len(known_results)])
     wanted = later.inputs[: halves.residual_count]
-    stacked, again = loop_residuals(known, known_outputs, wanted, fixed_vars, xs_vars)
+    stacked, again = loop_residuals(known, length, known_outputs, wanted, fixed_vars, xs_vars)
     sequences = {a: i for a, i in zip(known_outputs, known_results, strict=True) if i >= carries}
     saved = [v for v in stacked if v not in sequences]
 
