@@ -214,6 +214,26 @@ def rule_in_each_step(n: int, x: Any) -> Any:
     return np.sum(x)
 
 
+@ft.custom_jvp
+def own_sine(x: Any) -> Any:
+    return np.sin(x)
+
+
+@ft.custom_jvp
+def own_cosine(x: Any) -> Any:
+    return np.cos(x)
+
+
+own_sine.defjvp(lambda xs, ts: (own_sine(*xs), own_cosine(*xs) * ts[0]))
+own_cosine.defjvp(lambda xs, ts: (own_cosine(*xs), -own_sine(*xs) * ts[0]))
+
+
+def rules_that_call_themselves(n: int, x: Any) -> Any:
+    for _ in range(n):
+        x = 0.5 * own_sine(x) + own_cosine(x)
+    return np.sum(x)
+
+
 def fibonacci(n: int, x: Any) -> Any:
     a, b = x, np.cos(x)
     for _ in range(n):
@@ -314,6 +334,7 @@ GALLERY = [
     Example("soft DTW", soft_dtw, lambda n: (draw(n), draw(9, seed=1)), 373),
     Example("a rule of the user's", rule_in_each_step, lambda n: (draw(3),), 7),
     Example("velocity Verlet", velocity_verlet, lambda n: (draw(3), draw(3, seed=1)), 25),
+    Example("rules that call themselves", rules_that_call_themselves, lambda n: (draw(3),), 8),
     Example("lag of two", fibonacci, lambda n: (draw(3),), 6),
     Example("windows", windows, lambda n: (draw(n + 5), draw(5, seed=1)), 5),
     Example("reversed rows", reversed_rows, lambda n: (draw(n, 3),), 11),

@@ -126,24 +126,28 @@ def has_movable_place(form: Form) -> bool:
     return False
 
 
-def comparable(params: Params) -> Hashable:
-    """Parameters, with what can be compared in the place of programs."""
-    return tuple([(name, _comparable_value(value)) for name, value in params.items()])
+def comparable(params: Params, rules: tuple[Rule, ...] = ()) -> Hashable:
+    """Parameters, with what can be compared in the place of programs; `rules` are those of which this is a part."""
+    return tuple([(name, _comparable_value(value, rules)) for name, value in params.items()])
 
 
-def _comparable_value(value: Any) -> Hashable:
+def _comparable_value(value: Any, rules: tuple[Rule, ...]) -> Hashable:
     if isinstance(value, Program):
-        return _structure(value)
+        return _structure(value, rules)
     if isinstance(value, tuple):
-        return tuple([_comparable_value(v) for v in value])
+        return tuple([_comparable_value(v, rules) for v in value])
     if isinstance(value, Rule) and value.stated is not None:
+        # A rule may call the function that it is for.
+        if value in rules:
+            return Rule, rules.index(value)
         # Each call of a function with a rule has traced the rule again.
-        return value.name, value.covered, _structure(value.primal), _comparable_value(tuple(value.stated))
+        rules = (*rules, value)
+        return value.name, value.covered, _structure(value.primal, rules), _comparable_value((*value.stated,), rules)
     # True == 1 and 0.0 == -0.0, and yet they are different parameters.
     return value.__class__, repr(value) if isinstance(value, float) else value
 
 
-def _structure(program: Program) -> Hashable:
+def _structure(program: Program, rules: tuple[Rule, ...]) -> Hashable:
     """What programs have in common that differ only in the identity of their variables."""
 
     def make() -> Hashable:
@@ -153,16 +157,15 @@ def _structure(program: Program) -> Hashable:
             return numbers.setdefault(atom, len(numbers)) if isinstance(atom, Var) else same_constant(atom)
 
         inputs = tuple([(v.type, name(v)) for v in program.inputs])
-        eqns = tuple(
-            [
-                (q.primitive, q.line, tuple(map(name, q.operands)), comparable(q.params), tuple(map(name, q.outputs)))
-                for q in program.eqns
-            ]
-        )
+        eqns = []
+        for q in program.eqns:
+            operands, params = tuple(map(name, q.operands)), comparable(q.params, rules)
+            eqns.append((q.primitive, q.line, operands, params, tuple(map(name, q.outputs))))
         # The key is compared often, so it is one object with its hash.
-        return _Key((inputs, eqns, tuple(map(name, program.outputs))))
+        return _Key((inputs, tuple(eqns), tuple(map(name, program.outputs))))
 
-    return program.derive("structure for rolling", make)
+    # In a rule it depends on where it is.
+    return make() if rules else program.derive("structure for rolling", make)
 
 
 class _Key:
