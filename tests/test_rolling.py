@@ -173,3 +173,19 @@ def test_little_work_on_arrays_that_lie_apart_is_no_loop() -> None:
         return y
 
     assert len(rolled(traced(steps, arrays)[0]).eqns) < 40
+
+
+@pytest.mark.parametrize(("length", "loops"), [(8, 1), (256, 0)])
+def test_few_independent_steps_on_large_arrays_are_no_loop(length: int, loops: int) -> None:
+    """The heads of an attention."""
+
+    def heads(x: Any, queries: Any, keys: Any) -> Any:
+        found = []
+        for h in range(8):
+            part = slice(2 * h, 2 * h + 2)
+            weights = np.exp((x @ queries[:, part]) @ (x @ keys[:, part]).T / 3.0)
+            found.append(np.tanh(weights / np.sum(weights, 1, keepdims=True)) @ x)
+        return np.concatenate(found, axis=1)
+
+    program, _ = traced(heads, [np.ones((length, 16)), np.ones((16, 16)), np.ones((16, 16))])
+    assert sum(eqn.primitive is scan for eqn in rolled(program).eqns) == loops

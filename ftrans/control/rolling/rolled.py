@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...core.primitive import Moving
 from ...core.program import Eqn, Program, Var
 from ...ops.parts import concatenate, slice_
 from ...ops.shapes import StructuralPrimitive, reshape
@@ -24,6 +25,8 @@ from .rows import Row, Value, Writer
 _LEAST_STEPS = 8
 # Without carries it becomes operations on arrays, once it is simplified.
 _FEWEST_SAVED_BY_ARRAYS = 16
+# Few equations on arrays of so many elements compile as fast as their loop, and run on several threads at once.
+_FEW_EQNS, _LARGE = 200, 1 << 16
 # Un-jitted, a loop is derived sooner, and runs a little slower than straight lines; shorter programs stay as they are.
 _SHORT_FOR_NUMPY = 1000
 
@@ -81,6 +84,9 @@ def _choose_runs(numbered: Numbered) -> list[Run]:
         found = find_run(numbered, begin, period, end, _LEAST_STEPS)
         if found is None or found.saved < (FEWEST_SAVED if found.has_carries else _FEWEST_SAVED_BY_ARRAYS):
             continue
+        step = numbered.eqns[found.start : found.start + found.period]
+        if not found.has_carries and found.saved <= _FEW_EQNS and _computes_large_arrays(step):
+            continue
         runs.append(found)
         for a, b in ((begin, found.start), (found.stop, end)):
             if b - a >= _LEAST_STEPS * period:
@@ -93,6 +99,10 @@ def _is_worth_a_loop(step: Sequence[Eqn]) -> bool:
     return not all(isinstance(q.primitive, StructuralPrimitive) for q in step) and not any(
         q.primitive is tap for q in step
     )
+
+
+def _computes_large_arrays(step: Sequence[Eqn]) -> bool:
+    return any(v.type.size >= _LARGE and not isinstance(q.primitive, Moving) for q in step for v in q.outputs)
 
 
 class _Rolling:
