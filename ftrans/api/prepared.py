@@ -10,6 +10,8 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..control.lanes.in_blocks import in_blocks
+from ..control.lanes.unit_axes import without_unit_axes
 from ..control.subprograms import with_outputs
 from ..core.program import Program
 from ..ops.host import as_host_call
@@ -86,7 +88,7 @@ class Prepared:
         if is_compiled:
             self._on_device = device_arrays(self._constants)
             self._ends = list(map(as_host_call, self._program.endings()))
-            short = for_compiler(self._program)
+            short = in_blocks(without_unit_axes(for_compiler(self._program)))
             if is_tuned:
                 self._compiled = without_collector(fastest, short, [*inputs.leaves, *self._on_device])
             else:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.affine import Affine, detected
 from ..base.memory_size import require_fits
 from ..base.source import at_line, user_line
 from ..core.program import Const
@@ -23,6 +24,8 @@ from ..xla import is_jax
 from .call import record_or_run
 
 SCIPY_FORMATS = ("csr", "csc", "coo")
+# Elements of shorter vectors are taken by a table.
+_MANY = 10_000
 FORMATS = (*SCIPY_FORMATS, "values", "dense", "bcoo")
 
 
@@ -31,11 +34,13 @@ class Compressed(NamedTuple):
 
     Attributes:
         order: the places of its entries in a vector of entries; None if they are in the same order.
+        form: these places as an affine function, if there are many and they are one.
         indices: columns (of CSC: rows) of the entries.
         indptr: where each row (column) begins.
     """
 
     order: Any
+    form: Affine | None
     indices: Any
     indptr: Any
 
@@ -79,7 +84,11 @@ class Positions:
             matrix = sparse.coo_array((numbers, (self.rows, self.cols)), shape=self.shape).asformat(format)
             matrix.sort_indices()
             order = None if np.array_equal(matrix.data, numbers) else matrix.data
-            found = self._of_format[format] = Compressed(order, matrix.indices, matrix.indptr)
+            form = detected(order) if order is not None and self.nnz > _MANY else None
+            # SciPy takes 64 bits for those it is given, whatever their size; 32 take half the time in each operation.
+            wide = max(self.nnz, *self.shape) >= 1 << 31
+            indices, indptr = (x.astype(np.int64 if wide else np.int32) for x in (matrix.indices, matrix.indptr))
+            found = self._of_format[format] = Compressed(order, form, indices, indptr)
         return found
 
     @cached_property
@@ -103,8 +112,8 @@ class Positions:
             )
         if format == "coo":
             return sparse.coo_array((owned(values), (self.rows.copy(), self.cols.copy())), shape=self.shape)
-        order, indices, indptr = self.compressed(format)
-        data = owned(values) if order is None else values.take(order)
+        order, form, indices, indptr = self.compressed(format)
+        data = owned(values) if order is None else values.take(order) if form is None else _strided(values, form)
         make = sparse.csr_array if format == "csr" else sparse.csc_array
         matrix = make((data, indices.copy(), indptr.copy()), shape=self.shape)
         # Found out again by each operation that needs it, if not said.
@@ -142,6 +151,12 @@ def _frozen(x: Any) -> Any:
     x = np.asarray(x, np.int64).view()
     x.flags.writeable = False
     return x
+
+
+def _strided(values: Any, form: Affine) -> Any:
+    """The elements of a vector at the places of a form, as a copy: memory is read in long steps, but no table is."""
+    steps = [values.strides[0] * s for s in form.strides]
+    return np.lib.stride_tricks.as_strided(values[form.offset :], form.box, steps).copy().reshape(-1)
 
 
 def _constant(const: Const) -> Tracer:
