@@ -25,6 +25,7 @@ from .elementwise import Elementwise, add, div, maximum, minimum, mul, neg, stop
 from .elementwise.family import is_real
 from .literals import full_like
 from .reductions import reduce_max
+from .shapes import reshape
 
 # If a sum of terms of which one is 1 is below this, there is one such term, and the others are below one half.
 _ONE_LARGE_TERM = 1.5
@@ -65,6 +66,14 @@ class LogSumExp(Reduction):
 
     def __init__(self) -> None:
         super().__init__("logsumexp", np.logaddexp, accepts=is_real)
+
+    def simplify(self, operands: Sequence[Tracer], *, axes: Shape) -> Tracer | None:
+        (x,) = operands
+        if math.prod(x.shape[a] for a in axes) == 1:
+            # The logarithm of exp(-0.0) is 0.0.
+            single = reshape(x, shape=self.type_rule(x.type, axes=axes).shape)
+            return add(single, full_like(single, 0))
+        return super().simplify(operands, axes=axes)
 
     def numpy(self, x: Any, *, axes: Shape) -> Any:
         largest = _largest(x.dtype)
