@@ -13,9 +13,8 @@ Where a rule may be applied follows from what it keeps, its `Stage`:
   the ties and kinks for which `docs/semantics.md` promises something. It is applied to what is about to be
   differentiated, by `transforms/jvp.py: prepared`; the program that runs stays as it was.
 * COMPILED: the result is equal in exact arithmetic, but may be rounded otherwise, and overflow or vanish elsewhere at
-  the ends of the range. It is applied to what XLA is about to
-  compile, by `transforms/simplify.py: for_compiler`. So un-jitted code gives NumPy's bits, and compiled code, where XLA
-  reorders sums as well, is equal up to rounding.
+  the ends of the range. It is applied to what XLA is about to compile, by `transforms/simplify.py: for_compiler`. So
+  un-jitted code gives NumPy's bits, and compiled code, where XLA reorders sums as well, is equal up to rounding.
 
 How a rule is applied: `transforms/simplify.py` walks through a program once, forwards, and records each equation in a
 new one. The rules for the primitive of an equation are tried in the order of the table, after the primitive's own. They
