@@ -26,3 +26,10 @@ def test_forms_have_the_same_derivative(problem: Problem) -> None:
     require_agreement(ours, careful)
     if problem.cpp is not None and native.COMPILER is not None:
         require_agreement(problem.cpp(*arguments), careful)
+
+
+@pytest.mark.skipif(native.COMPILER is None, reason="there is no compiler for C++")
+def test_the_code_in_cpp_leaves_subnormal_numbers_as_they_are() -> None:
+    for name in ("bundle_adjustment", "lstm", "mixture"):
+        native.library(name)
+    assert np.float64(5e-324) * 2.0 > 0.0

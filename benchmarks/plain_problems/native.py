@@ -14,7 +14,7 @@ import numpy
 
 SOURCES = Path(__file__).parent / "cpp"
 COMPILER = shutil.which("g++")
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c++17", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c++17", "-fPIC")
 
 
 @functools.cache
@@ -22,8 +22,10 @@ def library(name: str) -> ctypes.CDLL:
     """What `cpp/NAME.cpp` compiles to."""
     assert COMPILER is not None
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / f"{name}.so"
-        subprocess.run([COMPILER, *FLAGS, str(SOURCES / f"{name}.cpp"), "-o", str(target)], check=True)
+        compiled, target = Path(folder) / f"{name}.o", Path(folder) / f"{name}.so"
+        subprocess.run([COMPILER, *FLAGS, "-c", str(SOURCES / f"{name}.cpp"), "-o", str(compiled)], check=True)
+        # Linked with -ffast-math, a library would make the whole process take subnormal numbers as zeros.
+        subprocess.run([COMPILER, "-shared", str(compiled), "-o", str(target)], check=True)
         return ctypes.CDLL(str(target))
 
 
