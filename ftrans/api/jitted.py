@@ -212,8 +212,7 @@ class Jitted:
         path = paths.first(arrays)
         if path is None or path.guards:
             found = run_known(paths, self.f, arrays)
-            with rolling(self.rolls):
-                path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
+            path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
         assert paths.eager is not None
         name = self.f.__name__ if hasattr(self.f, "__name__") else "function"
         outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], run_compiled, name)
@@ -221,10 +220,7 @@ class Jitted:
 
     def trace(self, call: Any, paths: Paths) -> Path | None:
         """A new path for the inputs of a call, or a known one with equal guards; None if the inputs are gone."""
-        if call.inputs is None:
-            return None
-        with rolling(self.rolls):
-            return paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
+        return None if call.inputs is None else paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
 
     # What calls consist of
 
@@ -265,7 +261,7 @@ class Jitted:
     def compile(self, call: Any, inputs: list[Any]) -> Path:
         """Trace and compile the function for the inputs of a call."""
         donated = (lambda: self.signatures.donated(self.donated, call.args)) if self.donated else None
-        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated, tunes=self.tunes)
+        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated, tunes=self.tunes, rolls=self.rolls)
 
     def explained(self, error: BaseException, call: Any) -> BaseException:
         """The exception to raise for an error: the error itself, unless there is a better message."""
@@ -274,8 +270,7 @@ class Jitted:
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """JAX's `Lowered` object for these arguments."""
         call = self.take_apart(args, kwargs)
-        with rolling(self.rolls):
-            path = self.compile(call, call.leaves)
+        path = self.compile(call, call.leaves)
         return without_collector(path.compiled.lower, *call.leaves, *path.constants)
 
 

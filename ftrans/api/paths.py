@@ -31,7 +31,7 @@ from ..ops.host import as_host_call
 from ..transforms.simplify import for_compiler
 from ..xla import Compiled, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
-from .rolling import PackedGuards, with_stacked_captures
+from .rolling import PackedGuards, rolling, with_stacked_captures
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -166,6 +166,7 @@ def new_path(
     donated: Callable[[], tuple[int, ...]] | None = None,
     note: Any = None,
     tunes: bool = False,
+    rolls: bool = True,
 ) -> Path:
     """Trace and compile a function for these arguments, on the path that its control flow takes for them.
 
@@ -176,8 +177,10 @@ def new_path(
         donated: says, once the function is traced, which leaves XLA may overwrite.
         note: what the path is to carry for its maker.
         tunes: whether to compile several forms, and keep the one that is fastest for these arguments.
+        rolls: whether to compile loops of Python as loops.
     """
-    traced, program, packed, captured = without_collector(_bound, f, leaves, call)
+    with rolling(rolls):
+        traced, program, packed, captured = without_collector(_bound, f, leaves, call)
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
     # the host raises, there are no results in their place.

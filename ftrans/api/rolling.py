@@ -12,11 +12,9 @@ import numpy as np
 from ..control.rolling.columns import extended
 from ..control.rolling.rolled import rolled
 from ..control.rolling.rows import Row, Writer
-from ..core.program import Atom, Eqn, Program, Var
+from ..core.program import Atom, Program, Var
 from ..core.trace import Guard
 from ..core.types import ArrayType
-from ..ops.parts import concatenate
-from ..ops.shapes import reshape
 
 _FEWEST_PACKED = 8
 _FEWEST_STACKED = 8
@@ -102,7 +100,7 @@ class PackedGuards(NamedTuple):
         by_type: dict[Any, list[int]] = {}
         for i, (atom, guard) in enumerate(zip(atoms, guards, strict=True)):
             by_type.setdefault(i if guard.seen_as is not None else atom.type, []).append(i)
-        eqns: list[Eqn] = []
+        writer = Writer()
         groups: list[list[int]] = []
         packed: list[Atom] = []
         for group in by_type.values():
@@ -111,10 +109,10 @@ class PackedGuards(NamedTuple):
                 packed.extend(atoms[i] for i in group)
             else:
                 groups.append(group)
-                packed.append(_stacked([atoms[i] for i in group], eqns))
+                packed.append(writer.stacked([atoms[i] for i in group], atoms[group[0]].type, None))
         expected = [np.stack([guards[i].expected for i in group]) if group[1:] else None for group in groups]
         if guards:
-            program = extended(program, program.inputs, (), eqns, (*outputs, *packed))
+            program = extended(program, program.inputs, (), writer.eqns, (*outputs, *packed))
         return program, cls(groups, expected)
 
     def hold(self, outputs: Sequence[Any], guards: Sequence[Guard]) -> bool:
@@ -133,15 +131,3 @@ class PackedGuards(NamedTuple):
             for i, value in zip(group, [output] if len(group) == 1 else np.asarray(output), strict=True):
                 found[i] = value
         return found
-
-
-def _stacked(atoms: Sequence[Atom], eqns: list[Eqn]) -> Var:
-    type = atoms[0].type
-    rows = []
-    for atom in atoms:
-        row = Var(type.with_shape((1, *type.shape)))
-        eqns.append(Eqn(reshape, (atom,), {"shape": row.type.shape}, (row,), None))
-        rows.append(row)
-    stacked = Var(type.with_shape((len(atoms), *type.shape)))
-    eqns.append(Eqn(concatenate, tuple(rows), {"axis": 0}, (stacked,), None))
-    return stacked

@@ -15,9 +15,8 @@ from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import condense, for_compiler
 from ..transforms.split import Residual, SplitEqn
 from ..transforms.split import split as split_program
-from ..transforms.transpose import transpose as transpose_program
 from ..xla import Compiled, to_numpy
-from .subprograms import chosen, others, repeated, rewired, specialized, spread, used_inputs, with_outputs
+from .subprograms import chosen, repeated, rewired, specialized, spread, transposed, used_inputs, with_outputs
 
 
 class Call(ProgramCall):
@@ -56,11 +55,7 @@ class Call(ProgramCall):
         )
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> Any:
-        linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
-        given = [ct for ct in cotangents if ct is not None]
-        outs = call(*others(operands, linear), *given, program=turned.program)
-        return spread(spread(outs, turned.in_active), linear)
+        return transposed(program, cotangents, operands, lambda turned, known, cts: call(*known, *cts, program=turned))
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         derived = batch_program(program, size, tuple(batched))

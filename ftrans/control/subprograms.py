@@ -6,7 +6,7 @@ equations are compared by the identity of the programs that they hold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..core.program import Atom, Const, Program, Var, literal, with_operands
@@ -18,6 +18,7 @@ from ..ops.indexing import gather
 from ..ops.literals import full_like
 from ..ops.reductions import argmax
 from ..run.memory import is_write
+from ..transforms.transpose import transpose as transpose_program
 
 Flags = tuple[bool, ...]
 Item = TypeVar("Item")
@@ -56,6 +57,27 @@ def spread(items: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """One entry per flag: the next item if it is set, else None."""
     remaining = iter(items)
     return [next(remaining) if f else None for f in flags]
+
+
+def transposed(
+    program: Program,
+    cotangents: Sequence[Tracer | None],
+    operands: Sequence[Tracer | ArrayType],
+    run: Callable[[Program, list[Tracer], list[Tracer]], Sequence[Tracer]],
+) -> list[Tracer | None]:
+    """Cotangents of the operands of an equation that holds a program.
+
+    Args:
+        program: the program, of these operands.
+        cotangents: those of its results.
+        operands: known ones as tracers, linear ones as their types.
+        run: applies the transposed program to the known operands and the cotangents that are not zero.
+    """
+    linear = tuple(isinstance(x, ArrayType) for x in operands)
+    turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
+    known = [x for x in operands if not isinstance(x, ArrayType)]
+    outs = run(turned.program, known, [ct for ct in cotangents if ct is not None])
+    return spread(spread(outs, turned.in_active), linear)
 
 
 def filled(

@@ -333,7 +333,7 @@ class _Jitted(Jitted):
             plain = with_places(call.args, [])
             return (*of_cells, *(len(graph.cells) + i for i in self.signatures.donated(self.donated, plain)))
 
-        path = new_path(self.f, inputs, pure, donated if self.donated else None, note)
+        path = new_path(self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls)
         # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
         return path._replace(on_device=any(map(is_jax, call.leaves)))
 

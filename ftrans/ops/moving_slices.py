@@ -8,7 +8,7 @@ stay each other's transposes.  Negative numbers do not count from the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
 from .broadcast import broadcast, with_batch_axis
 from .elementwise import add, maximum, minimum
-from .indexing import gather, scatter_add, scatter_set
+from .indexing import Scatter, gather, scatter_add, scatter_set
 from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .parts import slice_, sliced
 from .slices import add_slice, set_slice
@@ -152,9 +152,16 @@ class DynamicSlice(Moving):
 
 
 class DynamicUpdate(SingleResult):
-    """What `dynamic_set` and `dynamic_add` share: `updates` for the slice of their shape that begins at `starts`."""
+    """What `dynamic_set` and `dynamic_add` share: `updates` for the slice of their shape that begins at `starts`.
+
+    Attributes:
+        scatter: the primitive that does the same at indices.
+        scatter_params: its parameters, beside the axis.
+    """
 
     memory = Memory.WRITES
+    scatter: Scatter
+    scatter_params: ClassVar[Params] = {}
 
     def type_rule(self, x: ArrayType, updates: ArrayType, *starts: ArrayType) -> ArrayType:
         if updates.dtype != x.dtype:
@@ -175,11 +182,22 @@ class DynamicUpdate(SingleResult):
         tx, tu = (full_like(p, 0) if t is None else t for p, t in zip((x, updates), tangents, strict=False))
         return self(*primals), self(tx, tu, *starts)
 
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool]) -> Any:
+        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched[:2], strict=False))
+        starts = operands[2:]
+        if not any(batched[2:]):
+            return self(x, updates, full((), 0, np.int64), *starts), True
+        indices, axis = _as_indices(size, starts, batched[2:], updates.shape[1:], x.shape[1:])
+        every = [True] * (2 + len(indices))
+        return self.scatter.batch(size, [x, updates, *indices], every, axis=axis, **self.scatter_params)
+
 
 class DynamicSet(DynamicUpdate, Moving):
     """`x` with the slice that begins at `starts` and has the shape of `updates` set to them."""
 
     name = "dynamic_set"
+    scatter = scatter_set
+    scatter_params: ClassVar[Params] = {"unique": True}
 
     def overwrite(self, out: Any, updates: Any, *starts: Any) -> None:
         out[_numpy_index(starts, updates.shape, out.shape)] = updates
@@ -209,14 +227,6 @@ class DynamicSet(DynamicUpdate, Moving):
         ct_x = self(ct, full_like(updates, 0), *starts) if isinstance(x, ArrayType) else None
         return [ct_x, ct_updates, *[None] * len(starts)]
 
-    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool]) -> Any:
-        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched[:2], strict=False))
-        starts = operands[2:]
-        if not any(batched[2:]):
-            return self(x, updates, full((), 0, np.int64), *starts), True
-        indices, axis = _as_indices(size, starts, batched[2:], updates.shape[1:], x.shape[1:])
-        return scatter_set.batch(size, [x, updates, *indices], [True] * (2 + len(indices)), axis=axis, unique=True)
-
     def simplify(self, operands: Sequence[Tracer]) -> Tracer | None:
         x, updates, *starts = operands
         if updates.size == 0 or same_number(x, updates):
@@ -231,6 +241,7 @@ class DynamicAdd(DynamicUpdate):
     """`x` with `updates` added to the slice that begins at `starts` and has their shape."""
 
     name = "dynamic_add"
+    scatter = scatter_add
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost(types[1].size, types[1].size + results[0].size / 2)
@@ -257,14 +268,6 @@ class DynamicAdd(DynamicUpdate):
         ct_x = ct if isinstance(x, ArrayType) else None
         ct_updates = dynamic_slice(ct, *starts, sizes=updates.shape) if isinstance(updates, ArrayType) else None
         return [ct_x, ct_updates, *[None] * len(starts)]
-
-    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool]) -> Any:
-        x, updates = (with_batch_axis(size, v, b) for v, b in zip(operands, batched[:2], strict=False))
-        starts = operands[2:]
-        if not any(batched[2:]):
-            return self(x, updates, full((), 0, np.int64), *starts), True
-        indices, axis = _as_indices(size, starts, batched[2:], updates.shape[1:], x.shape[1:])
-        return scatter_add.batch(size, [x, updates, *indices], [True] * (2 + len(indices)), axis=axis)
 
     def simplify(self, operands: Sequence[Tracer]) -> Tracer | None:
         x, updates, *starts = operands

@@ -18,9 +18,8 @@ from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
-from ...transforms.transpose import transpose as transpose_program
 from ...xla.execute import is_jax_tracer, lower
-from ..subprograms import Flags, chosen, others, redundant, rewired, specialized, spread, used_inputs
+from ..subprograms import Flags, chosen, redundant, rewired, specialized, spread, transposed, used_inputs
 from .recompute import Budget, Policy, in_segments, just_in_time, keep
 
 # Recomputing up to this many bytes at once costs less than dividing the work.
@@ -68,11 +67,10 @@ class Checkpoint(ProgramHolder):
     def transpose(
         self, cotangents: Any, operands: Sequence[Any], *, program: Program, policy: Policy, again: bool
     ) -> Any:
-        linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
-        known, given = others(operands, linear), [ct for ct in cotangents if ct is not None]
-        outs = self.apply(_late(turned.program, len(known)), [*known, *given], policy, again)
-        return spread(spread(outs, turned.in_active), linear)
+        def run(turned: Program, known: list[Tracer], cts: list[Tracer]) -> list[Tracer]:
+            return self.apply(_late(turned, len(known)), [*known, *cts], policy, again)
+
+        return transposed(program, cotangents, operands, run)
 
     def batch(
         self,

@@ -22,9 +22,8 @@ from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, SplitEqn
 from ...transforms.split import split as split_program
-from ...transforms.transpose import transpose as transpose_program
 from ...xla.execute import lower
-from ..subprograms import chosen, lanewise_select, others, rewired, spread, used_inputs
+from ..subprograms import chosen, lanewise_select, rewired, spread, transposed, used_inputs
 
 FLAG = ArrayType((), np.bool_)
 
@@ -66,11 +65,7 @@ class IfNeeded(ProgramHolder):
         return program.derive(("split if needed", tuple(unknown)), lambda: _split(program, tuple(unknown)))
 
     def transpose(self, cotangents: Any, operands: Sequence[Any], *, program: Program) -> Any:
-        linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
-        given = [ct for ct in cotangents if ct is not None]
-        outs = self(*others(operands, linear), *given, program=turned.program)
-        return spread(spread(outs, turned.in_active), linear)
+        return transposed(program, cotangents, operands, lambda turned, known, cts: self(*known, *cts, program=turned))
 
     def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, program: Program) -> Any:
         flag, *xs = operands

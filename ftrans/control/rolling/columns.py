@@ -166,7 +166,7 @@ class Columns(Sequence[Eqn]):
         return found
 
     def _number_of_form(self, form: Form) -> int:
-        key = (form.primitive, form.line, _distinct(tuple(form.params.items())), form.types, form.results)
+        key = (form.primitive, form.line, distinct(tuple(form.params.items())), form.types, form.results)
         found = self._of_forms.get(key)
         if found is None:
             found = self._of_forms[key] = len(self.forms)
@@ -220,8 +220,8 @@ def same_constant(const: Const) -> Hashable:
     return id(const)
 
 
-def _distinct(value: Any) -> Hashable:
+def distinct(value: Any) -> Hashable:
     """A value of parameters, compared as what it is: True == 1 and 0.0 == -0.0."""
     if isinstance(value, tuple):
-        return tuple([_distinct(v) for v in value])
+        return tuple([distinct(v) for v in value])
     return value.__class__, repr(value) if isinstance(value, float) else value

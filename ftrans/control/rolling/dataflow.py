@@ -37,13 +37,13 @@ class Earlier(NamedTuple):
     initial: tuple[int, ...]
 
 
-class Sequence(NamedTuple):
+class Values(NamedTuple):
     """The operand is another value from before the loop in each step."""
 
     numbers: Any
 
 
-Column = Same | Earlier | Sequence
+Column = Same | Earlier | Values
 
 
 class Kinds(NamedTuple):
@@ -203,7 +203,7 @@ def _run(numbered: Numbered, start: int, period: int, steps: int, kinds: Kinds) 
             lag = steps - 1 - at // width
             columns.append(Earlier(lag, at % width, tuple(numbers[:lag].tolist())))
         else:
-            columns.append(Sequence(numbers))
+            columns.append(Values(numbers))
     places = {}
     for j in range(period):
         if numbered.moves[start + j]:

@@ -19,8 +19,7 @@ from ...ops.slices import add_slice
 from ..loops.scan import scan, scan_params
 from ..rules.host_call import UserCode, calls_user_code
 from .carried_over import find_carried_over
-from .dataflow import Earlier, Run, Same
-from .dataflow import Sequence as Values
+from .dataflow import Earlier, Run, Same, Values
 from .numbering import Numbered
 from .rows import Row, Value, Writer, bytes_of_variables
 

@@ -16,7 +16,7 @@ from ...core.program import Atom, Const, Params, Program, Var
 from ...ops.parts import pad, slice_
 from ...ops.slices import add_slice, set_slice
 from ..rules.custom_rule import Rule
-from .columns import Columns, Form, same_constant
+from .columns import Columns, Form, distinct, same_constant
 
 # By how many neighbours of the same kind a period may be apart: bodies repeat operations.
 _NEIGHBOURS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -143,8 +143,7 @@ def _comparable_value(value: Any, rules: tuple[Rule, ...]) -> Hashable:
         # Each call of a function with a rule has traced the rule again.
         rules = (*rules, value)
         return value.name, value.covered, _structure(value.primal, rules), _comparable_value((*value.stated,), rules)
-    # True == 1 and 0.0 == -0.0, and yet they are different parameters.
-    return value.__class__, repr(value) if isinstance(value, float) else value
+    return distinct(value)
 
 
 def _structure(program: Program, rules: tuple[Rule, ...]) -> Hashable:

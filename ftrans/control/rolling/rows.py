@@ -38,13 +38,6 @@ class Rows(NamedTuple):
     number: int
     step: int
 
-    @classmethod
-    def of(cls, values: Sequence[Row]) -> Rows:
-        """Rows with a constant distance."""
-        return cls(
-            values[0].array, values[0].place, len(values), values[1].place - values[0].place if values[1:] else 1
-        )
-
 
 class Writer:
     """Equations of a program that is being written.

@@ -23,9 +23,8 @@ from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import split as split_program
-from ...transforms.transpose import transpose as transpose_program
 from ...xla.execute import lower
-from ..subprograms import Flags, chosen, cut, rewired, specialized, spread, used_inputs
+from ..subprograms import Flags, chosen, cut, rewired, specialized, spread, transposed, used_inputs
 from .linear_call import Name, along, batched_maps, linear_call, with_outputs
 from .linearity import is_zero, nonlinearity
 
@@ -192,11 +191,7 @@ class Custom(MultipleResults):
     def transpose(
         self, cotangents: Any, operands: Sequence[Any], *, program: Program, rule: Rule, outs: tuple[int, ...]
     ) -> list[Tangent]:
-        linear = tuple(isinstance(x, ArrayType) for x in operands)
-        turned = transpose_program(program, linear, tuple(ct is not None for ct in cotangents))
-        known = [x for x in operands if not isinstance(x, ArrayType)]
-        found = inline(turned.program, [*known, *(ct for ct in cotangents if ct is not None)])
-        return spread(spread(found, turned.in_active), linear)
+        return transposed(program, cotangents, operands, lambda turned, known, cts: inline(turned, [*known, *cts]))
 
     def batch(
         self,
