@@ -29,10 +29,10 @@ __all__ = [
 ]  # fmt: skip
 
 _NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": "forward"}
-_SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _normal_norm(norm: Any) -> str:
+def normal_norm(norm: Any) -> str:
     if norm not in _NORMS:
         raise ValueError(
             f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".{at_line(user_line())}'
@@ -56,7 +56,7 @@ def _complex(a: Any) -> Tracer:
     return cast(x, np.result_type(x.dtype, np.complex64 if x.dtype.kind in "fc" else np.complex128))
 
 
-def _sized(x: Tracer, n: int, axis: int, points: int) -> Tracer:
+def resized(x: Tracer, n: int, axis: int, points: int) -> Tracer:
     """`x` cropped, or padded by zeros, to `n` elements along an axis, for a transform of so many points."""
     if points < 1:
         raise ValueError(f"Invalid number of FFT data points ({points}) specified.{at_line(user_line())}")
@@ -85,7 +85,7 @@ def _delivered(result: Tracer, out: Any, name: str) -> Any:
     return out
 
 
-def _number(n: Any, size: int) -> int:
+def number_of_points(n: Any, size: int) -> int:
     return size if n is None else operator.index(n)
 
 
@@ -95,8 +95,8 @@ def _number(n: Any, size: int) -> int:
 def _transformed(a: Any, n: Any, axis: int, norm: Any, out: Any, inverse: bool) -> Any:
     x = _complex(a)
     axis = normal_axis(axis, x.ndim)
-    n = _number(n, x.shape[axis])
-    x = ops.fft(_sized(x, n, axis, n), axes=(axis,), inverse=inverse, norm=_normal_norm(norm))
+    n = number_of_points(n, x.shape[axis])
+    x = ops.fft(resized(x, n, axis, n), axes=(axis,), inverse=inverse, norm=normal_norm(norm))
     return _delivered(x, out, "fft.ifft" if inverse else "fft.fft")
 
 
@@ -117,8 +117,8 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
     """The discrete Fourier transform of a real signal along an axis: its non-negative frequencies."""
     x = _real(a)
     axis = normal_axis(axis, x.ndim)
-    n = _number(n, x.shape[axis])
-    return _delivered(ops.rfft(_sized(x, n, axis, n), axis=axis, norm=_normal_norm(norm)), out, "fft.rfft")
+    n = number_of_points(n, x.shape[axis])
+    return _delivered(ops.rfft(resized(x, n, axis, n), axis=axis, norm=normal_norm(norm)), out, "fft.rfft")
 
 
 @implements(np.fft.irfft)
@@ -127,21 +127,21 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
     given = asarray(a)
     x = _complex(given)
     axis = normal_axis(axis, x.ndim)
-    n = _number(n, 2 * (x.shape[axis] - 1))
-    y = ops.irfft(_sized(x, n // 2 + 1, axis, n), axis=axis, n=n, norm=_normal_norm(norm))
+    n = number_of_points(n, 2 * (x.shape[axis] - 1))
+    y = ops.irfft(resized(x, n // 2 + 1, axis, n), axis=axis, n=n, norm=normal_norm(norm))
     return _delivered(cast(y, given.dtype) if given.dtype == np.float16 else y, out, "fft.irfft")
 
 
 @implements(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
     """The discrete Fourier transform of a signal with Hermitian symmetry, of which one half is given; it is real."""
-    return _delivered(np.fft.irfft(np.conjugate(asarray(a)), n, axis, _SWAPPED[_normal_norm(norm)]), out, "fft.hfft")
+    return _delivered(np.fft.irfft(np.conjugate(asarray(a)), n, axis, SWAPPED[normal_norm(norm)]), out, "fft.hfft")
 
 
 @implements(np.fft.ihfft)
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
     """The inverse of `hfft`."""
-    found = np.fft.rfft(asarray(a), n, axis, _SWAPPED[_normal_norm(norm)])
+    found = np.fft.rfft(asarray(a), n, axis, SWAPPED[normal_norm(norm)])
     return _delivered(asarray(np.conjugate(found)), out, "fft.ihfft")
 
 
@@ -172,7 +172,7 @@ def _sizes_and_axes(x: Tracer, s: Any, axes: Any, is_half: bool = False) -> tupl
             s[-1] = 2 * (s[-1] - 1)
     if len(s) != len(places):
         raise ValueError(f"Shape and axes have different lengths.{at_line(user_line())}")
-    return [x.shape[a] if n == -1 else _number(n, x.shape[a]) for n, a in zip(s, places, strict=True)], places
+    return [x.shape[a] if n == -1 else number_of_points(n, x.shape[a]) for n, a in zip(s, places, strict=True)], places
 
 
 def _transformed_over(x: Tracer, s: Sequence[int], axes: Sequence[int], norm: Any, inverse: bool) -> Tracer:
@@ -182,8 +182,8 @@ def _transformed_over(x: Tracer, s: Sequence[int], axes: Sequence[int], norm: An
             x = _transformed_over(x, [n], [axis], norm, inverse)
         return x
     for n, axis in zip(s, axes, strict=True):
-        x = _sized(x, n, axis, n)
-    return ops.fft(x, axes=tuple(axes), inverse=inverse, norm=_normal_norm(norm)) if axes else x
+        x = resized(x, n, axis, n)
+    return ops.fft(x, axes=tuple(axes), inverse=inverse, norm=normal_norm(norm)) if axes else x
 
 
 def _needs_an_axis(axes: Sequence[int]) -> None:

@@ -14,13 +14,15 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import integrate, optimize, stats
+    from . import fft, integrate, optimize, stats
 
-__all__ = ["integrate", "linalg", "optimize", "special", "stats"]
+__all__ = ["fft", "integrate", "linalg", "optimize", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:
     # SciPy's own take a second to import.
+    if name == "fft":
+        return _importlib.import_module(".fft", __name__)
     if name == "integrate":
         return _importlib.import_module(".integrate", __name__)
     if name == "optimize":
