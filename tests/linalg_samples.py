@@ -58,6 +58,9 @@ for triangular_part in (False, True):
     source = separated(2, 2, dtype=c128) if triangular_part else tall(3, 2)
     sample(linalg.pinv, source, given(0.01), symmetric=triangular_part, smooth=not triangular_part, looseness=10)
 sample(linalg.sylvester, triangular(2, 2), triangular(3, 3), normal((2, 3)), symmetric=False, looseness=10)
+for is_discrete in (False, True):
+    operands = (uniform(-0.4, 0.4, (2, 2)), normal((2, 1)), positive_definite(2, 2), given([[1.7]]))
+    sample(linalg.riccati, *operands, discrete=is_discrete, looseness=100)
 sample(svd, tall(3, 2), full=False, canonical=lambda r: [np.abs(x) for x in r], smooth=False)
 sample(svd, tall(2, 2), full=False, looseness=100, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
 sample(eig, spinning(), looseness=100, smooth=False, canonical=lambda r: [r[0], np.abs(r[1])])
@@ -112,4 +115,6 @@ misfit(linalg.expm, ArrayType((3, 3), f64), ArrayType((3, 2), f64), error=TypeEr
 MATRIX = ArrayType((2, 2), f64)
 misfit(linalg.sylvester, MATRIX, MATRIX, ArrayType((3, 2), f64), error=ValueError, symmetric=False)
 misfit(linalg.sylvester, MATRIX, MATRIX, ArrayType((2, 2), c128), error=TypeError, symmetric=False)
+misfit(linalg.riccati, *[MATRIX] * 3, ArrayType((1, 1), f64), error=ValueError, discrete=False)
+misfit(linalg.riccati, *[MATRIX] * 3, ArrayType((2, 2), c128), error=TypeError, discrete=True)
 misfit(linalg.order_of_rows, ArrayType((3,), f64), error=TypeError)

@@ -177,3 +177,38 @@ row("scipy.linalg.block_diag", normal((2, 2)), normal((3,)), normal((1, 2)), dty
 row("scipy.linalg.block_diag", normal((*STACK, 1, 2)), normal((2, 1)), note="stack", **ONCE)
 row("scipy.linalg.khatri_rao", normal((*STACK, 2, 2)), normal((3, 2)), **ONCE)
 row("scipy.linalg.diagsvd", normal((*STACK, 2)), M=3, N=2, **ONCE)
+
+# Control, band matrices and subspaces
+
+for name in ("continuous", "discrete"):
+    row(
+        f"scipy.linalg.solve_{name}_are",
+        uniform(-0.4, 0.4, (2, 2)),
+        normal((2, 1)),
+        positive_definite(2, 2),
+        given([[1.7]]),
+        hermitian=(2, 3),
+        looseness=100,
+        **ONCE,
+    )
+row(
+    "scipy.linalg.solve_continuous_are",
+    uniform(-0.4, 0.4, (2, 2), c128),
+    normal((2, 1), c128),
+    positive_definite(2, 2, dtype=c128),
+    given([[1.7]]),
+    given([[1.5, 0.2], [-0.1, 1.2]]),
+    given([[0.1], [0.2]]),
+    hermitian=(2, 3),
+    looseness=1000,
+    note="e and s",
+    **ONCE,
+)
+HIGHER, LOWER = given([[0.3, 1.0, 0.5], [4.0, 5.0, 4.5]]), given([[4.0, 5.0, 4.5], [1.0, 0.5, 0.3]])
+row("scipy.linalg.cholesky_banded", HIGHER)
+row("scipy.linalg.cholesky_banded", LOWER, lower=True, **ONCE)
+row("scipy.linalg.cho_solve_banded", HIGHER, normal((3,)), call=lambda f, c, b: f((c, False), b), looseness=10, **ONCE)
+row("scipy.linalg.qr_multiply", spread(3, 2), normal((2, 2)), mode="left", **ONCE)
+row("scipy.linalg.qr_multiply", spread(3, 2), normal((3,)), **ONCE)
+row("scipy.linalg.subspace_angles", spread(5, 2), normal((5, 2)), looseness=100, **ONCE)
+row("scipy.linalg.fiedler_companion", uniform(1, 2, (5,)), **ONCE)

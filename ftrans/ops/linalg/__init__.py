@@ -15,6 +15,7 @@ from .factorisations import cholesky, lu, order_of_rows, qr
 from .family import hermitian
 from .matrix_functions import expm, logm, signm, sqrtm
 from .polar import nuclear_norm, polar_factor
+from .riccati import riccati
 
 __all__ = [
     "cholesky",
@@ -30,6 +31,7 @@ __all__ = [
     "pinv",
     "polar_factor",
     "qr",
+    "riccati",
     "signm",
     "slogdet",
     "solve",

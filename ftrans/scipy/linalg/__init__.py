@@ -15,11 +15,14 @@ from scipy.linalg import invpascal as invpascal
 from scipy.linalg import pascal as pascal
 
 from ...base.exports import exported as _exported
+from .banded import *
+from .control import *
 from .equations import *
 from .factorisations import *
 from .matrix_functions import *
 from .norms import *
 from .special_matrices import *
+from .subspaces import *
 from .untraced import FUNCTIONS as _FUNCTIONS
 
 

@@ -66,7 +66,7 @@ def _triangular(a: Any, b: Any, lower: bool, trans: Any, unit_diagonal: bool = F
     )
 
 
-def _by_cholesky(factors: Any, b: Any, lower: bool) -> Any:
+def by_cholesky(factors: Any, b: Any, lower: bool) -> Any:
     """Solve with `l @ l.H`, or with `u.H @ u`."""
     first = _triangular(factors, b, lower, 0 if lower else 2)
     return _triangular(factors, first, lower, 2 if lower else 0)
@@ -90,7 +90,7 @@ def solve(
     a, structure = structured("solve", a, assume_a, lower)
     if structure == "positive definite":
         # The transpose of a Hermitian matrix is its conjugate.
-        x = _by_cholesky(ops.cholesky(np.conj(a) if transposed else a), b, lower=True)
+        x = by_cholesky(ops.cholesky(np.conj(a) if transposed else a), b, lower=True)
     elif structure == "diagonal":
         x = b / np.diagonal(a, axis1=-2, axis2=-1)[..., None]
     elif structure.endswith("triangular"):
@@ -126,7 +126,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     c, b = matrices(c, b)
     check_square("cho_solve", c)
     c, b, is_vector = as_columns("cho_solve", c, b)
-    x = _by_cholesky(c, b, bool(np.all(lower)))
+    x = by_cholesky(c, b, bool(np.all(lower)))
     return x[..., 0] if is_vector else x
 
 
@@ -299,7 +299,7 @@ def solveh_banded(
     ab, b = matrices(ab, b)
     factors = ops.cholesky(from_lower_bands(ab, lower))
     factors, b, is_vector = as_columns("solveh_banded", factors, b)
-    x = _by_cholesky(factors, b, lower=True)
+    x = by_cholesky(factors, b, lower=True)
     return x[..., 0] if is_vector else x
 
 

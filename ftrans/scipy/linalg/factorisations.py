@@ -8,10 +8,9 @@ import numpy as np
 
 from ... import spectral
 from ...base.source import at_line, user_line
-from ...core.primitive import MissingRule
 from ...numpy.promotion import real_dtype
 from ...ops import linalg as ops
-from .operands import adjoint, check_matrices, check_square, implemented, matrices
+from .operands import adjoint, check_matrices, check_square, implemented, matrices, missing_option
 from .special_matrices import from_lower_bands
 
 __all__ = [
@@ -19,10 +18,6 @@ __all__ = [
     "eigvalsh", "eigvalsh_tridiagonal", "lu", "lu_factor", "orthogonal_procrustes", "polar", "qr", "rq", "svd",
     "svdvals",
 ]  # fmt: skip
-
-
-def _missing_option(function: str, option: str, advice: str) -> MissingRule:
-    return MissingRule(f"scipy.linalg.{function} with {option} has no traced form: {advice}{at_line(user_line())}")
 
 
 # Triangular factors
@@ -89,9 +84,9 @@ def qr(
 ) -> Any:
     """QR decomposition of matrices."""
     if pivoting:
-        raise _missing_option("qr", "pivoting=True", "take the columns in another order, a[:, order], beforehand")
+        raise missing_option("qr", "pivoting=True", "take the columns in another order, a[:, order], beforehand")
     if mode == "raw":
-        raise _missing_option("qr", "mode='raw'", "take mode='full' or 'economic'")
+        raise missing_option("qr", "mode='raw'", "take mode='full' or 'economic'")
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"mode must be 'full', 'r' or 'economic', not {mode!r}{at_line(user_line())}")
     (a,) = matrices(a)
@@ -179,7 +174,7 @@ def eig(
     With `b` the problem is a generalized one; `b` must not be singular.
     """
     if homogeneous_eigvals:
-        raise _missing_option("eig", "homogeneous_eigvals=True", "take the quotients that it gives otherwise")
+        raise missing_option("eig", "homogeneous_eigvals=True", "take the quotients that it gives otherwise")
     (a,) = matrices(a)
     check_square("eig", a)
     whole = a
@@ -213,7 +208,7 @@ def eigvals(
 
 def _subset(function: str, n: int, by_index: Any, by_value: Any) -> slice:
     if by_value is not None:
-        raise _missing_option(
+        raise missing_option(
             function, "subset_by_value", "the number of results would depend on values; take subset_by_index"
         )
     if by_index is None:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from ...base.source import at_line, user_line
+from ...core.primitive import MissingRule
 from ...numpy.dispatch import implements
 from ...numpy.linalg.operands import LinAlgError, adjoint, check_matrices, check_square, matrices
 from ...numpy.promotion import cast
@@ -17,13 +18,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
     "LinAlgError", "adjoint", "as_columns", "check_matrices", "check_square", "implemented", "in_double_precision",
-    "matrices", "transposed",
+    "matrices", "missing_option", "transposed",
 ]  # fmt: skip
 
 
 def implemented(function: Function) -> Function:
     """Enter the decorated function as the traced form of the function of `scipy.linalg` of the same name."""
     return implements(getattr(scipy.linalg, function.__name__))(function)
+
+
+def missing_option(function: str, option: str, advice: str) -> MissingRule:
+    """The error for an option of a function of `scipy.linalg` without a traced form."""
+    return MissingRule(f"scipy.linalg.{function} with {option} has no traced form: {advice}{at_line(user_line())}")
 
 
 def in_double_precision(*xs: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from ...numpy.promotion import asarray, strong_dtype
 from .operands import implemented
 
 __all__ = [
-    "block_diag", "circulant", "companion", "convolution_matrix", "diagsvd", "fiedler", "hankel", "khatri_rao",
-    "leslie", "toeplitz",
+    "block_diag", "circulant", "companion", "convolution_matrix", "diagsvd", "fiedler", "fiedler_companion", "hankel",
+    "khatri_rao", "leslie", "toeplitz",
 ]  # fmt: skip
 
 
@@ -93,6 +93,24 @@ def fiedler(a: Any) -> Any:
     """Fiedler matrices: absolute differences of the elements of `a`."""
     a = np.atleast_1d(asarray(a))
     return np.abs(a[..., :, None] - a[..., None, :])
+
+
+@implemented
+def fiedler_companion(a: Any) -> Any:
+    """Pentadiagonal matrices whose eigenvalues are the roots of polynomials with the coefficients `a`."""
+    a = _vectors(a)
+    n = a.shape[-1] - 1
+    if n < 2:
+        raise ValueError(f"fiedler_companion takes three coefficients or more, not {a.type}{at_line(user_line())}")
+    # Which coefficient each element is; behind them follow 0 and 1.
+    place = np.full((n, n), n + 1)
+    place[range(3, n, 2), range(1, n - 2, 2)] = n + 2
+    place[range(2, n, 2), range(1, n - 1, 2)] = range(3, n + 1, 2)
+    place[range(0, n - 2, 2), range(2, n, 2)] = n + 2
+    place[range(0, n - 1, 2), range(1, n, 2)] = range(2, n + 1, 2)
+    place[0, 0], place[1, 0] = 1, n + 2
+    scaled = -a / (1.0 * a[..., :1])
+    return _joined(scaled, np.array([0.0, 1.0], scaled.dtype))[..., place]
 
 
 @implemented

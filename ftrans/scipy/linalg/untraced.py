@@ -13,8 +13,6 @@ _BASIS = (
 )
 _SCHUR = "the Schur form has no derivative where eigenvalues meet; take eig, or a matrix function such as expm or sqrtm"
 _UPDATE = "it updates factors for speed; factor the changed matrix by scipy.linalg.qr, which has derivatives"
-_RICCATI = "write the equation as a function whose root is sought, and take ftrans.root"
-_BANDED = "take solveh_banded, or scipy.linalg.cholesky of the whole matrix"
 
 REASONS = {
     "bandwidth": _STRUCTURE,
@@ -34,15 +32,8 @@ REASONS = {
     "qr_delete": _UPDATE,
     "qr_insert": _UPDATE,
     "qr_update": _UPDATE,
-    "qr_multiply": "take scipy.linalg.qr with mode='economic', and multiply by its first result",
-    "cholesky_banded": _BANDED,
-    "cho_solve_banded": _BANDED,
-    "solve_continuous_are": _RICCATI,
-    "solve_discrete_are": _RICCATI,
     "expm_cond": "take the norm of expm_frechet along the directions that matter",
     "funm": "take expm, logm, sqrtm, signm, cosm, sinm or fractional_matrix_power, which have all derivatives",
-    "fiedler_companion": "take companion, which has the same eigenvalues",
-    "subspace_angles": "take the arccos of svdvals of the product of the two orthonormal bases that qr gives",
     "clarkson_woodruff_transform": "it multiplies by a random matrix; make that matrix before, and multiply by it",
 }
 
