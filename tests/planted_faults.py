@@ -67,7 +67,7 @@ FAULTS = [
           OPTIMIZE + "differences_that_are_asked_for"),
     Fault("changes of a function that was compiled", "scipy/supplied.py",
           "return not error > _SAME * max(self._scale, _largest(now))", "return True", OPTIMIZE + "that_change"),
-    Fault("Jacobians at the nodes of a mesh the wrong way round", "scipy/integrate.py",
+    Fault("Jacobians at the nodes of a mesh the wrong way round", "scipy/integrate/with_jacobians.py",
           "tuple([b.swapaxes(1, 2) for b in blocks])", "tuple([b.T.swapaxes(0, 1) for b in blocks])",
           "test_scipy_integrate.py -k parameters"),
     Fault("a Lagrangian whose objective has no factor", "api/nlp.py",

@@ -17,7 +17,7 @@ import numpy as np
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
-from ..core.trace import Tracer
+from ..core.trace import Tracer, current_builder
 from ..run.places import NUMPY, TRACE, place_of_arguments
 from .layouts import forget_order
 from .refused import REFUSED
@@ -27,12 +27,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 TABLE: dict[Callable[..., Any], Callable[..., Any]] = {}
 # The functions in it whose results have no derivative: integers, booleans, or constants between jumps.
 CONSTANT: set[Callable[..., Any]] = set()
+# The functions in it that take functions, which may close over traced values: no argument tells.
+TAKES_FUNCTIONS: set[Callable[..., Any]] = set()
 # What enters the functions of a module of NumPy or SciPy in the table, by its name.  It is called when one is met.
 ENTERED_LATER: dict[str, Callable[[], ModuleType]] = {}
 
 
 def implements(
-    *functions: Callable[..., Any], constant: bool = False, keeps_order: bool = False
+    *functions: Callable[..., Any], constant: bool = False, keeps_order: bool = False, takes_functions: bool = False
 ) -> Callable[[Function], Function]:
     """Enter the decorated function as the traced form of NumPy functions; return the public form of the first.
 
@@ -42,6 +44,7 @@ def implements(
         keeps_order: whether results lie in memory as those of a ufunc of the same operands do.  Otherwise how they lie
             is what the function itself says of them, and unknown where it says nothing: the last of its equations may
             be a ufunc's, and NumPy's function another.
+        takes_functions: whether an argument is a function, so that the traced form is called wherever a trace runs.
     """
 
     def enter(implementation: Function) -> Function:
@@ -51,6 +54,8 @@ def implements(
             TABLE[function] = implementation
             if constant:
                 CONSTANT.add(function)
+            if takes_functions:
+                TAKES_FUNCTIONS.add(function)
         return public(functions[0], implementation)
 
     return enter
@@ -152,10 +157,12 @@ def _wherever(
     NumPy's protocols bring `plain` itself to tensors and cells, unless it has none.
     """
 
+    takes_functions = plain in TAKES_FUNCTIONS
+
     @functools.wraps(like)
     def call(*args: Any, **kwargs: Any) -> Any:
         place = place_of_arguments(args, kwargs)
-        if place is TRACE:
+        if place is TRACE or (takes_functions and place is NUMPY and current_builder() is not None):
             return traced(*args, **kwargs)
         if place is NUMPY or (has_protocols and not place.is_jax):
             return plain(*args, **kwargs)

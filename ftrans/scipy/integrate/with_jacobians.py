@@ -1,13 +1,4 @@
-"""Solvers of differential equations of `scipy.integrate` under their names, with exact Jacobians filled in.
-
-    >>> import numpy as np
-    >>> from ftrans.scipy import integrate
-    >>> solution = integrate.solve_ivp(lambda t, y: [y[1], 1e3 * (1 - y[0] ** 2) * y[1] - y[0]], (0, 10), [2, 0], "BDF")
-    >>> print(solution.success, solution.ftrans["jac"].engine)
-    True dense Jacobian
-
-The algorithms are SciPy's, and so are the results.  Names that are not here are those of `scipy.integrate`.
-"""
+"""`solve_ivp` and `solve_bvp` on plain values: SciPy's algorithms, given the exact Jacobians that they can use."""
 
 from __future__ import annotations
 
@@ -19,10 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from ..api.jacobians import jacobian
-from ..numpy.promotion import asarray
-from .derivatives import jacobian_of, vector
-from .supplied import Account, Function, Supplied, Used, attempt, solving
+from ...api.jacobians import jacobian
+from ...numpy.promotion import asarray
+from ..derivatives import jacobian_of, vector
+from ..supplied import Account, Function, Supplied, Used, attempt, solving
 
 __all__ = ["solve_bvp", "solve_ivp"]
 
@@ -220,11 +211,3 @@ def _real(y: Any) -> np.ndarray:
     if y.dtype.kind not in "fiub":
         raise TypeError(f"the state has dtype {y.dtype}; Jacobians are filled in for real states")
     return y.astype(float)
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(scipy.integrate, name)
-
-
-def __dir__() -> list[str]:
-    return __all__

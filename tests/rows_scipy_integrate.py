@@ -1,0 +1,38 @@
+"""Rows of `scipy.integrate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from function_rows import row
+from sampling import given, normal
+
+ONCE: dict[str, Any] = {"dtypes": ()}
+# Places of samples, at distances of their own.
+PLACES = given([0.0, 0.9, 2.0, 3.1, 3.9, 5.0])
+FIVE = given([0.0, 0.9, 2.0, 3.1, 3.9])
+
+row("scipy.integrate.trapezoid", normal((2, 3)), given([0.0, 0.4, 1.0]))
+row("scipy.integrate.cumulative_trapezoid", normal((2, 3)), given([0.0, 0.4, 1.0]), initial=0, **ONCE)
+row("scipy.integrate.cumulative_trapezoid", normal((3, 2)), dx=0.5, axis=0, **ONCE)
+row("scipy.integrate.simpson", normal((6,)), PLACES, call=lambda f, y, x: f(y, x=x), **ONCE)
+row("scipy.integrate.simpson", normal((5, 2)), FIVE, call=lambda f, y, x: f(y, x=x, axis=0), **ONCE)
+row("scipy.integrate.simpson", normal((6,)), given(0.3), call=lambda f, y, h: f(y, dx=h), **ONCE)
+row("scipy.integrate.simpson", normal((2,)), given(0.3), call=lambda f, y, h: f(y, dx=h), note="two", **ONCE)
+row("scipy.integrate.cumulative_simpson", normal((6,)), PLACES, call=lambda f, y, x: f(y, x=x), **ONCE)
+row(
+    "scipy.integrate.cumulative_simpson",
+    normal((5, 2)),
+    given(0.3),
+    call=lambda f, y, h: f(y, dx=h, axis=0, initial=h),
+    **ONCE,
+)
+row("scipy.integrate.romb", normal((5,)), given(0.3), call=lambda f, y, h: f(y, dx=h), **ONCE)
+row(
+    "scipy.integrate.fixed_quad",
+    given(0.7),
+    given(1.9),
+    call=lambda f, a, b: f(lambda x, c: np.exp(-c * x) * np.sin(a * x), a, b, args=(b,), n=4)[0],
+    **ONCE,
+)
