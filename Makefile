@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST ?= -n 2
+# Texts that the names of the rows contain which `make test-thirdparty` runs; all, if there are none.
+ROWS ?=
 
 # What `make test-matrix` pins: the lower ends of the dependencies in pyproject.toml, and the newest JAX.
 OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.16.* optree==0.14.0
@@ -16,7 +18,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -43,6 +45,12 @@ planted-faults: $(VENV)/with-test  ## whether the tests find mistakes that are p
 test-matrix:  ## the tests with the oldest and with the newest Python and JAX that are supported
 	$(MAKE) pytest VENV=.venv-oldest PYTHON="$(or $(PYTHON_OLDEST),$(error Python 3.11 is not here: set PYTHON_OLDEST))" PINS="$(OLDEST)"
 	$(MAKE) pytest VENV=.venv-newest PYTHON="$(or $(PYTHON_NEWEST),$(error Python 3.13 is not here: set PYTHON_NEWEST))" PINS="$(NEWEST)"
+
+test-thirdparty:  ## functions of published packages, which it installs, in every mode
+	$(MAKE) thirdparty VENV=.venv-thirdparty
+
+thirdparty: $(VENV)/with-test $(VENV)/with-thirdparty
+	PYTHONPATH=tests $(in-venv) thirdparty $(ROWS)
 
 test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one
 	@if nvidia-smi -L 2>/dev/null; then $(MAKE) on-gpu VENV=.venv-gpu; else echo "There is no NVIDIA GPU here: nothing was run."; fi
