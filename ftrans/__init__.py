@@ -156,3 +156,4 @@ def __dir__() -> list[str]:
 _ENTERED_LATER["scipy.special"] = lambda: _importlib.import_module(".scipy.special", __name__)
 _ENTERED_LATER["scipy.fft"] = lambda: _importlib.import_module(".scipy.fft", __name__)
 _ENTERED_LATER["scipy.integrate"] = lambda: _importlib.import_module(".scipy.integrate", __name__)
+_ENTERED_LATER["scipy.optimize"] = lambda: _importlib.import_module(".scipy.optimize", __name__)

@@ -8,10 +8,17 @@
 
 The algorithms are SciPy's, and so are the results.  Names that are not here are those of `scipy.optimize`.
 
+In a trace, solutions have derivatives, of any order, by all that is traced: further arguments, and what the functions
+close over.  The value is what SciPy finds; its derivative is that of the exact solution, by the implicit function
+theorem.  Where there is none, asking for it is an error, or NaN if it is compiled.
+
+    >>> import ftrans as ft
+    >>> ft.value_and_grad(lambda a: optimize.brentq(lambda x: x**2 - a, 0.0, 10.0))(4.0)
+    (np.float64(2.0), np.float64(0.25))
+
 For systems that are too large for matrices, `operator` of a sparse derivative is a linear operator for the solvers of
 `scipy.sparse.linalg`, with exact products.  This is a Newton-Krylov method:
 
-    >>> import ftrans as ft
     >>> from scipy.sparse.linalg import gmres
     >>> def reaction(u):
     ...     return 2 * u - 0.5 * (np.roll(u, 1) + np.roll(u, -1)) - np.cos(u)
@@ -42,6 +49,14 @@ from .least_squares import least_squares as least_squares
 from .minimize import minimize as minimize
 from .roots import fsolve as fsolve
 from .roots import root as root
+from .scalar_roots import bisect as bisect
+from .scalar_roots import brenth as brenth
+from .scalar_roots import brentq as brentq
+from .scalar_roots import fixed_point as fixed_point
+from .scalar_roots import newton as newton
+from .scalar_roots import ridder as ridder
+from .scalar_roots import root_scalar as root_scalar
+from .scalar_roots import toms748 as toms748
 
 
 def __getattr__(name: str) -> _typing.Any:

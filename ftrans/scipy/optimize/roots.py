@@ -1,19 +1,89 @@
-"""`scipy.optimize.root` and `fsolve` with exact Jacobians."""
+"""`scipy.optimize.root` and `fsolve`: with exact Jacobians, and in traces with derivatives of the root."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 from scipy.optimize import OptimizeResult
 
+from ...base.source import at_line, user_line
+from ...core.trace import Tracer
+from ...numpy.promotion import asarray
 from ..derivatives import jacobian_of, vector
 from ..supplied import Account, Function, Used, attempt, solving
+from .calls import BOOL, INT, NUMBER, TRACED_MESSAGE, Call, Given, alone, entering, refuse_complex, vector_of
+from .solutions import root_of
 
 
-def root(
+def _traced_root(call: Call) -> OptimizeResult:
+    """A root of equations, in SciPy's result."""
+    refuse_complex(call, "x0")
+    shape = np.shape(call["x0"])
+    is_flat = call["method"].lower() in ("hybr", "lm")
+    unknown = vector_of(math.prod(shape)) if is_flat else NUMBER.with_shape(shape)
+    functions = {"fun": call.given("fun", unknown)}
+    if callable(call["jac"]):
+        functions["jac"] = call.given("jac", unknown)
+    x, success, status, evaluations = call.searched(functions, _found, [unknown, BOOL, INT, INT])
+    residual = _residual(functions["fun"], unknown.size, call)
+    x = root_of(residual, x, call.name)
+    return OptimizeResult(
+        x=x, success=success, status=status, nfev=evaluations, fun=residual(x), message=TRACED_MESSAGE,
+        method=call["method"],
+    )  # fmt: skip
+
+
+def _found(result: Any) -> Sequence[Any]:
+    return result.x, result.success, result.get("status", 0), result.nfev
+
+
+def _residual(f: Given, size: int, call: Call) -> Function:
+    """The equations as a function of the unknowns that returns a vector.
+
+    Raises:
+        ValueError: there are more of them than unknowns, or fewer.
+    """
+
+    def residual(x: Tracer) -> Any:
+        out = f(x)
+        # The function may return its Jacobian, too.
+        equations = np.reshape(asarray(out[0] if call.arguments.get("jac") is True else out), (-1,))
+        if equations.size != size:
+            raise ValueError(
+                f"{call.name} has {equations.size} equations for {size} unknowns, so that what it finds is no root "
+                f"that has a derivative; take ftrans.scipy.optimize.least_squares{at_line(user_line())}"
+            )
+        return equations
+
+    return residual
+
+
+def _traced_fsolve(call: Call) -> Any:
+    """A root of equations, as `fsolve` returns it."""
+    refuse_complex(call, "x0")
+    unknown = vector_of(math.prod(np.shape(call["x0"])))
+    functions = {"func": call.given("func", unknown)}
+    if call["fprime"] is not None:
+        functions["fprime"] = call.given("fprime", unknown)
+    has_report = bool(call["full_output"])
+    x, *outcome = call.searched(functions, _reported if has_report else alone, [unknown, *[INT] * (2 * has_report)])
+    residual = _residual(functions["func"], unknown.size, call)
+    x = root_of(residual, x, call.name)
+    if not has_report:
+        return x
+    status, evaluations = outcome
+    return x, {"nfev": evaluations, "fvec": residual(x)}, status, TRACED_MESSAGE
+
+
+def _reported(found: Any) -> Sequence[Any]:
+    return found[0], found[2], found[1]["nfev"]
+
+
+def _root(
     fun: Function,
     x0: Any,
     args: Any = (),
@@ -64,7 +134,7 @@ def root(
     return result
 
 
-def fsolve(
+def _fsolve(
     func: Function,
     x0: Any,
     args: Any = (),
@@ -138,3 +208,7 @@ def _jacobian(
         return (lambda x, *_: found(x).T) if transposed else lambda x, *_: found(x)
 
     return attempt(account, "jac", make)
+
+
+root = entering(scipy.optimize.root, _root)(_traced_root)
+fsolve = entering(scipy.optimize.fsolve, _fsolve)(_traced_fsolve)
