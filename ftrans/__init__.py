@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from .api.taylor import bilaplacian, directional_derivative, jet, taylor
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
+    from .patching.patch import patch, patched
     from .solvers.argmin import argmin
     from .solvers.implicit import fixed_point, root
     from .solvers.linear import linear_solve
@@ -81,6 +82,8 @@ __all__ = [
     "nn",
     "numpy",
     "odeint",
+    "patch",
+    "patched",
     "residuals",
     "reverse_gradient",
     "root",
@@ -130,6 +133,7 @@ _FILES = {
     "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),
+    "patching.patch": ("patch", "patched"),
     "solvers.argmin": ("argmin",),
     "solvers.implicit": ("fixed_point", "root"),
     "solvers.linear": ("linear_solve",),

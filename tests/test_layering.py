@@ -20,7 +20,7 @@ ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
     "base", "core", "xla", "ops", "rewrites", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
-    "solvers", "scipy", "testing", "debug", "autograd", "nn", "",
+    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
@@ -35,7 +35,7 @@ PUBLIC = {
     "explain_zero",
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
-    "lagrangian_hessian", "gauss_newton", "keep_memory",
+    "lagrangian_hessian", "gauss_newton", "keep_memory", "patch", "patched",
     "jacobian_sparsity", "hessian_sparsity",
     "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
@@ -222,7 +222,7 @@ def test_public_docstrings(name: str) -> None:
 
 @pytest.mark.parametrize("name", documented())
 def test_public_names_say_where_they_live(name: str) -> None:
-    assert getattr(ftrans, name).__module__.startswith(("ftrans.api.", "ftrans.solvers."))
+    assert getattr(ftrans, name).__module__.startswith(("ftrans.api.", "ftrans.solvers.", "ftrans.patching."))
 
 
 def every_module() -> list[str]:

@@ -107,6 +107,10 @@ def call_on_eager(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     return tree.unflatten(traced.structure, run(traced.program, [*values, *traced.captured]))
 
 
+# What is called with each function that is about to be traced.
+BEFORE_TRACING: list[Callable[[Callable[..., Any]], None]] = []
+
+
 def trace_flat(
     f: Callable[..., Any],
     types: Sequence[ArrayType],
@@ -122,6 +126,8 @@ def trace_flat(
 
     Without `rolls`, the program keeps every step of a loop of Python, as it was written.
     """
+    for prepare in BEFORE_TRACING:
+        prepare(f)
     outer = current_builder()
     # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
@@ -204,6 +210,9 @@ def _traced(
 
 
 _traced_alone = in_own_context(_traced)
+
+# The code that runs in a thread while it traces a function.
+TRACING = _traced.__code__
 
 
 def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:

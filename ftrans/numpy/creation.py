@@ -169,6 +169,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
         x = _joined(read(object))
         x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
         return x[(None,) * (ndmin - x.ndim)] if ndmin > x.ndim else x
+    if dtype is not None and np.dtype(dtype) == np.dtype("O"):
+        # What is to be an array of Python objects holds the elements.
+        return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
     is_array = object.__class__ is Tracer and not is_scalar(object)
     if copy is False and not is_array:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")

@@ -93,7 +93,7 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
-        call = _wherever(implementation, function, implementation, function.__module__.partition(".")[0] == "numpy")
+        call = wherever(implementation, function, implementation, function.__module__.partition(".")[0] == "numpy")
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
@@ -146,10 +146,10 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
             args, kwargs = args[:nin], {"out": args[nin:], **kwargs}
         return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)
 
-    return _wherever(traced, getattr(ufunc, method), implementation)
+    return wherever(traced, getattr(ufunc, method), implementation)
 
 
-def _wherever(
+def wherever(
     traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any], has_protocols: bool = True
 ) -> Callable[..., Any]:
     """A function wherever its arguments live: `plain` on arrays, `traced` on what stands for arrays.

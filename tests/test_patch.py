@@ -1,0 +1,390 @@
+"""Tests of `ft.patch`: code that cannot be edited takes traced values, and is what it was after `undo`."""
+
+import importlib
+import linecache
+import subprocess
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+
+PACKAGE = {
+    "__init__.py": "",
+    "formulas.py": '''
+import cmath, functools, math, operator
+import numpy as np
+import numpy.linalg as la
+from math import sin as sine, log, pi
+from numpy import asarray as aa, zeros
+from numpy import float64
+
+alias = math.exp
+TABLE = {"sin": math.sin, "exp": np.exp}
+knots = np.array([0.0, 1.0, 4.0, 9.0])
+
+
+def by_import(x):
+    return sine(x) * alias(x)
+
+def by_default(x, f=math.cos):
+    return f(x)
+
+def by_table(x):
+    return TABLE["sin"](x) + TABLE["exp"](x)
+
+def by_argument(x):
+    return sum(map(math.sqrt, [x, 2 * x])) + functools.reduce(operator.add, map(float, [x, 1]))
+
+class Shape:
+    make = staticmethod(np.zeros)
+
+    def __init__(self, x):
+        self.x = float(x)
+
+    @property
+    def area(self):
+        return math.pi * math.pow(self.x, 2)
+
+    def filled(self):
+        out = self.make(3)
+        out[0] = self.x
+        out[1:] = [math.tanh(self.x), 2.0]
+        return float(np.sum(out * np.arange(3.0)) + out[0])
+
+def by_class(x):
+    s = Shape(x)
+    return s.area + s.filled()
+
+def allocated(x):
+    table = zeros((2, 3))
+    row, column = table[0], table[:, 1]
+    row[2] = x
+    column[...] = x * x
+    flat = table.reshape(-1)
+    return float64(flat[1] + 3.0 * table[0, 2] + la.norm(table))
+
+def forced(x):
+    a = aa([x, 1.0, 2 * x], dtype=float)
+    b = np.array([[x, 0], [1, x]], dtype=np.float64)
+    c = np.array([1, 2.0, x], dtype=object).astype(float)
+    return float((b @ a[:2]).sum() * np.asarray(float(x), float) + c.sum())
+
+def looked_up(x):
+    i = np.searchsorted(knots, x) - 1
+    t = (x - knots[i]) / (knots[i + 1] - knots[i])
+    return (1 - t) * knots[i] ** 2 + t * knots[i + 1] ** 2 + knots[knots > 0].sum()
+
+def handled(x):
+    try:
+        return math.log(x)
+    except ValueError:
+        return -3.0 * x
+
+def overflown(x):
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return 5.0 * x
+
+@functools.lru_cache(maxsize=None)
+def cached(x, n=3):
+    return math.sin(x) * n
+
+@functools.lru_cache(maxsize=None)
+def table_of(n):
+    out = np.zeros(n)
+    for i in range(n):
+        out[i] = i * math.sqrt(i)
+    return out
+
+def by_cache(x):
+    return cached(x) + x * table_of(4)[2]
+
+def vectorized(x):
+    f = np.vectorize(lambda t: math.sin(t) if t > 0.5 else t * t)
+    g = np.frompyfunc(lambda t: math.cosh(t), 1, 1)
+    a = np.array([x, 0.2, 2 * x])
+    return float(f(a).sum() + g(a).astype(float).sum())
+
+def iterated(x):
+    total = 0.0
+    for (i,), v in np.ndenumerate(np.array([x, x * x])):
+        total += (i + 1) * v
+    for v in np.nditer(np.array([x, 1.0])):
+        total += v * v
+    return total + np.fromiter((math.sin(t) for t in (x, 2.0)), float).sum() + np.piecewise(
+        np.array([x, -x]), [np.array([True, False])], [lambda t: t**3, lambda t: t]).sum()
+
+def complex_numbers(x):
+    z = complex(x, 2.0)
+    return abs(cmath.exp(z)) + cmath.phase(z) + cmath.polar(cmath.sqrt(z))[0] + cmath.rect(x, 0.5).imag
+
+def many(x):
+    return (math.hypot(x, 2.0, 3.0) + math.dist([x, 1.0], [0.0, 2.0]) + math.fsum([x, 1e-9, x * x]) + math.gamma(x)
+            + math.lgamma(x) + math.erf(x) + math.fmod(7.5, x) + math.copysign(x, -1.0) + math.ldexp(x, 3)
+            + math.modf(x)[0] + math.frexp(x)[0] + math.prod([x, 2.0, x]) + math.log(x, 3.0) + math.atan2(x, 2.0)
+            + math.comb(5, 2) * x + (1.0 if math.isclose(x, x + 1e-15) else 2.0) * x + math.degrees(x)
+            + math.remainder(x, 0.7) + math.expm1(x) + math.log1p(x) + math.log2(x) + math.cbrt(x) + math.asinh(x))
+
+def asked(x):
+    kinds = [type(x) is float, type(x) in (float, int), isinstance(x, (int, float)), np.isscalar(x)]
+    return x * (1.0 + sum(2.0**i for i, k in enumerate(kinds) if k))
+
+def outside(x):
+    return ready(x)
+
+def ready(x):
+    return np.r_[x, 1.0, 2 * x].sum()
+''',
+    "later.py": "import math\n\ndef half(x):\n    return math.sin(x) / 2\n",
+}  # fmt: skip
+
+FUNCTIONS = [
+    "allocated", "by_argument", "by_cache", "by_class", "by_default", "by_import", "by_table",
+    "complex_numbers", "forced", "handled", "iterated", "looked_up", "many", "outside", "overflown", "vectorized",
+]  # fmt: skip
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of somebody else, which is imported for the first time."""
+    folder = tmp_path / "otherpeople"
+    folder.mkdir()
+    for name, text in PACKAGE.items():
+        (folder / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "otherpeople"
+    for name in [n for n in sys.modules if n.partition(".")[0] == "otherpeople"]:
+        del sys.modules[name]
+
+
+def by_differences(f, x, h=1e-3):
+    """The derivative of a function of one number, extrapolated twice."""
+    d = [(f(x + h / 2**k) - f(x - h / 2**k)) / (2 * h / 2**k) for k in range(3)]
+    e = [(4 * d[k + 1] - d[k]) / 3 for k in range(2)]
+    return (16 * e[1] - e[0]) / 15
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_of_patched_code(package, name):
+    module = importlib.import_module(f"{package}.formulas")
+    f, x = getattr(module, name), 1.3
+    value, slope = f(x), by_differences(f, x)
+    curvature = (f(x + 1e-3) - 2 * f(x) + f(x - 1e-3)) / 1e-6
+    with ft.patch(package):
+        assert f(x) == value
+        assert type(f(x)) is type(value)
+        np.testing.assert_allclose(ft.grad(f)(x), slope, rtol=1e-8)
+        np.testing.assert_allclose(ft.jit(ft.grad(f))(x), slope, rtol=1e-8)
+        np.testing.assert_allclose(ft.value_and_grad(f)(x)[0], value, rtol=1e-14)
+        np.testing.assert_allclose(ft.hessian(f)(x), curvature, rtol=1e-4, atol=1e-4)
+    assert f(x) == value
+
+
+def snapshot(module):
+    """All that one can see of a module: its names, and of functions and classes what they hold."""
+    found = dict(vars(module))
+    for name, x in vars(module).items():
+        if isinstance(x, types.FunctionType):
+            found[name, "code"], found[name, "defaults"] = x.__code__, x.__defaults__
+        if isinstance(x, type):
+            found |= {(name, k): v for k, v in vars(x).items()}
+            found |= {(name, k, "code"): v.__code__ for k, v in vars(x).items() if isinstance(v, types.FunctionType)}
+    return found
+
+
+def test_undo_leaves_every_attribute_as_it_was(package):
+    module = importlib.import_module(f"{package}.formulas")
+    held = [module.Shape(1.0), module.by_default]
+    before, finders = snapshot(module), list(sys.meta_path)
+    outer = ft.patch(package)
+    with ft.patch(f"{package}.formulas") as inner:
+        assert module.by_default.__code__ is not before["by_default", "code"]
+        assert package in ft.patched()
+        assert f"{package}.formulas" in ft.patched()
+    # Twice patched is once patched, until the last one is undone.
+    assert ft.grad(module.by_import)(1.0) == pytest.approx(np.exp(1.0) * (np.sin(1.0) + np.cos(1.0)))
+    outer.undo()
+    outer.undo()
+    inner.undo()
+    after = snapshot(module)
+    assert after.keys() == before.keys()
+    assert [k for k in before if after[k] is not before[k]] == []
+    assert sys.meta_path == finders
+    assert ft.patched() == []
+    assert held[0].area == pytest.approx(np.pi)
+    with pytest.raises(TypeError, match="math"):
+        ft.grad(module.by_import)(1.0)
+
+
+def test_modules_that_are_imported_later_are_patched(package):
+    with ft.patch(package):
+        module = importlib.import_module(f"{package}.later")
+        assert ft.grad(module.half)(0.0) == 0.5
+        assert "exec_module" not in vars(module.__loader__)
+    code = module.half.__code__
+    with pytest.raises(TypeError):
+        ft.grad(module.half)(0.0)
+    with ft.patch(module):
+        assert ft.grad(module.half)(0.0) == 0.5
+    assert module.half.__code__ is code
+
+
+def test_all_imported_code(package):
+    module = importlib.import_module(f"{package}.formulas")
+    with ft.patch():
+        names = ft.patched()
+        assert f"{package}.formulas" in names
+        assert not {n.partition(".")[0] for n in names} & {"ftrans", "numpy", "scipy", "jax", "jaxlib", "pytest"}
+        assert ft.grad(module.many)(1.3) != 0.0
+        later = importlib.import_module(f"{package}.later")
+        assert ft.grad(later.half)(0.0) == 0.5
+
+
+def test_closures_that_exist_already(package, monkeypatch):
+    module = importlib.import_module(f"{package}.later")
+    source = "import math\n\ndef make(k):\n    return lambda x: math.sin(k * x), lambda x: math.cos(k * x)\n"
+    path = f"{module.__file__.removesuffix('later.py')}closures.py"
+    with open(path, "w") as file:
+        file.write(source)
+    importlib.invalidate_caches()
+    closures = importlib.import_module(f"{package}.closures")
+    sine, cosine = closures.make(2.0)
+    codes = sine.__code__, cosine.__code__
+    with ft.patch(package):
+        assert ft.grad(sine)(0.0) == 2.0
+        assert ft.grad(cosine)(1.0) == pytest.approx(-2.0 * np.sin(2.0))
+        made = closures.make(3.0)
+        assert ft.grad(made[0])(0.0) == 3.0
+    assert (sine.__code__, cosine.__code__) == codes
+    assert made[0].__code__ is codes[0]
+
+
+def test_caches_hold_no_traced_values(package):
+    module = importlib.import_module(f"{package}.formulas")
+    with ft.patch(package):
+        ft.grad(module.by_cache)(1.3)
+        assert type(module.table_of(4)) is np.ndarray
+        assert module.cached.cache_info().currsize == 0
+    assert module.table_of.cache_info().currsize == 1
+    assert module.table_of(4)[2] == 2 * np.sqrt(2.0)
+
+
+def test_only_what_is_traced_is_changed(package):
+    module = importlib.import_module(f"{package}.formulas")
+    seen = []
+
+    def traced(x):
+        thread = threading.Thread(target=lambda: seen.append(module.aa([1.0, 2.0], dtype=float)))
+        thread.start()
+        thread.join()
+        return module.by_import(x)
+
+    with ft.patch(package):
+        ft.grad(traced)(1.0)
+        assert type(module.Shape.make(3)) is np.ndarray
+    assert type(seen[0]) is np.ndarray
+
+
+def test_patching_while_another_thread_traces(package):
+    module = importlib.import_module(f"{package}.later")
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow(x):
+        entered.set()
+        leave.wait(20)
+        return x * 2.0
+
+    thread = threading.Thread(target=lambda: ft.grad(slow)(1.0))
+    thread.start()
+    entered.wait(20)
+    try:
+        with pytest.raises(RuntimeError, match="another thread traces"):
+            ft.patch(package)
+    finally:
+        leave.set()
+        thread.join()
+    assert ft.patched() == []
+    with ft.patch(package):
+        assert ft.grad(module.half)(0.0) == 0.5
+
+
+@ft.patch
+def decorated(x, power=2):
+    import math
+
+    out = np.zeros(2)
+    out[0] = math.pow(x, power)
+    return float(out[0])
+
+
+@ft.patch
+class Decorated:
+    def value(self, x):
+        import math
+
+        return math.sin(x)
+
+    @staticmethod
+    def double(x):
+        return 2.0 * float(x)
+
+
+def test_decorated_functions():
+    assert ft.grad(decorated)(3.0) == 6.0
+    assert decorated(3.0) == 9.0
+    assert ft.grad(Decorated().value)(0.0) == 1.0
+    assert ft.grad(Decorated.double)(1.0) == 2.0
+
+
+SCRIPT = """
+import math
+import numpy as np
+import ftrans as ft
+
+ft.patch(__name__)
+
+def f(x):
+    return math.sin(x) * np.asarray(x, float)
+
+print(ft.grad(f)(0.5))
+for n in range(2):
+    g = lambda x: math.cos(n + x)
+    h = ft.jit(ft.grad(lambda x: f(x) + g(x)))
+    print(h(0.5))
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "-c"])
+def test_own_script(tmp_path, how):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = ["-c", SCRIPT] if how == "-c" else [str(tmp_path / "script.py")]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    x, y = 0.5, np.sin(0.5) + 0.5 * np.cos(0.5)
+    np.testing.assert_allclose([float(s) for s in done.stdout.split()], [y, y - np.sin(x), y - np.sin(1 + x)])
+
+
+def test_mistakes(package):
+    with pytest.raises(ModuleNotFoundError, match="no package 'nowhere_to_be_found'"):
+        ft.patch("nowhere_to_be_found")
+    with pytest.raises(TypeError, match="compiled"):
+        ft.patch("math")
+    with pytest.raises(TypeError, match="names of packages"):
+        ft.patch(3)
+    namespace = {}
+    exec("def f(x):\n    return x", namespace)
+    with pytest.raises(ValueError, match="source"):
+        ft.patch(namespace["f"])
+    module = importlib.import_module(f"{package}.later")
+    with open(module.__file__, "w") as file:
+        file.write("import math\n\ndef half(y, z):\n    return math.sin(y)\n")
+    linecache.checkcache()
+    with ft.patch(package) as handle:
+        assert "changed" in handle.skipped[f"{package}.later"]
+        assert module.half(0.0) == 0.0
+    assert ft.patched() == []
