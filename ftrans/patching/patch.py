@@ -179,6 +179,11 @@ def _name_of(package: Any) -> str:
                 name=package,
             )
         return package
+    if package.partition(".")[0] in ("ftrans", "numpy"):
+        raise TypeError(
+            f"{package!r} needs no patch, nor takes one: its functions take traced values, or say why they do not"
+            + at_line(user_line())
+        )
     if _is_compiled(module):
         raise TypeError(
             f"{package!r} is compiled, so it has no Python code to be patched. Functions of it that are called with "
@@ -364,6 +369,8 @@ _decorated: dict[int, Exchange] = {}
 def _patched_function(function: Any) -> Any:
     """A function, or the functions of a class, patched for good."""
     functions = [function] if isinstance(function, FunctionType) else list(_methods(function))
+    if not functions:
+        raise TypeError(f"class {function.__qualname__} has no methods of Python code{at_line(user_line())}")
     with _lock:
         for f in functions:
             exchange = _decorated.setdefault(id(f.__globals__), Exchange(f.__globals__))
