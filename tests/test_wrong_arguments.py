@@ -62,7 +62,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "odeint": (lambda y, t: -y, 1.0, X),
     "residuals": (square,),
     "reverse_gradient": (X,),
-    "patch": (square,),
+    "patch": (),
     "patched": (),
     "root": (lambda x: x**2 - 2, 1.0),
     "scale_gradient": (X, 2.0),
