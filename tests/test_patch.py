@@ -2,10 +2,12 @@
 
 import importlib
 import linecache
+import os
 import subprocess
 import sys
 import threading
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -363,7 +365,8 @@ for n in range(2):
 def test_own_script(tmp_path, how):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = ["-c", SCRIPT] if how == "-c" else [str(tmp_path / "script.py")]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    path = {**os.environ, "PYTHONPATH": str(Path(ft.__file__).parents[1])}
+    done = subprocess.run([sys.executable, *command], env=path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     x, y = 0.5, np.sin(0.5) + 0.5 * np.cos(0.5)
     np.testing.assert_allclose([float(s) for s in done.stdout.split()], [y, y - np.sin(x), y - np.sin(1 + x)])
