@@ -64,6 +64,7 @@ from ftrans.ops import (
     shapes,
     slices,
     sorting,
+    sparse,
     windows,
 )
 from ftrans.ops import elementwise as e
@@ -591,6 +592,21 @@ failure(indexing.gather, np.ones(3), np.array([0, 3]), error=IndexError, axis=0)
 failure(indexing.gather, np.ones(3), -4, error=IndexError, axis=0)
 failure(indexing.scatter_add, np.ones(3), 1.0, 3, error=IndexError, axis=0)
 failure(indexing.scatter_set, np.ones(3), 1.0, 3, error=IndexError, axis=0, unique=True)
+
+# Sparse matrices
+
+ENTRY_ROWS, ENTRY_COLS = given([0, 2, 1, 0, 2], i64), given([0, 1, 2, 0, 3], i64)
+for x_shape in [(4,), (4, 2)]:
+    sample(sparse.sparse_product, normal((5,)), normal(x_shape), ENTRY_ROWS, ENTRY_COLS, height=3)
+for dtype in (f32, c128):
+    sample(sparse.sparse_product, normal((5,), dtype), normal((4, 2), dtype), ENTRY_ROWS, ENTRY_COLS, height=3)
+sample(sparse.sparse_product, normal((0,)), normal((4,)), given([], i64), given([], i64), height=3)
+ENTRIES, ENTRY_PLACES = ArrayType((5,), f64), ArrayType((5,), i64)
+misfit(sparse.sparse_product, ENTRIES, ArrayType((4,), f32), ENTRY_PLACES, ENTRY_PLACES, error=TypeError, height=3)
+misfit(sparse.sparse_product, ENTRIES, ArrayType((4,), f64), PLACES, PLACES, error=ValueError, height=3)
+misfit(sparse.sparse_product, ENTRIES, ArrayType((4,), f64), ENTRIES, ENTRIES, error=TypeError, height=3)
+
+# Slices
 
 for x_shape, start, limit, strides in [
     ((5,), (1,), (4,), (1,)), ((5,), (0,), (5,), (2,)), ((5,), (1,), (5,), (3,)), ((5,), (0,), (5,), (1,)),

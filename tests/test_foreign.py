@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import operator
 import statistics
 import struct
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from ftrans.base import foreign
 from ftrans.base.foreign import Said
@@ -151,6 +153,39 @@ def test_calls_of_vectorize() -> None:
     assert x.seen, MOVED.format("is_within_vectorize")
     assert all(x.seen), MOVED.format("is_within_vectorize")
     assert not foreign.is_within_vectorize(sys._getframe())
+
+
+class Other:
+    """An operand that is no array, which notes whether an operator of a sparse array lets it answer."""
+
+    shape = (2,)
+
+    def __init__(self) -> None:
+        self.seen: list[bool] = []
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.seen.append(foreign.leaves_to_other_operand(sys._getframe(1)))
+        array = np.empty((), object)
+        array[()] = self
+        return array
+
+    def __rmatmul__(self, other: Any) -> str:
+        return "answered"
+
+    __rmul__ = __radd__ = __rsub__ = __rtruediv__ = __rmatmul__
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "dia", "lil", "dok", "bsr"])
+def test_operators_of_sparse_arrays(format: str) -> None:
+    moved = MOVED.format("leaves_to_other_operand")
+    for made in (scipy.sparse.eye_array(2, format=format), scipy.sparse.eye(2, format=format)):
+        for operate in (operator.matmul, operator.mul, operator.truediv, operator.add, operator.sub):
+            other = Other()
+            assert operate(made, other) == "answered", moved
+            assert all(other.seen), moved
+        other = Other()
+        made.multiply(other)
+        assert not any(other.seen), moved
 
 
 def test_requirements() -> None:

@@ -113,8 +113,13 @@ WAYS_IN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS_IN)
-@pytest.mark.parametrize("kind", LOOKALIKES)
+# Sparse arrays have arithmetic with traced values.
+ARITHMETIC = ("x + m", "x * m", "x @ m", "x @ m, jit", "m * x, vmap", "in place")
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [(k, w) for k in LOOKALIKES for w in WAYS_IN if w not in ARITHMETIC or "sparse" not in k]
+)
 def test_lookalikes_are_refused(kind: str, way: str) -> None:
     make, message = LOOKALIKES[kind]
     with pytest.raises(TypeError, match=message) as caught:
@@ -155,15 +160,13 @@ def test_a_matrix_of_traced_values_is_refused() -> None:
         ft.grad(lambda x: np.sum(x * np.asmatrix(x)))(X)
 
 
-def test_a_sparse_array_before_a_traced_value_is_refused() -> None:
+def test_a_method_of_a_sparse_array_on_a_traced_value_is_refused() -> None:
     for made in (scipy.sparse.csr_array(VALUES), scipy.sparse.csr_matrix(VALUES)):
-        calls = (lambda x, s=made: s * x, lambda x, s=made: s @ x, lambda x, s=made: s.multiply(x), made.dot)
-        for f in (*calls, lambda x, s=made: s + x):
-            with pytest.raises(TypeError, match=r"sparse.*A\.toarray\(\)"):
-                ft.trace(f)(X)
+        with pytest.raises(TypeError, match=r"sparse.*A @ x.*ftrans\.scipy\.sparse.*A\.toarray\(\)"):
+            ft.trace(lambda x, s=made: s.multiply(x))(X)
     matrix = scipy.sparse.coo_array([[1.0, 0.0], [3.0, 4.0]])
-    with pytest.raises(TypeError, match=r"np\.bincount\(A\.row, A\.data \* x\[A\.col\], A\.shape\[0\]\)"):
-        ft.trace(lambda x: matrix @ x)(X)
+    with pytest.raises(TypeError, match=r"A @ x"):
+        ft.trace(matrix.dot)(X)
     product = ft.sparse_jacobian(lambda x: np.bincount(matrix.row, matrix.data * x[matrix.col], matrix.shape[0]))(X)
     np.testing.assert_array_equal(product.toarray(), matrix.toarray())
     assert product.nnz == matrix.nnz

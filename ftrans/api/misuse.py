@@ -262,8 +262,8 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     if name.startswith("scipy.sparse.") and name.count(".") == 3:
         # A method of a sparse array.
         instead = (
-            "A.toarray() for the sparse array A, or, with A = A.tocoo(), the product A @ x as "
-            "np.bincount(A.row, A.data * x[A.col], A.shape[0])"
+            "products with a plain sparse array A as A @ x, sparse arrays with traced entries by ftrans.scipy.sparse, "
+            "or else A.toarray()"
         )
     if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
         instead = name.replace("scipy", "numpy")

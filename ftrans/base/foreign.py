@@ -155,6 +155,25 @@ def without_name_of_method(method: str, said: str) -> str | None:
     return rest if name in (f"_{method}", f"_a{method}") else None
 
 
+# The functions of `scipy.sparse` that leave what is no array to the other operand.
+_LEAVES_TO_OTHER = {"_matmul_dispatch", "_multiply_2d_with_broadcasting", "_divide"}
+
+
+def leaves_to_other_operand(frame: FrameType) -> bool:
+    """Whether what runs in a frame is an operator of a sparse array of SciPy, which lets objects of no shape answer.
+
+    Leans on: these functions take what NumPy makes a 0-d array of Python objects for no array, and return
+    NotImplemented; operators and `dot` of sparse arrays call them.
+    Without it: a plain sparse array times a traced value is an error, unless written with ftrans.scipy.sparse.
+    """
+    if frame.f_code.co_name not in _LEAVES_TO_OTHER:
+        return False
+    outer = frame
+    while outer.f_back is not None and outer.f_back.f_globals.get("__name__", "").startswith("scipy.sparse"):
+        outer = outer.f_back
+    return outer.f_code.co_name.startswith("__") or outer.f_code.co_name == "dot"
+
+
 class Said(StrEnum):
     """What errors of Python and of other libraries say.
 

@@ -171,6 +171,13 @@ def wherever(
     return call
 
 
+def left_to_others(ufunc: Callable[..., Any], *operands: Any) -> Any:
+    """What operands that are no arrays make of a ufunc: sparse arrays have arithmetic of their own."""
+    if any(hasattr(type(x), "tocoo") for x in operands):
+        return ENTERED_LATER["scipy.sparse"]().arithmetic.combined(ufunc, *operands)
+    return NotImplemented
+
+
 def missing(name: str) -> MissingRule:
     """The error for a function of NumPy or SciPy that has no traced form: `name` is its full name."""
     advice = REFUSED.get(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.foreign import is_within_vectorize, requires_properties, shuffles
+from ..base.foreign import is_within_vectorize, leaves_to_other_operand, requires_properties, shuffles
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..core.witness import ConcretizationError, concretize, refuse
@@ -153,10 +153,12 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
     array: Any
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
+        if leaves_to_other_operand(caller):
+            return _as_object(self)
         raise refuse(
             TypeError(
-                f"a sparse array cannot have traced elements ({self.type}); write A.toarray() for the sparse array A"
-                + at_line(user_line())
+                f"a sparse array of scipy.sparse cannot have traced elements ({self.type}): take the function of the "
+                f"same name of ftrans.scipy.sparse{at_line(user_line())}"
             )
         )
     if requires_properties(caller):
@@ -176,6 +178,13 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
         array[index] = element if copy else lent_element(element, self)
     # Here NumPy's own arrays stay what they are, so that whoever changes the result changes the array.
     array.flags.writeable = copy is True
+    return array
+
+
+def _as_object(self: Tracer) -> Any:
+    """The traced value, whatever its shape, as one Python object."""
+    array = np.empty((), object)
+    array[()] = self
     return array
 
 

@@ -15,7 +15,7 @@ from ..ops.contractions import dot_general
 from ..ops.shapes import transpose
 from . import promotion
 from .delivery import deliver
-from .dispatch import implements
+from .dispatch import implements, left_to_others
 from .layouts import own
 from .manipulation import normal_axes, normal_axis
 from .promotion import asarray, cast, reshaped, strong_dtype
@@ -93,7 +93,7 @@ def _sizes_error(name: str, x: Tracer, y: Tracer) -> ValueError:
 def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     """The matrix product of the last two axes, over broadcast leading axes; `axes` names others of both and of it."""
     if not (promotion.is_operand(x1) and promotion.is_operand(x2)):
-        return NotImplemented
+        return left_to_others(np.matmul, x1, x2)
     if axes is not None:
         counts = min(np.ndim(x1), 2), min(np.ndim(x2), 2)
         return _over_axes(np.matmul, x1, x2, axes, (*counts, sum(counts) - 2))

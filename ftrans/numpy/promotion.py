@@ -124,7 +124,7 @@ def is_operand(x: Any) -> bool:
         return True
     # NumPy's protocol: operators leave what has None here to the other operand.
     is_left = getattr(x, "__array_ufunc__", True) is None
-    return not is_left and (hasattr(x, "__array__") or hasattr(x, "toarray"))
+    return not is_left and hasattr(x, "__array__")
 
 
 def is_weak(x: Any) -> bool:

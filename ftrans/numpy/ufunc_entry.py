@@ -15,7 +15,7 @@ from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType
 from ..ops import elementwise as e
 from ..ops.literals import full_like
-from .dispatch import CONSTANT, TABLE, implements, public
+from .dispatch import CONSTANT, TABLE, implements, left_to_others, public
 from .layouts import own
 from .promotion import (
     asarray,
@@ -91,7 +91,7 @@ def general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | None
         if len(xs) != ufunc.nin:
             raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} operands, {len(xs)} were given{at_line(user_line())}")
         if not all(map(is_operand, xs)):
-            return NotImplemented
+            return left_to_others(ufunc, *xs)
         operands = [x if is_number(x) else asarray(x) for x in xs]
         *in_dtypes, out_dtype = resolved_dtypes(ufunc, operands)
         shape = operands[0].shape if len(xs) == 1 else broadcast_shapes(ufunc.__name__, *operands)

@@ -41,6 +41,8 @@ class DotGeneral(SingleResult):
 
     name = "dot_general"
     memory = Memory.NEW
+    # In a lane of both operands (rule `local`), either element is the derivative by the other.
+    multiplies_lanes = True
 
     def type_rule(self, x: ArrayType, y: ArrayType, *, contract: Dims, batch: Dims) -> ArrayType:
         if x.dtype != y.dtype:

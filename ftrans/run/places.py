@@ -105,6 +105,11 @@ NUMPY, JAX, CELLS, JAX_TRACE, TRACE = Place(), _Jax(1), _Cells(), _Jax(4), _Trac
 _places: dict[type, Place] = {np.ndarray: NUMPY, float: NUMPY, int: NUMPY, bool: NUMPY, complex: NUMPY, Tracer: TRACE}
 
 
+def live_in_trace(cls: type) -> None:
+    """State that objects of a class hold traced values, so that functions of them are recorded."""
+    _places[cls] = TRACE
+
+
 def _place_of_new(x: Any) -> Place:
     """The place of a value of a class that has not been met."""
     cls = x.__class__

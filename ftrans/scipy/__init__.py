@@ -14,9 +14,9 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import fft, integrate, optimize, stats
+    from . import fft, integrate, optimize, sparse, stats
 
-__all__ = ["fft", "integrate", "linalg", "optimize", "special", "stats"]
+__all__ = ["fft", "integrate", "linalg", "optimize", "sparse", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -27,6 +27,8 @@ def __getattr__(name: str) -> _typing.Any:
         return _importlib.import_module(".integrate", __name__)
     if name == "optimize":
         return _importlib.import_module(".optimize", __name__)
+    if name == "sparse":
+        return _importlib.import_module(".sparse", __name__)
     if name == "stats":
         return _importlib.import_module(".stats", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

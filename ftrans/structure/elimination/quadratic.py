@@ -168,7 +168,7 @@ class Form(Elimination):
                 self.add(operands[p], operands[q], lanes, lanes, value, is_square=p == q)
         elif (lanes_of_product := product_lanes(curved)) is not None:
             left, right = lanes_of_product
-            x, y = operands
+            x, y, *_ = operands
             self.add(x, y, left.cols, right.cols, taken(adjoint, left.rows))
         else:
             self._curve_as_whole(curved, k, adjoint)

@@ -22,7 +22,6 @@ from ...core.primitive import MissingRule, Moving, ProgramHolder
 from ...core.program import Atom, Const, Eqn, Program, Var
 from ...core.trace import Builder, Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
-from ...ops.contractions import dot_general
 from ...ops.elementwise import ne
 from ...ops.literals import full_like
 from ...transforms.differentiate import linearize
@@ -297,7 +296,7 @@ class Graph:
             for piece in of_operand if is_active else ():
                 if piece.factor is not None:
                     found[-1].append(Masked(piece.factor))
-                elif eqn.primitive is dot_general and operands[1 - i].value is not None:
+                elif _multiplies_lanes(eqn) and operands[1 - i].value is not None:
                     other, shared = operands[1 - i], pieces[1 - i]
                     value = other.value if isinstance(other.value, Tracer) else _array(other)
                     found[-1].append(taken(Masked(value), shared[0].cols))
@@ -361,17 +360,22 @@ def alone(eqn: Eqn) -> Program:
 
 
 def product_lanes(curved: Curved) -> tuple[Piece, Piece] | None:
-    """The lanes of a product that sums over shared axes: for each, an element of the result and of both operands."""
+    """The lanes of a sum of products: for each, an element of the result and of both operands."""
     eqn, operands, results = curved
-    if eqn.primitive is not dot_general:
+    if not _multiplies_lanes(eqn):
         return None
     types = [x.type for x in operands]
     pieces = eqn.primitive.local(types, [x.type for x in results], [x.known for x in operands], eqn.params)
     # Sums of no products have no pieces.
-    if pieces is None or not all(pieces):
+    if pieces is None or not all(pieces[:2]):
         return None
-    (left,), (right,) = pieces
+    (left,), (right,), *_ = pieces
     return left, right
+
+
+def _multiplies_lanes(eqn: Eqn) -> bool:
+    """Whether each lane of the first two operands is a product of their elements."""
+    return getattr(eqn.primitive, "multiplies_lanes", False)
 
 
 def _is_curved(eqn: Eqn, active: Sequence[int]) -> bool:
