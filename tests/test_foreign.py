@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.sparse
 
 from ftrans.base import foreign
@@ -301,3 +302,11 @@ def test_texts_that_begin_with_a_class(text: Said) -> None:
     with pytest.raises(AttributeError) as error:
         PROVOKED[text]()
     assert f"'Probe' {text}" in str(error.value), MOVED.format(f"Said.{text.name}")
+
+
+def test_kind_of_interp1d() -> None:
+    x, y = np.arange(5.0), np.ones((5, 2, 3))
+    for kind in ("linear", "nearest", "nearest-up", "previous", "next"):
+        assert foreign.kind_of_interp1d(scipy.interpolate.interp1d(x, y, kind, axis=0)) == (kind, None), MOVED
+    kind, spline = foreign.kind_of_interp1d(scipy.interpolate.interp1d(x, y, "cubic", axis=0))
+    assert (kind, spline.k, spline.c.shape) == ("spline", 3, (5, 6)), MOVED

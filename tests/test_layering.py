@@ -195,8 +195,8 @@ def test_public_names() -> None:
 PUBLIC_MODULES = [
     "ftrans", "ftrans.autograd", "ftrans.autograd.functional", "ftrans.debug", "ftrans.nn", "ftrans.nn.functional",
     "ftrans.nn.init", "ftrans.nn.random", "ftrans.numpy", "ftrans.numpy.fft", "ftrans.numpy.linalg", "ftrans.scipy",
-    "ftrans.scipy.fft", "ftrans.scipy.integrate", "ftrans.scipy.linalg", "ftrans.scipy.optimize", "ftrans.scipy.sparse",
-    "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
+    "ftrans.scipy.fft", "ftrans.scipy.integrate", "ftrans.scipy.interpolate", "ftrans.scipy.linalg",
+    "ftrans.scipy.optimize", "ftrans.scipy.sparse", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
 ]  # fmt: skip
 
 

@@ -216,6 +216,18 @@ class Said(StrEnum):
     DELETED = "deleted"
 
 
+# SciPy
+
+
+def kind_of_interp1d(f: Any) -> tuple[str, Any]:
+    """The kind of a `scipy.interpolate.interp1d`, "spline" for several, and its spline if it has one.
+
+    Leans on: the attributes `_kind` and `_spline`; `_spline.c` has the axis of data first and one for all others.
+    Without it: traced points are refused where SciPy itself has made the object.
+    """
+    return f._kind, f._spline if f._kind == "spline" else None
+
+
 # JAX
 
 

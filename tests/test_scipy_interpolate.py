@@ -1,0 +1,188 @@
+"""Interpolators of SciPy: values and derivatives of all kinds, their objects, and points where pieces meet."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.interpolate
+
+import ftrans as ft
+import ftrans.scipy.interpolate as module
+from ftrans.core.primitive import MissingRule
+from ftrans.numpy.dispatch import TABLE
+from ftrans.scipy import interpolate
+from ftrans.testing import check_grads
+
+X = np.array([0.0, 0.4, 1.1, 1.5, 2.3, 2.9, 3.2])
+Y = np.array([0.3, -0.8, 1.2, 0.1, 0.7, 2.0, -0.5])
+INSIDE = np.array([0.2, 0.7, 1.3, 2.0, 3.0])
+# Breakpoints, both ends, and points outside.
+EVERYWHERE = np.concatenate([INSIDE, X, [-0.3, 3.6]])
+CLOSED = np.append(Y[:-1], Y[0])
+
+
+def assert_as_in_scipy(f: Callable[..., Any], *args: Any) -> None:
+    """The same values from a function of `scipy.interpolate` and of ours, with arguments plain and traced in turn."""
+    expected = f(scipy.interpolate, *args)
+    np.testing.assert_array_equal(f(interpolate, *args), expected)
+    for places in ([len(args) - 1], range(len(args) - 1), range(len(args))):
+
+        def part(*xs: Any, places: Any = places) -> Any:
+            full = list(args)
+            for i, x in zip(places, xs, strict=True):
+                full[i] = x
+            return f(interpolate, *full)
+
+        xs = [args[i] for i in places]
+        np.testing.assert_allclose(ft.vjp(part, *xs)[0], expected, rtol=1e-11, atol=1e-12)
+
+
+CONDITIONS: list[Any] = ["not-a-knot", "natural", "clamped", ((1, 0.3), (2, -0.4)), ("not-a-knot", (2, 0.3))]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+def test_cubic_splines_and_their_derivatives(condition: Any) -> None:
+    for nu in range(4):
+        assert_as_in_scipy(lambda m, x, y, p, nu=nu: m.CubicSpline(x, y, bc_type=condition)(p, nu), X, Y, EVERYWHERE)
+    if not isinstance(condition, str):
+        check_grads(lambda x, y, p: interpolate.CubicSpline(x, y, bc_type=condition)(p), X, Y, INSIDE)
+    for count in (2, 3, 4):
+        assert_as_in_scipy(lambda m, x, y, p: m.CubicSpline(x, y, bc_type=condition)(p), X[:count], Y[:count], INSIDE)
+
+
+def test_periodic_splines() -> None:
+    for n in (2, 3, 7):
+        x, y = X[:n], np.append(Y[: n - 1], Y[0])
+        assert_as_in_scipy(lambda m, x, y, p: m.CubicSpline(x, y, bc_type="periodic")(p), x, y, EVERYWHERE)
+    for k in (2, 3, 4):
+        for nu in (0, 1):
+            assert_as_in_scipy(
+                lambda m, x, y, p, k=k, nu=nu: m.make_interp_spline(x, y, k, bc_type="periodic")(p, nu),
+                X, CLOSED, EVERYWHERE,
+            )  # fmt: skip
+    assert_as_in_scipy(
+        lambda m, x, y, ab: m.CubicSpline(x, y, bc_type="periodic").integrate(ab[0], ab[1]), X, CLOSED, [-1.0, 8.0]
+    )
+    with pytest.raises(ValueError, match="must be identical"):
+        ft.grad(lambda y: interpolate.CubicSpline(X, y, bc_type="periodic")(0.3))(Y)
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "pchip": lambda m, x, y: m.PchipInterpolator(x, y),
+    "akima": lambda m, x, y: m.Akima1DInterpolator(x, y),
+    "makima": lambda m, x, y: m.Akima1DInterpolator(x, y, method="makima", extrapolate=True),
+    "hermite": lambda m, x, y: m.CubicHermiteSpline(x, y, 2 * y, extrapolate="periodic"),
+    "power": lambda m, x, y: m.PPoly(np.stack([y[1:], y[:-1]]), x, extrapolate=False),
+    "bernstein": lambda m, x, y: m.BPoly(np.stack([y[1:], y[:-1], 2 * y[1:]]), x),
+    "spline": lambda m, x, y: m.make_interp_spline(x, y, 4),
+    "with ends": lambda m, x, y: m.make_interp_spline(x, y, 3, bc_type=([(1, 0.2)], [(2, 0.3)])),
+    "steps": lambda m, x, y: m.make_interp_spline(x, y, 0),
+    "lines": lambda m, x, y: m.make_interp_spline(x, y, 1),
+    "nearest": lambda m, x, y: m.make_lsq_spline(x, y, [0, 0, 0, 1.2, 3.2, 3.2, 3.2], 2, w=np.arange(1.0, 8.0)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_objects_and_what_is_made_of_them(name: str) -> None:
+    make = MAKERS[name]
+    assert_as_in_scipy(lambda m, x, y, p: make(m, x, y)(p), X, Y, EVERYWHERE)
+    assert_as_in_scipy(lambda m, x, y, p: make(m, x, y)(p, 1), X, Y, EVERYWHERE)
+    assert_as_in_scipy(lambda m, x, y, p: make(m, x, y).antiderivative(2)(p), X, Y, EVERYWHERE)
+    assert_as_in_scipy(lambda m, x, y, ab: make(m, x, y).integrate(ab[0], ab[1]), X, Y, [2.6, 0.1])
+    if name != "steps":
+        assert_as_in_scipy(lambda m, x, y, p: make(m, x, y).derivative()(p), X, Y, EVERYWHERE)
+    if name in ("makima", "with ends", "nearest"):
+        check_grads(lambda x, y, p: make(interpolate, x, y)(p), X, Y, INSIDE)
+
+
+@pytest.mark.parametrize(
+    "kind", ["linear", "nearest", "nearest-up", "zero", "slinear", "quadratic", "cubic", "previous", "next", 4]
+)
+def test_all_kinds_of_interp1d(kind: Any) -> None:
+    order = np.array([3, 1, 0, 5, 6, 2, 4])
+    for fill in (np.nan, (1.0, 2.0), "extrapolate"):
+        options = {"fill_value": fill, "bounds_error": None if isinstance(fill, str) else False}
+        assert_as_in_scipy(
+            lambda m, x, y, p, options=options: m.interp1d(x, y, kind, **options)(p), X[order], Y[order], EVERYWHERE
+        )
+    if kind in ("linear", "quadratic"):
+        check_grads(lambda x, y, p: interpolate.interp1d(x, y, kind)(p), X, Y, INSIDE, order=1)
+
+
+def test_places_of_axes() -> None:
+    y = np.arange(42.0).reshape(2, 7, 3) % 5
+    points = INSIDE[:4].reshape(2, 2)
+    for make in (
+        lambda m, y: m.CubicSpline(X, y, axis=1),
+        lambda m, y: m.interp1d(X, y, axis=1),
+        lambda m, y: m.interp1d(X, y, "cubic", axis=1, fill_value=(y[:, 0], y[:, -1]), bounds_error=False),
+        lambda m, y: m.make_interp_spline(X, y, axis=1),
+    ):
+        assert_as_in_scipy(lambda m, y, p, make=make: make(m, y)(p), y, points)
+
+
+def test_points_outside_raise_where_they_are_known() -> None:
+    line = interpolate.interp1d(X, Y)
+    compiled = ft.jit(ft.grad(line))
+    assert np.isclose(compiled(0.2), (Y[1] - Y[0]) / 0.4)
+    for call in (ft.grad(line), compiled):
+        with pytest.raises(ValueError, match=r"(?s)outside of the interpolation range.*test_scipy_interpolate.py"):
+            call(9.0)
+    assert np.isnan(ft.vmap(line)(np.array([0.2, 9.0]))[1])
+
+
+def test_objects_of_plain_data_are_those_of_scipy() -> None:
+    for name in ("CubicSpline", "PchipInterpolator", "BSpline", "interp1d", "PPoly"):
+        ours, theirs = getattr(interpolate, name), getattr(scipy.interpolate, name)
+        args = (X, Y[:4], 2) if name == "BSpline" else (np.ones((2, 6)), X) if name == "PPoly" else (X, Y)
+        made, expected = ours(*args), theirs(*args)
+        assert isinstance(made, theirs)
+        np.testing.assert_array_equal(made(INSIDE), expected(INSIDE))
+        np.testing.assert_array_equal(copy.deepcopy(made)(INSIDE), expected(INSIDE))
+        # What patched code does with an object of SciPy.
+        answer = TABLE[theirs.__call__]
+        assert np.isclose(ft.jit(lambda p, e=expected, a=answer: a(e, p))(1.3), expected(1.3), rtol=1e-13)
+    spline = pickle.loads(pickle.dumps(interpolate.CubicSpline(X, Y)))
+    assert np.isclose(ft.grad(spline.derivative())(0.3), spline(0.3, 2))
+
+
+def test_objects_of_traced_data_answer_for_scipy() -> None:
+    def slope(y: Any) -> Any:
+        spline = interpolate.CubicSpline(X, y)
+        assert isinstance(spline, scipy.interpolate.CubicSpline)
+        assert isinstance(spline, interpolate.CubicSpline)
+        assert spline.c.shape == (4, 6)
+        with pytest.raises(MissingRule, match=r"(?s)CubicSpline.roots.*test_scipy_interpolate.py"):
+            spline.roots()
+        with pytest.raises(AttributeError, match="no attribute 'surely_not'"):
+            spline.surely_not  # noqa: B018
+        return spline.derivative()(0.3)
+
+    ft.grad(slope)(Y)
+
+
+def test_data_that_make_no_spline() -> None:
+    for call, message in (
+        (lambda y: interpolate.CubicSpline(X[::-1], y), "strictly increasing"),
+        (lambda y: interpolate.CubicSpline(X, y[1:]), "doesn't match"),
+        (lambda y: interpolate.CubicSpline(X, y, bc_type="closed"), "bc_type=closed"),
+        (lambda y: interpolate.CubicSpline(X, y, bc_type=((3, 0.0), "natural")), "must be 1 or 2"),
+        (lambda y: interpolate.PchipInterpolator(X, y * 1j), "only works with real values"),
+        (lambda y: interpolate.interp1d(X[:4], y), "must be equal in length"),
+        (lambda y: interpolate.interp1d(X, y, fill_value="extrapolate", bounds_error=True), "Cannot extrapolate"),
+        (lambda y: interpolate.make_interp_spline(X, y, 1, bc_type="natural"), "Too much info"),
+        (lambda y: interpolate.make_interp_spline(X, y, 2, bc_type="natural"), "number of derivatives"),
+        (lambda y: interpolate.BSpline(X, y, 5), "do not fit"),
+    ):
+        with pytest.raises((ValueError, NotImplementedError), match=rf"(?s){message}.*test_scipy_interpolate.py"):
+            ft.grad(call)(Y)
+
+
+def test_examples() -> None:
+    assert doctest.testmod(module).failed == 0
