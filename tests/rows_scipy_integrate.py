@@ -36,3 +36,36 @@ row(
     call=lambda f, a, b: f(lambda x, c: np.exp(-c * x) * np.sin(a * x), a, b, args=(b,), n=4)[0],
     **ONCE,
 )
+row(
+    "scipy.integrate.quad",
+    given(0.7),
+    given(1.9),
+    call=lambda f, a, b: f(lambda x: np.exp(-b * x) * np.sin(a * x), a, b, epsabs=0, epsrel=1e-12)[0],
+    **ONCE,
+)
+row(
+    "scipy.integrate.quad_vec",
+    given([0.7, 1.9]),
+    given(0.3),
+    call=lambda f, c, a: f(lambda x: np.exp(-c * x) / (a + x), a, np.inf, epsrel=1e-12)[0],
+    **ONCE,
+)
+row(
+    "scipy.integrate.dblquad",
+    given(0.7),
+    call=lambda f, c: f(lambda y, x: np.exp(-c * x * y), 0, c, lambda x: c * x, 1)[0],
+    **ONCE,
+)
+row(
+    "scipy.integrate.tplquad",
+    given(0.7),
+    call=lambda f, c: f(lambda z, y, x: c * z * x + y, 0, c, 0, lambda x: c * x, c, lambda x, y: x + y)[0],
+    order=1,
+    **ONCE,
+)
+row(
+    "scipy.integrate.nquad",
+    given(0.7),
+    call=lambda f, c: f(lambda y, x, k: np.sin(k * x * y), [[0, 1], lambda k: (0, k)], args=(c,))[0],
+    **ONCE,
+)

@@ -18,7 +18,10 @@ import typing as _typing
 import scipy.integrate as _original
 
 from ...base.exports import exported as _exported
+from .multiple import *
+from .quadrature import *
 from .samples import *
+from .vectors import *
 from .with_jacobians import *
 
 

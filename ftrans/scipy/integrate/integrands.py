@@ -1,0 +1,48 @@
+"""Functions that solvers are given, as programs: what is integrated, and the right-hand sides of equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...api.call import name_of, trace_flat
+from ...api.vectors import Captured
+from ...base import tree
+from ...core.trace import NoWitness
+from ...core.types import ArrayType
+from ...numpy.promotion import asarray, has_tracer
+
+
+class FoundTraced(Exception):
+    """A function returned a traced value for plain arguments: it closes over one."""
+
+
+def is_traced(*containers: Any) -> bool:
+    """Whether there is a traced value among the leaves of some containers."""
+    return any(map(has_tracer, tree.flatten(containers)[0]))
+
+
+def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that raises `FoundTraced` if it returns a traced value."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = f(*args, **kwargs)
+        if is_traced(found):
+            raise FoundTraced
+        return found
+
+    return call
+
+
+def traced_function(f: Callable[..., Any], types: Sequence[ArrayType], call: Callable[..., Any], what: str) -> Captured:
+    """The program of `call`, which calls `f`: it takes what `f` closes over, then arguments of these types.
+
+    Args:
+        f: the function of the user.
+        types: types of the arguments.
+        call: takes a tracer for each, and returns a list of tracers.
+        what: name of the solver, for messages.
+    """
+    reason = NoWitness(f"{what} evaluates {name_of(f)} at many points, so a branch has no single value")
+    traced, _ = trace_flat(f, types, lambda tracers: call(*tracers), reason)
+    return Captured.of(traced.program, [asarray(x) for x in traced.captured], len(types))
