@@ -75,17 +75,17 @@ class Exchange:
         if found is not None:
             return found[1]
         filename = code.co_filename
-        if filename in self.missing:
-            return None
         try:
             if filename not in self._files:
+                self._files[filename] = {}
                 self._files[filename] = self._compiled(filename)
             new = _counterpart(code, self._files[filename])
         except NoSource as error:
-            self.missing[filename] = str(error)
+            # Code without a file in a module that has one is made by `exec`, such as the methods of data classes.
+            if not filename.startswith("<") or "__file__" not in self._namespace:
+                self.missing[filename] = str(error)
             return None
         if new is None:
-            # Made by `exec`, such as the methods of named tuples and data classes.
             return None
         self._note(code, new)
         return self._new[id(code)][1]
@@ -124,7 +124,7 @@ def source_of(filename: str, namespace: dict[str, Any]) -> str:
     lines = linecache.getlines(filename, namespace)
     if lines:
         return "".join(lines)
-    if filename == "<string>" and "-c" in sys.orig_argv:
+    if filename == "<string>" and namespace.get("__name__") == "__main__" and "-c" in sys.orig_argv:
         return sys.orig_argv[sys.orig_argv.index("-c") + 1]
     raise NoSource("its source is not at hand")
 

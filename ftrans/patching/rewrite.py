@@ -34,7 +34,7 @@ def rewritten(tree: ast.Module, namespace: dict[str, Any], may_have_form: Callab
         namespace: the names of the module; what they stand for decides which calls stay as they are.
         may_have_form: whether `form` may make something else of a value.
     """
-    return ast.fix_missing_locations(_Rewriter(tree, namespace, may_have_form).visit(tree))
+    return _Rewriter(tree, namespace, may_have_form).visit(tree)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -48,9 +48,7 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, namespace: dict[str, Any], may_have_form: Callable[[Any], bool]) -> None:
         self.namespace = namespace
         self.may_have_form = may_have_form
-        self.methods = {
-            f.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, _FUNCTIONS)
-        }
+        self.names = _Names(tree)
         self.locals: list[set[str]] = []
         self.counters: list[set[str]] = []
 
@@ -100,7 +98,7 @@ class _Rewriter(ast.NodeTransformer):
         return _call(ELEMENT, node, node.value, node.slice) if is_element else node
 
     def _enter(self, node: Any) -> None:
-        bound, counters = _bound(node)
+        bound, counters = self.names.bound[id(node)]
         self.locals.append(bound)
         self.counters.append(counters)
 
@@ -118,7 +116,7 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(function, ast.Attribute):
             return not isinstance(function, ast.Lambda)
         name = function.attr
-        return not name.startswith("__") and name not in _OF_CONTAINERS and name not in self.methods
+        return not name.startswith("__") and name not in _OF_CONTAINERS and name not in self.names.methods
 
     def _value(self, node: ast.expr) -> Any:
         """What an expression of names stands for, if the module's namespace tells."""
@@ -156,30 +154,76 @@ def _call(name: str, place: ast.expr, *args: ast.expr) -> ast.Call:
     return ast.copy_location(ast.Call(function, list(args), []), place)
 
 
-def _bound(function: Any) -> tuple[set[str], set[str]]:
-    """The names that a function binds, and those of them that only loops over integers bind."""
-    arguments = function.args
-    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    other = {a.arg for a in given if a is not None}
-    counters: dict[int, str] = {}
-    names: list[ast.Name] = []
-    for node in _within(function):
-        if isinstance(node, ast.For | ast.comprehension):
-            target = _counter(node)
-            if target is not None:
-                counters[id(target)] = target.id
-        elif isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                names.append(node)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            other |= {(a.asname or a.name).partition(".")[0] for a in node.names}
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            other |= set(node.names)
-        elif not isinstance(node, ast.Lambda) and isinstance(getattr(node, "name", None), str):
-            # Functions, classes, caught exceptions and patterns.
-            other.add(node.name)  # type: ignore[attr-defined]
-    other |= {node.id for node in names if id(node) not in counters}
-    return other | set(counters.values()), set(counters.values()) - other
+class _Names:
+    """The names that each function of a module binds.
+
+    Attributes:
+        bound: for the `id` of a function's node, the names that it binds, and those of them that only loops over
+            integers bind.
+        methods: the names of the functions in classes.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.bound: dict[int, tuple[set[str], set[str]]] = {}
+        self.methods: set[str] = set()
+        self._collect(tree, tree.body)
+
+    def _collect(self, scope: ast.AST, nodes: list[Any]) -> None:
+        """Collect the names of one scope, and of those inside it."""
+        other = _parameters(scope)
+        counters: dict[int, str] = {}
+        stored: list[ast.Name] = []
+        inner: list[Any] = []
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            kind = type(node)
+            if kind is ast.Name:
+                if type(node.ctx) is not ast.Load:
+                    stored.append(node)
+                continue
+            if kind in _SCOPES:
+                inner.append(node)
+            elif kind is ast.For or kind is ast.comprehension:
+                target = _counter(node)
+                if target is not None:
+                    counters[id(target)] = target.id
+            elif kind is ast.Import or kind is ast.ImportFrom:
+                other |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+            elif kind is ast.Global or kind is ast.Nonlocal:
+                other |= set(node.names)
+            elif kind is ast.ClassDef:
+                self.methods |= {f.name for f in node.body if type(f) in _FUNCTIONS}
+            if kind is not ast.Lambda and isinstance(getattr(node, "name", None), str):
+                # Functions, classes, caught exceptions and patterns.
+                other.add(node.name)
+            waiting.extend(_parts(node))
+        other |= {node.id for node in stored if id(node) not in counters}
+        self.bound[id(scope)] = other | set(counters.values()), set(counters.values()) - other
+        for node in inner:
+            self._collect(node, node.body if isinstance(node.body, list) else [node.body])
+
+
+def _parameters(scope: Any) -> set[str]:
+    if type(scope) not in _SCOPES:
+        return set()
+    given = scope.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return {a.arg for a in every if a is not None}
+
+
+def _parts(node: Any) -> Iterator[ast.AST]:
+    """The nodes within a node that belong to the same scope: of a function its defaults and decorators."""
+    if type(node) in _SCOPES:
+        yield from (d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
+        yield from getattr(node, "decorator_list", ())
+        return
+    for name in node._fields:
+        part = getattr(node, name, None)
+        if isinstance(part, list):
+            yield from (p for p in part if isinstance(p, ast.AST))
+        elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context | ast.operator):
+            yield part
 
 
 def _counter(loop: Any) -> ast.Name | None:
@@ -192,13 +236,3 @@ def _counter(loop: Any) -> ast.Name | None:
     elif loop.iter.func.id != "range":
         return None
     return target if isinstance(target, ast.Name) else None
-
-
-def _within(function: Any) -> Iterator[ast.AST]:
-    """The nodes of a function, without those of functions inside it."""
-    waiting: list[ast.AST] = list(function.body) if isinstance(function.body, list) else [function.body]
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        if not isinstance(node, _SCOPES):
-            waiting.extend(ast.iter_child_nodes(node))
