@@ -14,9 +14,9 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import fft, integrate, interpolate, optimize, sparse, stats
+    from . import fft, integrate, interpolate, optimize, sparse, spatial, stats
 
-__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "sparse", "special", "stats"]
+__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "sparse", "spatial", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:
