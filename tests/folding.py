@@ -38,7 +38,7 @@ class Loop:
         where: Any = True,
     ) -> Any:
         """`ufunc.reduce`."""
-        if not isinstance(array, np.ndarray | np.generic):
+        if not issubclass(type(array), np.ndarray | np.generic):
             options = {} if initial is NO_VALUE else {"initial": initial}
             return self.ufunc.reduce(array, axis, dtype, keepdims=keepdims, where=where, **options)
         options = {} if initial is NO_VALUE else {"initial": initial}
@@ -56,7 +56,7 @@ class Loop:
 
     def reduceat(self, array: Any, indices: Any, axis: int = 0) -> Any:
         """`ufunc.reduceat`."""
-        if not isinstance(array, np.ndarray):
+        if not issubclass(type(array), np.ndarray):
             return self.ufunc.reduceat(array, indices, axis)
         like = self.ufunc.reduceat(array, indices, axis)
         rows = np.moveaxis(self._operand(array, like.dtype), axis, 0)
@@ -66,7 +66,7 @@ class Loop:
 
     def accumulate(self, array: Any, axis: int = 0) -> Any:
         """`ufunc.accumulate`."""
-        if not isinstance(array, np.ndarray):
+        if not issubclass(type(array), np.ndarray):
             return self.ufunc.accumulate(array, axis)
         like = self.ufunc.accumulate(array, axis)
         rows = np.moveaxis(self._operand(array, like.dtype), axis, 0)

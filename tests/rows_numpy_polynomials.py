@@ -14,7 +14,7 @@ POINTS = given([-1.0, -0.4, 0.1, 0.5, 1.2])
 
 def ordered(results: list[Any]) -> list[Any]:
     """Roots in one order, as complex numbers."""
-    return [np.sort(np.asarray(y) * (1 + 0j)) if isinstance(y, np.ndarray) else np.sort(y * (1 + 0j)) for y in results]
+    return [np.sort(np.asarray(y) * (1 + 0j)) if type(y) is np.ndarray else np.sort(y * (1 + 0j)) for y in results]
 
 
 row("numpy.poly", normal((3,)), analytic=True, **BOTH)

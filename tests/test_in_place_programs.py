@@ -183,7 +183,7 @@ def by_function(c: np.random.Generator, y: Any, pool: list[Any], scale: Any) -> 
         np.put_along_axis(y, c.integers(0, y.shape[-1], size=(*y.shape[:-1], 1)), scale, -1)
     elif kind == 6:
         y.sort(int(c.integers(y.ndim)))
-    elif kind == 7 and n and (not isinstance(y, np.ndarray) or y.flags.writeable):
+    elif kind == 7 and n and (type(y) is not np.ndarray or y.flags.writeable):
         # NumPy's add.at writes to read-only arrays.
         np.add.at(y, c.integers(-n, n, size=3), scale)
     elif kind == 8:

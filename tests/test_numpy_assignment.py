@@ -58,7 +58,7 @@ STATEMENTS = [
     "x[m] = -x[m]", "x[m] = x[m] ** 2", "x[x < 0] = 0.0", "x[x < 0] = -x[x < 0]", "x[:, m[0]] = s", "x[m[:, 0]] = v",
     "x[m[:, 0]] += v", "x[m[:, 0], 1] = s", "x[:, m[0]] += 1.0", "x[MASK[:, 0]] = v", "x[1:, MASK[0]] = s",
     "t[:, m] = s", "t[:, m] = 1.0", "t[0, m] = s", "t[0, :, m[0]] = s",
-    "x[m] = np.arange(m.sum() if isinstance(m, np.ndarray) else 1.0 * MASK.sum())", "x[m & (x > 1)] = 9.0",
+    "x[m] = np.arange(m.sum() if type(m) is np.ndarray else 1.0 * MASK.sum())", "x[m & (x > 1)] = 9.0",
     "x[s > 0] = 1.0", "x[~m] = x[~m] + s", "x += 1", "x -= v", "x *= s", "x /= 2", "x **= 2", "x //= 0.5", "x %= 0.5",
     "x[0] += v", "x[:, 1] *= s", "x[1, 2] += s", "x[::2] -= v", "x[k] += v", "x @= np.eye(4)", "y = x; y += 1",
     "y = x[0]; y += 1", "y = x[0]; y[1] = s", "y = x[1:][:, 1]; y *= s", "y = x.T; y[0] = s", "y = x.T[1]; y += s",
@@ -105,7 +105,7 @@ STATEMENTS = [
     "y = np.concatenate([x]); y += 1", "y = np.pad(x, 0); y += 1",
     "y = np.clip(x, None, None) if False else np.maximum(x, -9); y += 1", "y = np.nan_to_num(x); y += 1",
     "y = x.conj(); v += y[0]", "y = np.meshgrid(v, v)[0]; y += 1", "y = np.broadcast_arrays(x, v)[0]; v += y[0]",
-    "y = np.asarray(x) if isinstance(x, np.ndarray) else x; y[0] = s", "y = x.swapaxes(0, 1)[0]; y[:] = s",
+    "y = np.asarray(x) if type(x) is np.ndarray else x; y[0] = s", "y = x.swapaxes(0, 1)[0]; y[:] = s",
     "y = x.repeat(1, axis=0); y += 1", "y = x.take([0, 1], 0); y += 1", "y = copy.copy(x); y += 1",
     "y = copy.deepcopy(x); y += 1", "y = np.nan_to_num(x, copy=False); y += 0",
     # What a mask selects is an array of its own.

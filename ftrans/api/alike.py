@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.type_questions import is_plain
 from ..xla import is_jax, is_jax_tracer
 
 _NUMBERS = (float, int, bool, complex)
@@ -40,7 +41,7 @@ class Alike:
         self._classes = [*map(type, leaves)]
         self._is_module = [isinstance(x, module_class) for x in leaves]
         self._is_array = [not is_module for is_module in self._is_module]
-        self._is_numpy = [x.__class__ is np.ndarray for x in leaves]
+        self._is_numpy = [type(x) is np.ndarray for x in leaves]
         self._dtypes = [*map(_dtype_of, compress(leaves, self._is_numpy))]
 
     @classmethod
@@ -89,7 +90,7 @@ def _is_array(x: Any) -> bool:
     """Whether a leaf is an array or a number that JAX takes as it is."""
     if is_jax(x):
         return not is_jax_tracer(x) and isinstance(x.dtype, np.dtype)
-    return x.__class__ is np.ndarray or x.__class__ in _NUMBERS or isinstance(x, np.generic)
+    return type(x) is np.ndarray or type(x) in _NUMBERS or is_plain(x, np.generic)
 
 
 def _taking_out(args: tuple[Any, ...]) -> Callable[[Any], list[Any] | None]:
@@ -106,8 +107,8 @@ def _taking_out(args: tuple[Any, ...]) -> Callable[[Any], list[Any] | None]:
         if keys is None or depth == _DEEPEST:
             leaves.append(name)
             return
-        classes[f"class_of_{name}"] = x.__class__
-        lines.append(f"if {name}.__class__ is not class_of_{name} or len({name}) != {len(x)}: return None")
+        classes[f"class_of_{name}"] = type(x)
+        lines.append(f"if type({name}) is not class_of_{name} or len({name}) != {len(x)}: return None")
         for number, key in enumerate(keys):
             lines.append(f"{name}_{number} = {name}[{key!r}]")
             take_apart(x[key], f"{name}_{number}", depth + 1)
@@ -121,7 +122,7 @@ def _taking_out(args: tuple[Any, ...]) -> Callable[[Any], list[Any] | None]:
 
 def _keys(x: Any) -> Sequence[Any] | None:
     """The keys of what is in a container, in the order of the leaves; None for a leaf, or what is not known here."""
-    if x.__class__ in (list, tuple) or (isinstance(x, tuple) and hasattr(x, "_fields")):
+    if type(x) in (list, tuple) or (isinstance(x, tuple) and hasattr(x, "_fields")):
         return range(len(x))
     # Keys of other classes may be equal and yet different, such as 1 and True.
-    return sorted(x) if x.__class__ is dict and all([key.__class__ is str for key in x]) else None
+    return sorted(x) if type(x) is dict and all([type(key) is str for key in x]) else None

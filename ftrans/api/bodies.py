@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer
 from ..core.types import ArrayType, type_of
@@ -36,7 +37,7 @@ class Leaves(NamedTuple):
     def of(cls, container: Any, name: str, what: str) -> Leaves:
         leaves, structure = tree.flatten(container)
         for index, x in enumerate(leaves):
-            if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+            if is_plain(x, np.ndarray) and x.dtype == object and has_tracer(x):
                 leaves[index] = asarray(x)
             elif not is_array(x):
                 raise TypeError(
@@ -64,7 +65,7 @@ def described(x: Any) -> str:
 
 def scalar_of(x: Any, name: str, what: str) -> Any:
     """`x`, if it is a number or an array of shape ()."""
-    if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+    if is_plain(x, np.ndarray) and x.dtype == object and has_tracer(x):
         x = asarray(x)
     if not is_array(x):
         raise TypeError(f"{name} of {what} must be a number, not {type_name(x)}{at_line(user_line())}")
@@ -96,7 +97,7 @@ def tracers_of(out: Any, what: str, f: Function) -> tuple[list[Tracer], tree.Str
     """The leaves of the result of a traced function, as tracers."""
     leaves, structure = tree.flatten(out)
     for index, x in enumerate(leaves):
-        if x.__class__ is not Tracer:
+        if type(x) is not Tracer:
             try:
                 leaves[index] = asarray(x)
             except TypeError:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
 from ..core.program import Program
@@ -116,7 +117,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 def _called(branch: Function, operands: Sequence[Any]) -> Any:
     """The result of a directly called branch, without memory shared with its arguments."""
     result = lending.called(branch, *operands)
-    return tree.map_leaves(lambda y: y.copy() if isinstance(y, np.ndarray) else y, result)
+    return tree.map_leaves(lambda y: y.copy() if is_plain(y, np.ndarray) else y, result)
 
 
 class _Branch(NamedTuple):

@@ -15,6 +15,7 @@ from ..base.contexts import in_own_context
 from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.rolling import FEWEST_SAVED
 from ..core.names import printable
 from ..core.program import Program
@@ -179,7 +180,7 @@ def _traced(
         if not isinstance(builder.witnesses, NoWitness):
             for tracer, value in zip(tracers, builder.witnesses, strict=False):
                 # An array without axes can be assigned to, a number cannot.
-                if value.__class__ is np.ndarray and not value.shape:
+                if type(value) is np.ndarray and not value.shape:
                     as_array(tracer)
         try:
             out = rebuild(tracers)
@@ -198,7 +199,7 @@ def _traced(
                     + at_line(user_line())
                 )
             out, aux = out
-        if out.__class__ is Tracer:
+        if type(out) is Tracer:
             leaves, structure = [out], tree.LEAF
         else:
             leaves, structure = tree.flatten(out)
@@ -216,7 +217,7 @@ TRACING = _traced.__code__
 
 
 def _output(x: Any, f: Callable[..., Any], out: Any, index: int) -> Any:
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         return x
     try:
         return asarray(x)
@@ -284,7 +285,7 @@ def check_flag(flag: Any, what: str, name: str) -> None:
         what: the name of the transformation.
         name: the name of the parameter.
     """
-    if not isinstance(flag, bool | np.bool_):
+    if not is_plain(flag, bool | np.bool_):
         raise TypeError(f"{name} of {what} is True or False, not {flag!r}{at_line(user_line())}")
 
 
@@ -308,7 +309,7 @@ def as_argnums(argnums: Any, what: str, name: str = "argnums") -> int | tuple[in
     Raises:
         TypeError: they are something else, such as names.
     """
-    if argnums.__class__ is int:
+    if type(argnums) is int:
         return argnums
     try:
         is_several = isinstance(argnums, list | tuple | range | set | frozenset) or np.ndim(argnums) == 1
@@ -380,7 +381,7 @@ def select_arguments(
     Raises:
         TypeError: a leaf is not an array of floating-point numbers.
     """
-    if argnums.__class__ is int and argnums == 0 and len(args) > 0:
+    if type(argnums) is int and argnums == 0 and len(args) > 0:
         positions: tuple[int, ...] = (0,)
         chosen = args[0]
     else:
@@ -394,13 +395,13 @@ def select_arguments(
     leaves, structure = flatten_targets(chosen)
     types, weak = [], []
     for index, x in enumerate(leaves):
-        weak.append(x.weak if x.__class__ is Tracer else x.__class__ in _PYTHON_NUMBERS)
-        if x.__class__ is not np.ndarray or x.dtype.kind not in "fc":
+        weak.append(x.weak if type(x) is Tracer else type(x) in _PYTHON_NUMBERS)
+        if type(x) is not np.ndarray or x.dtype.kind not in "fc":
             x = leaves[index] = _differentiable(x, chosen, index, argnums, what)
         types.append(type_of(x))
 
     def call(tracers: list[Tracer]) -> Any:
-        new = structure.with_values(tracers) if structure.__class__ is Partial else tree.unflatten(structure, tracers)
+        new = structure.with_values(tracers) if type(structure) is Partial else tree.unflatten(structure, tracers)
         if len(args) == 1 and isinstance(argnums, int) and not kwargs:
             return f(new)
         values = dict(zip(positions, (new,) if isinstance(argnums, int) else new, strict=True))
@@ -416,27 +417,27 @@ def select_arguments(
 
 
 def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str) -> Any:
-    if x.__class__ is float or isinstance(x, _INTEGERS):
+    if type(x) is float or is_plain(x, _INTEGERS):
         # A number written without a point is still a point on the real line.
         return np.float64(x)
-    if x.__class__ is complex:
+    if type(x) is complex:
         return np.complex128(x)
-    if isinstance(x, np.ndarray) and x.dtype == object and has_tracer(x):
+    if is_plain(x, np.ndarray) and x.dtype == object and has_tracer(x):
         return asarray(x)
     try:
-        type = type_of(x)
+        given = type_of(x)
     except TypeError:
         where = f"argument {argnums}{_path_of_target(tree_of_x, index)}"
         raise TypeError(
             f"{what} differentiates with respect to arrays, but {where} is {type_name(x)}; pass it at a position that "
             f"is not in argnums, or close over it{at_line(user_line())}"
         ) from None
-    if isinstance(x, Tracer) and x.weak and not is_inexact(type.dtype):
+    if isinstance(x, Tracer) and x.weak and not is_inexact(given.dtype):
         return cast(x, np.dtype(np.float64))
-    if not is_inexact(type.dtype):
+    if not is_inexact(given.dtype):
         where = f"argument {argnums}{_path_of_target(tree_of_x, index)}"
         raise TypeError(
-            f"{what} differentiates with respect to floating-point arrays, but {where} is {type}; convert it with "
+            f"{what} differentiates with respect to floating-point arrays, but {where} is {given}; convert it with "
             f"x.astype(float){at_line(user_line())}"
         )
     return x
@@ -450,10 +451,11 @@ def _path_of_target(container: Any, index: int) -> str:
 def type_name(x: Any) -> str:
     """The description of an object that is not an array, for messages."""
     if hasattr(x, "dtype") or hasattr(x, "to_numpy"):
-        found = lookalike(x.__class__)
+        cls: Any = type(x)
+        found = lookalike(cls)
         if found is not None:
             return f"{found.name}, which {found.why} ({found.instead})"
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         return f"an array of dtype {x.dtype}"
     return f"the {type(x).__name__} {x!r}" if isinstance(x, str | bytes) else f"of type {type(x).__name__}"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
 from ..control.checkpoints.recompute import POLICIES, Budget, Named, Policy
 from ..control.loops.scan import scan
@@ -239,7 +240,7 @@ def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callab
 def _is_traced(x: Any, wanted: bool) -> bool:
     """Whether a leaf of the arguments is an input of the program; Python numbers are if they are differentiated."""
     return (
-        isinstance(x, np.ndarray | np.generic)
+        is_plain(x, np.ndarray | np.generic)
         or place_of_argument(x) in (JAX, JAX_TRACE, TRACE)
         or (wanted and type(x) in (float, complex))
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.subprograms import cut
 from ..core.program import Program, literal, needed_eqns
 from ..core.trace import Tracer, current_builder
@@ -214,7 +215,7 @@ def checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayTyp
         )
     checked = []
     for index, (x, type) in enumerate(zip(leaves, types, strict=True)):
-        if isinstance(x, int | float | complex) and type.shape == ():
+        if is_plain(x, int | float | complex) and type.shape == ():
             x = np.asarray(x, type.dtype)[()]
         actual = type_of(x)
         if actual.shape != type.shape or not np.can_cast(actual.dtype, type.dtype, "same_kind"):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.interpret import interpret, repeat
 from ..core.program import Eqn, Program, programs_in
 from ..core.trace import Builder, Tracer, building
@@ -151,7 +152,7 @@ def _positions(args: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _is_float(x: Any) -> bool:
-    if isinstance(x, float | complex):
+    if is_plain(x, float | complex):
         return True
     try:
         return is_inexact(type_of(x).dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.rules.host_call import watch
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .call import check_function, type_name
@@ -60,7 +61,7 @@ def _type(x: Any, what: str) -> ArrayType:
 
 
 def _is_plain(x: Any) -> bool:
-    return isinstance(x, np.ndarray | np.generic | int | float | complex)
+    return is_plain(x, np.ndarray | np.generic | int | float | complex)
 
 
 @custom_jvp
@@ -176,7 +177,7 @@ def clip_gradient(x: Any, low: Any = None, high: Any = None, *, max_norm: Any = 
     if low is None and high is None and max_norm is None:
         raise TypeError(f"clip_gradient needs low, high or max_norm{at_line(user_line())}")
 
-    if isinstance(max_norm, int | float) and max_norm < 0:
+    if is_plain(max_norm, int | float) and max_norm < 0:
         raise ValueError(f"clip_gradient takes a norm, which is not negative, not {max_norm}{at_line(user_line())}")
 
     def clip(cotangent: Any) -> Any:

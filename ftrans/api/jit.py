@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
@@ -125,7 +126,7 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
                     f"trace takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(x)}; close over it"
                     + at_line(user_line())
                 ) from None
-        weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
+        weak = [is_plain(x, _NUMBERS) and not is_plain(x, np.generic) for x in leaves]
         with rolling(bool(rolled)):
             traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
         return simplify(bind(traced.program, len(leaves), traced.captured, math.inf)[0])

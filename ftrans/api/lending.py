@@ -17,6 +17,7 @@ import numpy as np
 from ..base import tree
 from ..base.foreign import Said
 from ..base.lookalikes import refuse_lookalike
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..numpy.promotion import same_value
 from ..numpy.views import is_scalar
@@ -32,7 +33,7 @@ def lent(x: Any) -> Any:
     Raises:
         TypeError: an array is of a class with arithmetic of its own, such as `numpy.matrix`.
     """
-    cls = x.__class__
+    cls = type(x)
     if cls in _PLAIN:
         return x
     if cls is Tracer:
@@ -80,10 +81,10 @@ def _lent_array(x: Any) -> Any:
     start = x.__array_interface__["data"][0] - low
     found = np.ndarray(x.shape, x.dtype, np.empty(high - low, np.uint8), start, x.strides)
     found[...] = x
-    if x.__class__ is np.ndarray:
+    if type(x) is np.ndarray:
         return found
     # With the attributes that a copy of an array of this class has.
-    found = found.view(x.__class__)
+    found = found.view(type(x))
     found.__array_finalize__(x)
     return found
 
@@ -118,4 +119,4 @@ def explain(error: ValueError) -> None:
 
 def returned(x: Any) -> Any:
     """The untraced results of a function, without views of read-only arguments."""
-    return x.copy() if isinstance(x, np.ndarray) and (x.base is not None or not x.flags.writeable) else x
+    return x.copy() if is_plain(x, np.ndarray) and (x.base is not None or not x.flags.writeable) else x

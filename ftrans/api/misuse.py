@@ -14,6 +14,7 @@ import numpy as np
 from .. import numpy as namespace
 from ..base.foreign import Said
 from ..base.source import at_line, line_of_error, of_package, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer
 from ..core.witness import ConcretizationError
 from ..numpy.promotion import has_tracer
@@ -171,7 +172,8 @@ def _add_line(error: Exception) -> None:
 def _met_object_array(error: Exception) -> bool:
     """Whether NumPy failed on an array of Python objects, which is what it makes of a list that holds traced values."""
     if isinstance(error, AttributeError):
-        if isinstance(error.obj, np.ndarray) and error.obj.dtype != object:
+        obj: Any = error.obj
+        if is_plain(obj, np.ndarray) and obj.dtype != object:
             return False
         # A ufunc of objects calls the method of its own name on each of them.
         return isinstance(getattr(np, error.name or "", None), np.ufunc)

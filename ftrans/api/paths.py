@@ -20,6 +20,7 @@ from ..base import tree
 from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.rolling.side_by_side import side_by_side
 from ..control.rules.host_call import calls_user_code
 from ..core.interpret import inline
@@ -76,7 +77,7 @@ class Path(NamedTuple):
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether arguments lie in memory as those that the function was traced with, where that matters."""
-        return all(isinstance(x := leaves[i], np.ndarray) and x.strides == s for i, s in self.strides.items())
+        return all(is_plain(x := leaves[i], np.ndarray) and x.strides == s for i, s in self.strides.items())
 
     def split(self, outs: list[Any]) -> tuple[list[Any], list[Any]]:
         """Results of the compiled program: those of the function, and those that hold the values of guards."""
@@ -108,7 +109,7 @@ class Paths:
 
     def __init__(self, leaves: Sequence[Any]) -> None:
         self.swaps_bytes = any(native(x) is not x for x in leaves)
-        self.eager = next((x.__class__ for x in leaves if isinstance(x, Eager)), None)
+        self.eager = next((type(x) for x in leaves if isinstance(x, Eager)), None)
         self.paths: tuple[Path, ...] = ()
         self._has_warned = False
         self._lock = threading.Lock()
@@ -253,7 +254,7 @@ def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
 def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:
     """A function traced with guards, for what will be compiled."""
     types = [type_of(x) for x in leaves]
-    weak = [isinstance(x, _NUMBERS) and not isinstance(x, np.generic) for x in leaves]
+    weak = [is_plain(x, _NUMBERS) and not is_plain(x, np.generic) for x in leaves]
     token = _compiling.set(True)
     try:
         traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True, rolls=False)
@@ -279,7 +280,7 @@ def without_collector(f: Callable[P, Result], *args: P.args, **kwargs: P.kwargs)
 
 def native(x: Any) -> Any:
     """`x` in the byte order of this machine, which is the only one that XLA takes."""
-    if isinstance(x, np.ndarray | np.generic) and not x.dtype.isnative:
+    if is_plain(x, np.ndarray | np.generic) and not x.dtype.isnative:
         return x.astype(x.dtype.newbyteorder("="))
     return x
 
@@ -318,6 +319,6 @@ def _constant(x: Any) -> Const:
 
 def _is_uniform(x: Any) -> bool:
     """Whether an array of conditions is true everywhere, or false, so that what it chooses needs no choice."""
-    if not isinstance(x, np.ndarray) or x.dtype != np.bool_ or not x.size:
+    if not is_plain(x, np.ndarray) or x.dtype != np.bool_ or not x.size:
         return False
     return bool(x.all() or not x.any())

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import cast
@@ -51,7 +52,7 @@ class PreparedInputs:
                 f"{what} of {name_of(f)} is prepared for traced arguments, whose values are not known; prepare it "
                 f"before, for arrays of the same types, and call the result here{at_line(user_line())}"
             )
-        self._is_weak = [*chosen.weak, *(isinstance(x, float | int | complex) for x in self.leaves[self.count :])]
+        self._is_weak = [*chosen.weak, *(is_plain(x, float | int | complex) for x in self.leaves[self.count :])]
         self.types = [type_of(x) for x in self.leaves]
         self._order = [*self._positions, *(i for i in range(len(args)) if i not in self._positions)]
         self._is_plain = not kwargs and len(self.leaves) == len(args) and all(map(_is_array, args))
@@ -59,7 +60,7 @@ class PreparedInputs:
     def witnesses(self) -> list[Any]:
         """The leaves to trace with: numbers of Python, which adapt to the dtype of arrays, as such."""
         return [
-            x.item() if weak and isinstance(x, np.generic) else x
+            x.item() if weak and is_plain(x, np.generic) else x
             for x, weak in zip(self.leaves, self._is_weak, strict=True)
         ]
 
@@ -84,9 +85,9 @@ class PreparedInputs:
             leaves = [args[i] for i in self._order]
         else:
             leaves = self._taken_apart(args, kwargs)
-        for i, (x, type) in enumerate(zip(leaves, self.types, strict=True)):
-            if x.__class__ is not np.ndarray or x.shape != type.shape or x.dtype != type.dtype:
-                leaves[i] = self._fitted(x, type, i)
+        for i, (x, wanted) in enumerate(zip(leaves, self.types, strict=True)):
+            if type(x) is not np.ndarray or x.shape != wanted.shape or x.dtype != wanted.dtype:
+                leaves[i] = self._fitted(x, wanted, i)
         return leaves
 
     def _taken_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -121,7 +122,7 @@ class PreparedInputs:
             ) from None
         if given.shape != type.shape or not np.can_cast(given.dtype, type.dtype):
             raise self._unlike(f"{type} (number {index} of the arrays among the arguments)", f"{given}")
-        if isinstance(x, float | int | complex | np.ndarray | np.generic):
+        if is_plain(x, float | int | complex | np.ndarray | np.generic):
             return np.asarray(x, type.dtype)
         if given is type:
             return x
@@ -145,4 +146,4 @@ def _is_array(x: Any) -> bool:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return a.__class__ is b.__class__ and bool(a == b)
+    return type(a) is type(b) and bool(a == b)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.type_questions import is_plain
 from ..control.rolling.columns import extended
 from ..control.rolling.rolled import rolled
 from ..control.rolling.rows import Row, Writer
@@ -42,7 +43,7 @@ def with_stacked_captures(
     """
     by_type: dict[ArrayType, list[int]] = {}
     for i, x in enumerate(captured):
-        if isinstance(x, np.ndarray):
+        if is_plain(x, np.ndarray):
             by_type.setdefault(program.inputs[count + i].type, []).append(i)
     groups = [group for group in by_type.values() if len(group) >= _FEWEST_STACKED]
     if groups:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
@@ -147,8 +148,7 @@ class Call(NamedTuple):
     def is_differentiated(self) -> bool:
         """Whether any argument with a derivative is a traced value, or an eager one whose operations are recorded."""
         return any(
-            d and (x.__class__ is Tracer or has_active(x))
-            for x, d in zip(self.values, self.differentiable, strict=True)
+            d and (type(x) is Tracer or has_active(x)) for x, d in zip(self.values, self.differentiable, strict=True)
         )
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -203,7 +203,7 @@ class Call(NamedTuple):
 
 def _is_array(x: Any) -> bool:
     """Whether an argument is traced.  Python integers are not: they may be exponents, sizes or flags."""
-    if isinstance(x, int):
+    if is_plain(x, int):
         return False
     if has_tracer(x):
         return True
@@ -216,7 +216,7 @@ def _is_array(x: Any) -> bool:
 
 def _read_only(x: Any) -> Any:
     """`x`, or a read-only view of an array."""
-    if isinstance(x, np.ndarray) and x.flags.writeable:
+    if is_plain(x, np.ndarray) and x.flags.writeable:
         x = x.view()
         x.flags.writeable = False
     return x

@@ -11,6 +11,7 @@ import numpy as np
 from ..base import tree
 from ..base.foreign import Said
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import literal
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
@@ -24,11 +25,11 @@ Function = Callable[..., Any]
 def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Call a function of the user's, and raise if it changes its arguments."""
     before, structures = _taken_apart(args, kwargs)
-    atoms = [x.atom if x.__class__ is Tracer else None for x in before]
+    atoms = [x.atom if type(x) is Tracer else None for x in before]
     try:
         out = f(*args, **kwargs)
     except ValueError as error:
-        if Said.READ_ONLY in str(error) and any(isinstance(x, np.ndarray) for x in before):
+        if Said.READ_ONLY in str(error) and any(is_plain(x, np.ndarray) for x in before):
             raise _changed(what, "an array that it is given") from error
         raise
     except TypeError as error:
@@ -40,7 +41,7 @@ def called(what: str, f: Function, args: tuple[Any, ...], kwargs: Mapping[str, A
     after, structures_after = _taken_apart(args, kwargs)
     if structures_after != structures or any(x is not y for x, y in zip(before, after, strict=True)):
         raise _changed(what, "a container that it is given")
-    if any(x.__class__ is Tracer and x.atom is not atom for x, atom in zip(before, atoms, strict=True)):
+    if any(type(x) is Tracer and x.atom is not atom for x, atom in zip(before, atoms, strict=True)):
         raise _changed(what, "an array that it is given")
     return out
 
@@ -134,7 +135,7 @@ def fitted(x: Any, type: ArrayType, weak: bool, what: str, where: Callable[[int]
     def misfit(returned: str, advice: str = "") -> TypeError:
         return TypeError(f"{what} returned {returned} {where(index)} {type}{advice}{here()}")
 
-    if x is None or (x.__class__ is not Tracer and _is_zero(x, type)):
+    if x is None or (not isinstance(x, Tracer) and _is_zero(x, type)):
         return _tracer_of_zero(type)
     try:
         y = asarray(x)

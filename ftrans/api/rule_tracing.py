@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.type_questions import is_plain
 from ..control.subprograms import rewired, specialized
 from ..core.program import Const, Program, literal
 from ..core.trace import Builder, NoWitness, Tracer
@@ -163,25 +164,25 @@ class Captured:
 
     def _place(self, x: Any) -> int | None:
         place = self._places.get(_identity(x))
-        if place is None and isinstance(x, np.ndarray):
+        if place is None and is_plain(x, np.ndarray):
             # A rule that is traced twice makes its arrays twice.
             place = next((i for i, y in enumerate(self.values) if _holds_the_same(x, y)), None)
         return place
 
 
 def _holds_the_same(x: np.ndarray[Any, Any], y: Any) -> bool:
-    return isinstance(y, np.ndarray) and type_of(x) is type_of(y) and x.tobytes() == y.tobytes()
+    return is_plain(y, np.ndarray) and type_of(x) is type_of(y) and x.tobytes() == y.tobytes()
 
 
 def _is_small_zero(x: Any) -> bool:
-    return isinstance(x, np.ndarray | np.generic) and x.nbytes <= _SMALL and not np.any(x)
+    return is_plain(x, np.ndarray | np.generic) and x.nbytes <= _SMALL and not np.any(x)
 
 
 def _identity(x: Any) -> Any:
     """What tells captured values apart."""
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         return x.builder, x.atom
-    if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.nbytes <= _SMALL):
+    if is_plain(x, np.generic) or (is_plain(x, np.ndarray) and x.nbytes <= _SMALL):
         return type_of(x), x.tobytes()
     return id(x)
 

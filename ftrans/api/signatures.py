@@ -14,6 +14,7 @@ from ..base.cell import Eager
 from ..base.keys import exact
 from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..xla import is_jax
 from .call import as_names, name_of, type_name
@@ -96,13 +97,13 @@ _kinds: dict[type, str | None] = {float: "number", int: "number", bool: "number"
 
 def leaf_key(x: Any) -> Any:
     """What the program of a call depends on in an argument: kind, shape and dtype; None if it is not an array."""
-    cls = x.__class__
+    cls: Any = type(x)
     try:
         kind = _kinds[cls]
     except KeyError:
-        if isinstance(x, np.ndarray | np.generic):
+        if is_plain(x, np.ndarray | np.generic):
             # An array without axes can be assigned to, a number of NumPy cannot.
-            kind = ("numpy" if isinstance(x, np.ndarray) else "scalar") if lookalike(cls) is None else None
+            kind = ("numpy" if is_plain(x, np.ndarray) else "scalar") if lookalike(cls) is None else None
         elif isinstance(x, Eager):
             kind = "eager"
         else:

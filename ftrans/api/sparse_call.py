@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.subprograms import with_outputs
 from ..core.program import Program
 from ..core.types import ArrayType, is_complex, is_inexact
@@ -147,7 +148,7 @@ class SparseDerivative:
     def _problem(
         self, program: Program, active: Flags, wanted: int, entries: Entries, inputs: Sequence[Any]
     ) -> str | None:
-        if all(isinstance(x, np.ndarray | np.generic) for x in inputs):
+        if all(is_plain(x, np.ndarray | np.generic) for x in inputs):
             vector = run(entries.program, inputs)[-1]
             of_hessian = self.options.of_hessian
             products = Products(program, active, wanted, inputs, of_hessian)
@@ -246,7 +247,7 @@ def _as_they_are(*args: Any, **kwargs: Any) -> Given:
 def known_captures(traced: Traced, count: int) -> dict[int, Any]:
     """The captured integers and booleans whose values are known, by the position of their inputs."""
     found = enumerate(traced.captured, count)
-    return {i: np.asarray(x) for i, x in found if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biu"}
+    return {i: np.asarray(x) for i, x in found if is_plain(x, np.ndarray | np.generic) and x.dtype.kind in "biu"}
 
 
 def known_values(traced: Traced, count: int) -> dict[int, Any]:
@@ -257,7 +258,7 @@ def known_values(traced: Traced, count: int) -> dict[int, Any]:
 
 def _is_mostly_zero(x: Any) -> bool:
     """Whether an array is a sparse matrix that is written out, such as one of finite differences."""
-    if not isinstance(x, np.ndarray) or x.ndim < 2 or x.dtype.kind != "f":
+    if not is_plain(x, np.ndarray) or x.ndim < 2 or x.dtype.kind != "f":
         return False
     return int(np.count_nonzero(x)) <= min(_MOST_IN_A_ROW * max(x.shape), x.size // 2)
 

@@ -12,6 +12,7 @@ from ..base import tree
 from ..base.affine import Affine, detected
 from ..base.memory_size import require_fits
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import Const
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
@@ -135,7 +136,7 @@ class Positions:
         m, n = self.shape
         instead = f"as a sparse matrix it has {self.nnz} entries: leave out format, or todense()"
         require_fits(m * n * values.dtype.itemsize, f"the matrix with zeros ({m} x {n})", instead)
-        if isinstance(values, np.ndarray):
+        if is_plain(values, np.ndarray):
             matrix = np.zeros(self.shape, values.dtype)
             matrix[self.rows, self.cols] = values
             return matrix
@@ -173,14 +174,14 @@ def taken(values: Any, places: Any) -> Any:
     """The elements of a vector at known places; all of it for None."""
     if places is None:
         return values
-    if isinstance(values, np.ndarray):
+    if is_plain(values, np.ndarray):
         return values.take(places)
     return record_or_run("reordering", lambda xs: [gather(xs[0], _constant(_const(places)))], [values])[0]
 
 
 def owned(values: Any) -> Any:
     """Entries that may be written to: those that a compiled program has returned are the memory of JAX."""
-    return values.copy() if isinstance(values, np.ndarray) and not values.flags.writeable else values
+    return values.copy() if is_plain(values, np.ndarray) and not values.flags.writeable else values
 
 
 class Block(NamedTuple):
@@ -201,7 +202,7 @@ class Block(NamedTuple):
             return owned(values)
         if format == "dense":
             return self.positions.dense(values)
-        if isinstance(values, np.ndarray) and format in SCIPY_FORMATS:
+        if is_plain(values, np.ndarray) and format in SCIPY_FORMATS:
             return self.positions.matrix(values, format)
         ordered = taken(values, self.positions.compressed("csr").order)
         return _matrix(ordered, self.positions.canonical, format)
@@ -224,9 +225,9 @@ def blocks(rows: Any, cols: Any, heights: Sequence[int], widths: Sequence[int]) 
 
 def _matrix(values: Any, positions: Positions, format: str) -> Any:
     """The matrix that stands for entries in row-major order wherever they live."""
-    if isinstance(values, np.ndarray) and values.shape == (positions.nnz,) and format in SCIPY_FORMATS:
+    if is_plain(values, np.ndarray) and values.shape == (positions.nnz,) and format in SCIPY_FORMATS:
         return positions.matrix(values, format)
-    if format == "bcoo" and (isinstance(values, np.ndarray) or is_jax(values)):
+    if format == "bcoo" and (is_plain(values, np.ndarray) or is_jax(values)):
         from ..xla.sparse import bcoo
 
         return bcoo(values, positions.rows, positions.cols, positions.shape)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from .call import type_name
 from .sparsity_pictures import as_svg, as_text, draw
 
@@ -366,7 +367,7 @@ def as_sparsity(pattern: Any, what: str) -> Sparsity:
         return pattern
     if hasattr(pattern, "tocoo") and len(pattern.shape) == 2:
         return Sparsity.from_scipy(pattern)
-    if isinstance(pattern, np.ndarray | list | tuple) and _has_two_axes(pattern):
+    if is_plain(pattern, np.ndarray | list | tuple) and _has_two_axes(pattern):
         return Sparsity.from_dense(pattern)
     raise TypeError(
         f"{what} takes a pattern: a Sparsity, a sparse matrix of SciPy or an array with two axes, not "

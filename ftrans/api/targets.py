@@ -60,7 +60,7 @@ def unflatten_square(structure: Any, types: Sequence[ArrayType], blocks: Sequenc
     """
     width = len(types)
     rows = [unflatten(structure, blocks[i : i + width]) for i in range(0, width * width, width)]
-    if structure.__class__ is not Partial:
+    if type(structure) is not Partial:
         return unflatten(structure, rows)
     fixed = {i: type_of(x) for i, x in structure._fixed.items()}
     zeros = {
@@ -71,17 +71,17 @@ def unflatten_square(structure: Any, types: Sequence[ArrayType], blocks: Sequenc
 
 def flatten_targets(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a container that are differentiated, and its structure."""
-    if tree.__class__ in LEAVES:
+    if type(tree) in LEAVES:
         return [tree], LEAF
     token = of_targets.set(_is_differentiable)
     try:
         leaves, structure = flatten(tree)
     finally:
         of_targets.reset(token)
-    fixed = {i: x.value for i, x in enumerate(leaves) if x.__class__ is Fixed}
+    fixed = {i: x.value for i, x in enumerate(leaves) if type(x) is Fixed}
     if not fixed:
         return leaves, structure
-    return [x for x in leaves if x.__class__ is not Fixed], Partial(structure, fixed)
+    return [x for x in leaves if type(x) is not Fixed], Partial(structure, fixed)
 
 
 def _is_differentiable(leaf: Any) -> bool:
@@ -94,12 +94,12 @@ def _is_differentiable(leaf: Any) -> bool:
 
 def flatten_like(structure: Any, tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a container that has, or should have, a structure; and its own structure."""
-    return flatten_targets(tree) if structure.__class__ is Partial else flatten(tree)
+    return flatten_targets(tree) if type(structure) is Partial else flatten(tree)
 
 
 def is_target(tree: Any) -> list[bool]:
     """For each leaf, whether it is one of those that are differentiated."""
     leaves, structure = flatten_targets(tree)
-    if structure.__class__ is not Partial:
+    if type(structure) is not Partial:
         return [True] * len(leaves)
     return [i not in structure._fixed for i in range(structure._structure.num_leaves)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import NoWitness, Tracer
 from ..core.types import type_of
 from ..core.witness import example_of
@@ -93,7 +94,7 @@ def run_batched(
     axes = axes_of_leaves(f, in_axes, args, kwargs)
     size = common_size(f, args, kwargs, leaves, axes, axis_size)
     # Arrays that are the same for all elements are traced too, so that traced indices can reach into them.
-    traced_leaves = [i for i, x in enumerate(leaves) if axes[i] is not None or isinstance(x, np.ndarray) or is_jax(x)]
+    traced_leaves = [i for i, x in enumerate(leaves) if axes[i] is not None or is_plain(x, np.ndarray) or is_jax(x)]
     flags = tuple(axes[i] is not None for i in traced_leaves)
     values = [moveaxis(leaves[i], axes[i], 0) if axes[i] else leaves[i] for i in traced_leaves]
     types = [t.with_shape(t.shape[1:]) if b else t for t, b in zip(map(type_of, values), flags, strict=True)]

@@ -17,6 +17,7 @@ from ..api import anomaly
 from ..base.contexts import in_own_context
 from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
+from ..base.type_questions import is_plain
 from ..core.types import is_complex
 from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
@@ -43,7 +44,7 @@ class _Sum:
 
     def add(self, ct: Any) -> None:
         """Add one more."""
-        if self.is_fresh and self.total.__class__ is np.ndarray and self.total.ndim:
+        if self.is_fresh and type(self.total) is np.ndarray and self.total.ndim:
             self.total += ct
         else:
             self.total, self.is_fresh = self.total + ct, True
@@ -143,7 +144,7 @@ class _Sweep:
                 total, is_fresh = _hooked(x.hooks, 0, total), False
         if total is None or isinstance(total, Tensor):
             return total
-        return Tensor(total.copy() if isinstance(total, np.ndarray) and not is_fresh else total, x.array_type)
+        return Tensor(total.copy() if is_plain(total, np.ndarray) and not is_fresh else total, x.array_type)
 
 
 def _hooked(hooks: Hooks, output: int, gradient: Any) -> Any:

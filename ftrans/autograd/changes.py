@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.cell import read
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from .graph import Node
 from .modes import current_mode
@@ -52,7 +53,7 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 def _apply_to_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """A call whose result is put into an array that is given."""
     out = kwargs["out"]
-    if out.__class__ is tuple:
+    if type(out) is tuple:
         if len(out) != 1:
             raise TypeError(f"out= of {name} takes one tensor{at_line(user_line())}")
         (out,) = out
@@ -81,7 +82,7 @@ def change(function: Callable[..., Any], target: Any, args: tuple[Any, ...], kwa
         name: name of its nodes.
     """
     args, kwargs = read(args), read(kwargs)
-    if target.__class__ is Tracer:
+    if type(target) is Tracer:
         # The trace records it, captured tensors included.
         args, kwargs = filled((args, kwargs), target)
         return function(*args, **kwargs)
@@ -147,7 +148,7 @@ def _as_before(x: Any, root: Tensor) -> Any:
 
 
 def _overlaps(array: Any, target: Tensor) -> bool:
-    return isinstance(array, np.ndarray) and np.may_share_memory(array, target.array)
+    return is_plain(array, np.ndarray) and np.may_share_memory(array, target.array)
 
 
 def _written(target: Tensor, write: Callable[[], Any]) -> Any:

@@ -12,6 +12,7 @@ from ..api.rule_checks import matched
 from ..base import tree
 from ..base.cell import Eager
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 
 # What may be left on a context, and cannot hide a value that depends on the arguments.
@@ -183,7 +184,7 @@ class Wanted:
 
 
 def _type_of_gradient(x: Any) -> ArrayType | None:
-    if isinstance(x, int | float | complex) and not isinstance(x, np.generic):
+    if is_plain(x, int | float | complex) and not is_plain(x, np.generic):
         return None
     try:
         found = type_of(x)

@@ -17,6 +17,7 @@ from ..api.derivatives import vjp
 from ..base import tree
 from ..base.contexts import in_own_context
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
 from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, in_place_error, place_of
@@ -96,7 +97,7 @@ def _seen(x: Any) -> Any:
 
 def _is_array(x: Any) -> bool:
     """Whether something is an array of numbers."""
-    return isinstance(x, np.ndarray | np.generic) and (x.dtype.kind in "biufc" or is_inexact(x.dtype))
+    return is_plain(x, np.ndarray | np.generic) and (x.dtype.kind in "biufc" or is_inexact(x.dtype))
 
 
 def _results(raw: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
@@ -112,7 +113,7 @@ def _results(raw: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
             if not is_shared:
                 # What `forward` left on its context sees the changes of what it returned.
                 y.memory = x.shared_memory()
-        elif _is_array(x) or isinstance(x, float | complex):
+        elif _is_array(x) or is_plain(x, float | complex):
             y = Tensor.of(np.array(x)[()])
         else:
             results.append(x)
@@ -165,7 +166,7 @@ class FunctionNode(KeepingNode):
         self._types: list[ArrayType | None] = [y.array_type if isinstance(y, Tensor) else None for y in results]
         watched: list[tuple[Memory | Watched, int | bytes]] = []
         ctx._saved, ctx._marked = tuple([_kept(x, watched) for x in ctx._saved]), ()
-        left = [x for x in tree.flatten(ctx.left())[0] if not isinstance(x, (int, *CONSTANT))]
+        left = [x for x in tree.flatten(ctx.left())[0] if not is_plain(x, (int, *CONSTANT))]
         for x in left:
             _watch(x, watched)
         self.kept = (ctx,)
@@ -292,7 +293,7 @@ def _place(x: Tensor) -> tuple[Any, int]:
 
 
 def _watch(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> None:
-    if isinstance(x, Tensor | np.ndarray):
+    if is_plain(x, Tensor | np.ndarray):
         memory = x.shared_memory() if isinstance(x, Tensor) else Watched(x)
         watched.append((memory, memory.look()))
 
@@ -302,7 +303,7 @@ def _is_differentiable(type: ArrayType | None) -> TypeGuard[ArrayType]:
 
 
 def _has_no_derivative(x: Any) -> bool:
-    return isinstance(x, Tensor | np.ndarray | np.generic) and not is_inexact(x.dtype)
+    return is_plain(x, Tensor | np.ndarray | np.generic) and not is_inexact(x.dtype)
 
 
 def _is_cut_off(gradient: Any) -> bool:

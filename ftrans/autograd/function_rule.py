@@ -15,6 +15,7 @@ import numpy as np
 from ..api.custom_rules import CustomRule
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.rules.black_box import Code, black_box, final
 from ..control.rules.host_call import watch
 from ..core.trace import Tracer, recording_in
@@ -286,7 +287,7 @@ def _backward(
         line = user_line()
 
         def run(*arrays: Any) -> list[Any]:
-            concrete = [_concrete(x, Tensor) if isinstance(x, np.ndarray) else x for x in others]
+            concrete = [_concrete(x, Tensor) if is_plain(x, np.ndarray) else x for x in others]
             for i, x in zip(places, arrays, strict=True):
                 concrete[i] = _concrete(x, kinds[i])
             left, cotangents = tree.unflatten(structure, concrete)
@@ -330,7 +331,7 @@ def _source(x: Any, arguments: Sequence[Any], results: Sequence[Any], name: str)
         for index, y in enumerate(items):
             if x is y:
                 return _Source(of, index, type(x))
-    if isinstance(x, Tensor | np.ndarray | np.generic | int | float | complex):
+    if is_plain(x, Tensor | np.ndarray | np.generic | int | float | complex):
         return _Source("value", None, type(x))
     if isinstance(x, CONSTANT):
         return _Source("constant", x, type(x))
@@ -357,7 +358,7 @@ def _array(x: Any, name: str) -> Any:
         type_of(array)
     except TypeError:
         raise TypeError(
-            f"{name} returned or saved {x.__class__.__name__}, which is not an array of numbers{at_line(user_line())}"
+            f"{name} returned or saved {type(x).__name__}, which is not an array of numbers{at_line(user_line())}"
         ) from None
     return array[()]
 

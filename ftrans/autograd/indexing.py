@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.type_questions import is_plain
 from ..numpy.indexing import require_kept
 from .changes import change
 from .modes import current_mode
@@ -29,14 +30,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if isinstance(value, Tensor) and value.window is not None and _is_at(value, self, index):
         # `x[i] += v` has changed x through the view x[i] already, and then assigns the view to x[i].
         return
-    if isinstance(value, Tensor | np.ndarray) and value.ndim:
+    if is_plain(value, Tensor | np.ndarray) and value.ndim:
         index = _by_places(self, index)
     change(operator.setitem, self, (PLACE, index, value), {}, "IndexPut")
 
 
 def _plain_index(index: Any) -> Any:
     """An index in which a list is an array, as NumPy takes it, and an integer of NumPy or a tensor one of Python."""
-    cls = index.__class__
+    cls = type(index)
     if cls is int:
         return index
     if cls is tuple:
@@ -45,14 +46,14 @@ def _plain_index(index: Any) -> Any:
         return slice(*map(_plain_index, (index.start, index.stop, index.step)))
     if cls is list and not _holds_tensor(index):
         return np.asarray(index) if index else np.zeros(0, np.intp)
-    is_integer = isinstance(index, np.integer | Tensor) and not index.ndim and index.dtype.kind in "iu"
+    is_integer = is_plain(index, np.integer | Tensor) and not index.ndim and index.dtype.kind in "iu"
     return int(index) if is_integer else index
 
 
 def _by_places(x: Tensor, index: Any) -> Any:
     """An index with the places that a mask chooses, on which alone the kind of the operation depends."""
     mask = index.array if isinstance(index, Tensor) else index
-    if isinstance(mask, np.ndarray) and mask.dtype == bool and mask.ndim and mask.shape == x.shape[: mask.ndim]:
+    if is_plain(mask, np.ndarray) and mask.dtype == bool and mask.ndim and mask.shape == x.shape[: mask.ndim]:
         return mask.nonzero()
     return index
 

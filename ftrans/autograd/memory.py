@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.checksum import checksum
 from ..base.source import Line, user_line
+from ..base.type_questions import is_plain
 
 # A plain array up to this size is copied when it is kept; a larger one is watched by a checksum.
 _COPY_BYTES = 1 << 12
@@ -43,7 +44,7 @@ class Memory:
         if self._lent is not None:
             # What has been written so far counts; several views are seen through the array that owns the memory.
             self.look()
-            while isinstance(array.base, np.ndarray):
+            while is_plain(array.base, np.ndarray):
                 array = array.base
         if array is not self._lent:
             self._lent, self._seen = array, checksum(array)
@@ -74,7 +75,7 @@ class Watched:
 
 def may_be_written(array: Any) -> bool:
     """Whether the memory of an array can be written to, perhaps through another array that it is a view of."""
-    while isinstance(array, np.ndarray):
+    while is_plain(array, np.ndarray):
         if array.flags.writeable:
             return True
         array = array.base
@@ -83,7 +84,7 @@ def may_be_written(array: Any) -> bool:
 
 def protected(array: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
     """A plain array to keep: itself if it cannot change, a copy if it is small, or itself, watched."""
-    if not isinstance(array, np.ndarray):
+    if not is_plain(array, np.ndarray):
         return array
     array = np.asarray(array)
     if not may_be_written(array):

@@ -13,6 +13,7 @@ import numpy as np
 from ..api.call import call_on_eager
 from ..base.foreign import assigns_element, without_name_of_method
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
@@ -50,7 +51,7 @@ def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def method(*operands: Any, **options: Any) -> Any:
         for x in operands:
-            if x.__class__ not in _USUAL_OPERANDS and not _is_operand(x):
+            if type(x) not in _USUAL_OPERANDS and not _is_operand(x):
                 return NotImplemented
         return call(ufunc, operands, options, name) if options else apply(ufunc, operands, {}, name)
 
@@ -110,7 +111,7 @@ def _reduced_by_program(function: Callable[..., Any], inputs: Any, out: Any = (N
 
 def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__`: a NumPy ufunc was called with a tensor among its operands."""
-    if any(x.__class__ is Tracer for x in inputs):
+    if any(type(x) is Tracer for x in inputs):
         return NotImplemented
     if method == "__call__":
         return call(ufunc, inputs, kwargs, node_name(ufunc.__name__))
@@ -170,7 +171,7 @@ _USUAL_OPERANDS = frozenset((Tensor, np.ndarray, float, int))
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, Tensor | np.ndarray | list | tuple) or is_number(x)
+    return is_plain(x, Tensor | np.ndarray | list | tuple) or is_number(x)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -332,7 +333,7 @@ def _relu(x: Any) -> Any:
     """`x` where it is positive, else 0; at 0 the derivative is 0.  NaN stays NaN."""
     zero = x.dtype.type(0)
     # The values are equal, but the faster form has the mean of both sides as its derivative at 0.
-    return TABLE[np.where](x <= zero, zero, x) if x.__class__ is Tracer else np.maximum(x, zero)
+    return TABLE[np.where](x <= zero, zero, x) if type(x) is Tracer else np.maximum(x, zero)
 
 
 def _zero(self: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from ..base import tree
 from ..base.cell import Eager, concrete
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
+from ..base.type_questions import is_plain
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
@@ -127,7 +128,7 @@ class Call:
 
     def _enter(self, x: Any, key: list[Any]) -> bool:
         """Add an argument to the key; return whether the key identifies it completely."""
-        cls = x.__class__
+        cls = type(x)
         if is_array(x):
             self.leaves.append(x)
             key.append(x.array_type if isinstance(x, Eager) else type_of(x))  # type: ignore[attr-defined]
@@ -169,7 +170,7 @@ class Call:
         def replaced(x: Any) -> Any:
             if is_array(x):
                 return next(left)
-            return next(left_numbers) if numbers is not None and x.__class__ in _NUMBERS else x
+            return next(left_numbers) if numbers is not None and type(x) in _NUMBERS else x
 
         args, kwargs = mapped((self.args, self.kwargs), replaced)
         return self.function(*args, **kwargs)
@@ -191,12 +192,12 @@ def filled(arguments: Any, x: Any) -> Any:
 
 def is_array(x: Any) -> bool:
     """Whether an argument is a tensor or an array."""
-    return isinstance(x, Eager | np.generic) or (isinstance(x, np.ndarray) and x.dtype != object)
+    return is_plain(x, Eager | np.generic) or (is_plain(x, np.ndarray) and x.dtype != object)
 
 
 def mapped(x: Any, f: Callable[[Any], Any]) -> Any:
     """`x` with `f` applied to the leaves of its tuples, lists, slices and dicts."""
-    cls = x.__class__
+    cls = type(x)
     if cls is tuple or cls is list:
         return cls([mapped(y, f) for y in x])
     if cls is slice:
@@ -213,7 +214,7 @@ def stripped(x: Any, tensors: list[Any]) -> Any:
         if isinstance(y, Eager):
             tensors.append(y)
             return y.concrete()
-        return _without_class(y) if isinstance(y, np.ndarray) and y.__class__ is not np.ndarray else y
+        return _without_class(y) if is_plain(y, np.ndarray) and type(y) is not np.ndarray else y
 
     return mapped(x, array)
 

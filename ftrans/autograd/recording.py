@@ -16,6 +16,7 @@ from ..base.cell import holds_cell, read
 from ..base.floating_point import warnings_at_user_line
 from ..base.observe import current_observer
 from ..base.source import user_line
+from ..base.type_questions import is_plain
 from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.types import ArrayType
@@ -49,14 +50,14 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             if derivative is not None:
                 array = run_numpy(function, args, kwargs, values, kwargs, name)
                 result = Tensor(array, derivative.out_types[0])
-                connect(name, derivative, [x for x in args if x.__class__ is Tensor], (result,))
+                connect(name, derivative, [x for x in args if type(x) is Tensor], (result,))
                 return result
     if holds_cell((args, kwargs)):
         return apply(function, read(args), read(kwargs), name)
     tensors: list[Tensor] = []
     plain_args, plain_kwargs = stripped((args, kwargs), tensors)
     result = run_numpy(function, args, kwargs, plain_args, plain_kwargs, name)
-    arrays, structure = ([result], tree.LEAF) if result.__class__ is np.ndarray else tree.flatten(result)
+    arrays, structure = ([result], tree.LEAF) if type(result) is np.ndarray else tree.flatten(result)
     if mode.records and any([x.requires_grad for x in tensors]):
         call = Call(function, args, kwargs)
         operation = operation_for(call, name)
@@ -67,7 +68,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     else:
         results = [_unrecorded(x, mode.infers) for x in arrays]
     for index, (x, array) in enumerate(zip(results, arrays, strict=True)):
-        if isinstance(x, Tensor) and isinstance(array, np.ndarray):
+        if isinstance(x, Tensor) and is_plain(array, np.ndarray):
             place = None if structure is tree.LEAF else index
             enter_view(x, array, tensors, function, args, kwargs, place, not mode.records)
     return tree.unflatten(structure, results)
@@ -81,7 +82,7 @@ def run_numpy(
         observer = current_observer()
         if observer is None:
             return function(*plain_args, **plain_kwargs)
-        arrays = [x for x in plain_args if isinstance(x, np.ndarray | np.generic)]
+        arrays = [x for x in plain_args if is_plain(x, np.ndarray | np.generic)]
         try:
             program = operation_for(Call(function, args, kwargs), name).program
         except MissingRule:
@@ -99,7 +100,7 @@ def _quick_key(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any
     key: list[Any] = [function]
     values: list[Any] = []
     for x in args:
-        cls = x.__class__
+        cls = type(x)
         if cls is Tensor:
             key.append(x.array_type)
             key.append(x.requires_grad)
@@ -121,7 +122,7 @@ def _enter_quick(key: Any, operation: Operation, result: Any) -> None:
 
 
 def _unrecorded(array: Any, infers: bool) -> Any:
-    if not isinstance(array, np.ndarray | np.generic):
+    if not is_plain(array, np.ndarray | np.generic):
         return array
     x = Tensor.of(array)
     x.is_inferred = infers
@@ -137,7 +138,7 @@ def record(operation: Operation, operands: Sequence[Any], arrays: Sequence[Any])
         arrays: its results, as NumPy computed them.
     """
     derivative = operation.derivative(tuple([isinstance(x, Tensor) and x.requires_grad for x in operands]))
-    results = [Tensor.of(x) if isinstance(x, np.ndarray | np.generic) else x for x in arrays]
+    results = [Tensor.of(x) if is_plain(x, np.ndarray | np.generic) else x for x in arrays]
     connect(operation.name, derivative, operands, results)
     return results
 
@@ -165,7 +166,7 @@ def connect(
     for x, is_active in zip(operands, derivative.active, strict=True):
         if is_active:
             edges.append(Edge(x, 0) if x.node is None else Edge(x.node, x.output))
-        if x.__class__ is Tensor and x.is_inferred:
+        if type(x) is Tensor and x.is_inferred:
             raise inference_error()
     watched: list[tuple[Memory | Watched, int | bytes]] = []
     kept = [_kept(operands[i], watched) for i in derivative.inputs]
@@ -187,7 +188,7 @@ def connect(
 def _kept(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
     if not isinstance(x, Tensor):
         return protected(x, watched)
-    if x.array.__class__ is np.ndarray:
+    if type(x.array) is np.ndarray:
         memory = x.memory
         if memory is None:
             memory = x.memory = Memory()

@@ -11,6 +11,7 @@ from ..base.cell import Cell, Eager
 from ..base.forks import lock
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from .graph import Node
@@ -258,7 +259,7 @@ class Tensor(Eager):
 
     def owned_array(self) -> Any:
         """The array, writable."""
-        if not isinstance(self.array, np.ndarray):
+        if not is_plain(self.array, np.ndarray):
             self.array = np.array(self.array)
         return self.array
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.type_questions import is_plain
 from .memory import may_be_written
 from .operations import Call, mapped
 from .paths import Path, Step
@@ -57,7 +58,7 @@ def _base_of(array: np.ndarray[Any, Any], tensors: Sequence[Tensor]) -> Tensor |
 def _is_lent(array: np.ndarray[Any, Any], arguments: Any) -> bool:
     """Whether a result is a view of a plain array among the arguments, which its owner may write to."""
     found: list[Any] = []
-    mapped(arguments, lambda x: found.append(x) if isinstance(x, np.ndarray) else None)
+    mapped(arguments, lambda x: found.append(x) if is_plain(x, np.ndarray) else None)
     return any(may_be_written(x) and np.may_share_memory(array, x) for x in found)
 
 

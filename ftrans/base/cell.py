@@ -79,7 +79,7 @@ _CONTAINERS = {tuple, list, dict, slice}
 
 def read(x: Any) -> Any:
     """Arguments with what cells hold in their place, also in tuples, lists, slices and dicts."""
-    cls = x.__class__
+    cls = type(x)
     if cls not in _CONTAINERS:
         return x.read() if isinstance(x, Cell) else x
     if cls is dict:
@@ -91,7 +91,7 @@ def read(x: Any) -> Any:
 
 def holds_cell(x: Any) -> bool:
     """Whether there is a cell among arguments, or in tuples, lists and dicts among them."""
-    cls = x.__class__
+    cls = type(x)
     if cls is tuple or cls is list:
         return any([holds_cell(y) for y in x])
     if cls is dict:

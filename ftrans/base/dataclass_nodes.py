@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .type_questions import is_plain
+
 _NOTHING = object()
 
 
@@ -91,7 +93,7 @@ class Structure:
 
 def _snapshot(x: Any) -> Any:
     """A key for a value, which does not change with it if it is a list, dictionary, set or array."""
-    if x is None or x.__class__ is str:
+    if x is None or type(x) is str:
         return x
     if isinstance(x, list | tuple):
         return type(x), tuple(map(_snapshot, x))
@@ -99,7 +101,7 @@ def _snapshot(x: Any) -> Any:
         return type(x), tuple((key, _snapshot(value)) for key, value in x.items())
     if isinstance(x, set):
         return type(x), frozenset(x)
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         return x.shape, _snapshot(x.tolist())
     # Keys know numbers of `decimal` and `fractions`, which take milliseconds to import.
     from .keys import Identity, exact
@@ -146,6 +148,6 @@ def _has_numbers(x: Any, namespace: str) -> bool:
         if is_dataclass(type(leaf)):
             if any(_has_numbers(value, namespace) for value in attributes_of(leaf).values()):
                 return True
-        elif isinstance(leaf, float | complex) or getattr(leaf, "dtype", np.dtype(object)).kind not in "OSUMm":
+        elif is_plain(leaf, float | complex) or getattr(leaf, "dtype", np.dtype(object)).kind not in "OSUMm":
             return True
     return False

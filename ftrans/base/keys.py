@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .type_questions import is_plain
+
 # Classes with an equality of the values that they hold, which leaves out what a subclass adds.
 _VALUES = (
     int, float, complex, np.generic, str, bytes, tuple, frozenset, Decimal, Fraction, date, time, timedelta,
@@ -48,26 +50,26 @@ def exact_number(x: Any) -> Any:
 
     A number is more than that if its class adds attributes or an equality of its own.
     """
-    cls = x.__class__
+    cls = type(x)
     if cls is int or cls is bool:
         return cls, x
     return None if _added(x) else _number(x)
 
 
 def _number(x: Any) -> Any:
-    cls = x.__class__
-    if isinstance(x, np.generic):
+    cls = type(x)
+    if is_plain(x, np.generic):
         return (cls, x.dtype, x.tobytes()) if x.dtype != object else None
-    if isinstance(x, float):
+    if is_plain(x, float):
         return cls, _text(x)
-    if isinstance(x, complex):
+    if is_plain(x, complex):
         return cls, _text(x.real), _text(x.imag)
     return None
 
 
 def _added(x: Any) -> tuple[Any, ...]:
     """A key for what a subclass adds to a value: an equality of its own, which decides, else attributes."""
-    cls = x.__class__
+    cls = type(x)
     if cls in _NOTHING_ADDED or not isinstance(x, _VALUES) or isinstance(x, Enum):
         return ()
     if isinstance(cls.__eq__, FunctionType) and cls.__eq__ not in _EQUALITIES:
@@ -103,7 +105,7 @@ def exact(x: Any) -> Any:
     compares, and the attributes of subclasses of numbers and the like.  Of objects of other classes their own `==`
     decides.
     """
-    cls = x.__class__
+    cls = type(x)
     if cls is str or x is None or isinstance(x, Enum):
         return cls, x
     added = _added(x)
@@ -111,7 +113,7 @@ def exact(x: Any) -> Any:
 
 
 def _value(x: Any) -> Any:
-    cls = x.__class__
+    cls = type(x)
     if cls is int or cls is bool:
         return cls, x
     number = _number(x)

@@ -81,8 +81,9 @@ def refuse_lookalike(x: Any) -> None:
     Raises:
         TypeError: it is a matrix, a masked array, or of another class whose arithmetic is not that of arrays.
     """
-    if x.__class__ is not np.ndarray and hasattr(x, "dtype"):
-        found = lookalike(x.__class__)
+    if type(x) is not np.ndarray and hasattr(x, "dtype"):
+        cls: Any = type(x)
+        found = lookalike(cls)
         if found is not None:
             raise TypeError(f"{found}{at_line(user_line())}")
 

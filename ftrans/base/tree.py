@@ -60,7 +60,7 @@ def _register_dataclass(cls: Any) -> None:
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a nested container, in a fixed order, and its structure."""
-    if tree.__class__ in LEAVES:
+    if type(tree) in LEAVES:
         return [tree], LEAF
     import optree
 
@@ -71,7 +71,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
             f"a container of type {type(tree).__name__} holds itself, or is nested too deeply to be taken apart"
             + at_line(user_line())
         ) from None
-    for cls in {x.__class__ for x in leaves}:
+    for cls in {type(x) for x in leaves}:
         if cls not in _plain_leaves:
             if issubclass(cls, Cell):
                 leaves = [_held(x) if isinstance(x, cls) else x for x in leaves]

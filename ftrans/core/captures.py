@@ -16,6 +16,7 @@ import numpy as np
 from ..base.cell import Holder
 from ..base.checksum import checksum, has_same_bits, is_frozen
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from .program import Atom, Const, Var, literal
 from .tape import Tape
 from .types import ArrayType, type_of
@@ -96,8 +97,8 @@ class Captures:
     def add_array(self, x: Any) -> Atom:
         """The variable or constant for an array, a number, a tensor or a cell."""
         type = type_of(x)
-        if not isinstance(x, np.ndarray):
-            if isinstance(x, np.generic | bool | int | float | complex):
+        if not is_plain(x, np.ndarray):
+            if is_plain(x, np.generic | bool | int | float | complex):
                 const = literal(x, type)
                 return self.add_number(const) if self._tape.is_shared else const
             if isinstance(x, Holder):
@@ -135,7 +136,7 @@ class Captures:
         _, copy = copies.latest.get(id(x), (None, None))
         if copy is not None and has_same_bits(x, copy):
             return copy
-        if isinstance(x, np.ndarray) and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
+        if is_plain(x, np.ndarray) and copies.nbytes + x.nbytes <= _COPIED_BYTES and not is_frozen(x):
             copy = x.copy(order="K")
             copy.flags.writeable = False
             copies.nbytes += x.nbytes
@@ -162,7 +163,7 @@ class Captures:
 
 
 def _state(x: Any) -> Any:
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         return x.shape, x.dtype, _FROZEN if is_frozen(x) else checksum(x)
     held = x.concrete()
     if not isinstance(held, np.ndarray | np.generic):
@@ -174,7 +175,7 @@ def _require_unchanged(watched: _Watched) -> None:
     x = watched.value
     if _state(x) == watched.state:
         return
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         what, instead = f"an array of shape {x.shape}", "write `a = a + b` instead of `a += b`"
     else:
         what, instead = f"a {type(x).__name__} of shape {tuple(x.shape)}", "compute a new one instead of changing it"

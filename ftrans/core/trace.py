@@ -18,6 +18,7 @@ import numpy as np
 from ..base.error_modes import Handling
 from ..base.source import Line, at_line, user_line
 from ..base.tree import LEAVES
+from ..base.type_questions import AnswersTypeQuestions
 from .captures import Captures
 from .program import Atom, Const, Eqn, Params, Program, Var, literal
 from .tape import Tape
@@ -73,7 +74,7 @@ class Guard(NamedTuple):
         return self.line is other.line and self.seen_as == other.seen_as and self.holds_for(other.expected)
 
 
-class Tracer:
+class Tracer(AnswersTypeQuestions):
     """A value of the program that is being recorded; user code computes with it in place of an array."""
 
     __slots__ = ("__weakref__", "atom", "builder", "memory", "weak")
@@ -166,7 +167,7 @@ class Builder:
         # Loops, because older versions of Python call a function for a comprehension.
         atoms: list[Atom] = []
         for x in operands:
-            is_known = x.__class__ is Tracer and x.builder is self and x.memory is None
+            is_known = type(x) is Tracer and x.builder is self and x.memory is None
             atoms.append(x.atom if is_known else self.atom(x))
         eqn = self.tape.add(primitive, atoms, params, line or user_line(3))
         if self.handling is not None and not self.handling.is_current():
@@ -177,8 +178,7 @@ class Builder:
     def repeat(self, eqn: Eqn, operands: Sequence[Any]) -> list[Tracer]:
         """Record an equation of another program on operands of the same types; return tracers for its results."""
         atoms = [
-            x.atom if x.__class__ is Tracer and x.builder is self and x.memory is None else self.atom(x)
-            for x in operands
+            x.atom if type(x) is Tracer and x.builder is self and x.memory is None else self.atom(x) for x in operands
         ]
         new = self.tape.repeat(eqn, atoms)
         if self.handling is not None and not self.handling.is_current():

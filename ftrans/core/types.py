@@ -126,8 +126,8 @@ def type_of(value: Any) -> ArrayType:
     Raises:
         TypeError: `value` is none of these, or an array of a class with arithmetic of its own, such as `numpy.matrix`.
     """
-    cls = value.__class__
-    if cls is np.ndarray or isinstance(value, np.ndarray | np.generic):
+    cls = type(value)
+    if cls is np.ndarray or issubclass(cls, np.ndarray | np.generic):
         refuse_lookalike(value)
         if value.dtype.kind not in "biufc" and value.dtype.name != "bfloat16":
             raise TypeError(f"arrays of dtype {value.dtype} cannot be traced{at_line(user_line())}")

@@ -17,6 +17,7 @@ from ..base.cell import Holder
 from ..base.error_modes import Handling, Reaction, reaction_since
 from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
+from ..base.type_questions import is_plain
 from .program import Atom, Const, Eqn, Var
 from .tape import Tape
 from .trace import Builder, Guard, NoWitness, Tracer, current_builder, recording_in
@@ -240,8 +241,8 @@ def value_of_input(builder: Builder, var: Atom) -> Any:
     """
     for place, input in enumerate(builder.tape.inputs):
         if input is var:
-            value = builder.witnesses if isinstance(builder.witnesses, NoWitness) else builder.witnesses[place]
-            if isinstance(builder, CodeBuilder) and not builder.tape.is_shared and isinstance(value, np.ndarray):
+            value: Any = builder.witnesses if isinstance(builder.witnesses, NoWitness) else builder.witnesses[place]
+            if isinstance(builder, CodeBuilder) and not builder.tape.is_shared and is_plain(value, np.ndarray):
                 builder.assumed[place] = value.strides
             return value
     captures = builder.captures

@@ -23,6 +23,7 @@ from ..autograd.tensor import Tensor
 from ..base.cell import Eager, read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..xla import is_jax, is_jax_tracer
@@ -137,7 +138,7 @@ class ArrayCell(Operand):
         put into the cell afterwards.
         """
         array = self.array
-        if array.__class__ is np.ndarray or array.__class__ is Tracer:
+        if type(array) is np.ndarray or type(array) is Tracer:
             return array
         return self._on_host(array)
 
@@ -147,13 +148,13 @@ class ArrayCell(Operand):
         self.check_change()
         place = self.place()
         if isinstance(value, Eager):
-            if not (place.__class__ is Held and place.is_given and isinstance(place.held, Eager)):
+            if not (type(place) is Held and place.is_given and isinstance(place.held, Eager)):
                 around = _filling()
                 if around is None or around.tensors is None:
                     value = np.array(value.concrete())
                 else:
                     place = self._place_for_tensor(around, around.tensors)
-        elif value.__class__ is not Tracer:
+        elif type(value) is not Tracer:
             value = _held(value)
         old = place.held
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
@@ -174,7 +175,7 @@ class ArrayCell(Operand):
         found = holding.get(key)
         if found is None:
             place = self.place()
-            found = holding[key] = Held(self, place.held, place.home, place.__class__ is Held and place.is_given)
+            found = holding[key] = Held(self, place.held, place.home, type(place) is Held and place.is_given)
         return found
 
     def check_change(self) -> None:
@@ -199,7 +200,7 @@ class ArrayCell(Operand):
             raise changed_inside_error(self)
 
     def _on_host(self, array: Any) -> Any:
-        if array.__class__ is np.ndarray or isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
+        if type(array) is np.ndarray or isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
             return array
         try:
             if not array.is_deleted():
@@ -242,13 +243,13 @@ class ArrayCell(Operand):
         Assigning replaces it.
         """
         array = self.array
-        if array.__class__ is Tracer:
+        if type(array) is Tracer:
             return stop_gradient(array)
         if isinstance(array, Eager):
             return array.detach()  # type: ignore[attr-defined]
         if current_builder() is not None:
             return self.value
-        if not (isinstance(array, np.ndarray) and array.flags.writeable):
+        if not (is_plain(array, np.ndarray) and array.flags.writeable):
             self.array = np.array(self.value)
         return self._shared()
 
@@ -273,7 +274,7 @@ class ArrayCell(Operand):
         else:
             found.is_read = True
             array = found.held
-        if array.__class__ is Tracer or isinstance(array, Eager):
+        if type(array) is Tracer or isinstance(array, Eager):
             return array
         if found is not None and found.is_given:
             return self._on_host(array)
@@ -301,7 +302,7 @@ class ArrayCell(Operand):
 
     def __repr__(self) -> str:
         array = self.array
-        shown = repr(array) if array.__class__ is Tracer else np.array2string(np.asarray(self.value), separator=", ")
+        shown = repr(array) if type(array) is Tracer else np.array2string(np.asarray(self.value), separator=", ")
         return f"{type(self).__name__}({shown}, {array.dtype})"
 
     def twin(self) -> Any:
@@ -323,7 +324,7 @@ class ArrayCell(Operand):
         return self.__deepcopy__({})
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.array.__class__ is Tracer:
+        if type(self.array) is Tracer:
             raise TypeError(f"{self.path} cannot be copied or pickled while it is traced{at_line(user_line())}")
         return {"array": np.array(self.value), "name": self.name}
 

@@ -151,8 +151,8 @@ def _has_tensor(xs: Any) -> bool:
     return any(
         [
             isinstance(x, Eager)
-            or (x.__class__ in (list, tuple) and _has_tensor(x))
-            or (x.__class__ is dict and _has_tensor(x.values()))
+            or (type(x) in (list, tuple) and _has_tensor(x))
+            or (type(x) is dict and _has_tensor(x.values()))
             for x in xs
         ]
     )

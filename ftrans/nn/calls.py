@@ -57,7 +57,7 @@ def _call(graph: Graph, arrays: Mapping[int, Any], f: Callable[[], Any]) -> tupl
         x = arrays.get(i, cell.array)
         mine[id(cell)] = Held(cell, x, builder)
         # Assigning to elements of a traced value changes what it stands for.
-        before.append((x, x.atom if x.__class__ is Tracer else None))
+        before.append((x, x.atom if type(x) is Tracer else None))
     filling.set(mine)
     running[id(mine)] = mine, get_ident()
     try:
@@ -151,11 +151,12 @@ def settled(x: Any) -> Any:
     """
     if isinstance(x, ArrayCell):
         return x.value if x.is_given else x.read()
-    if x.__class__ is np.ndarray and x.dtype == object:
+    if type(x) is np.ndarray and x.dtype == object:
         return asarray(x) if current_builder() is not None and has_tracer(x) else x
     if parts_of(x) is not None:
         return rebuilt(x, settled)
-    if _runs_later(x.__class__):
+    cls: Any = type(x)
+    if _runs_later(cls):
         how = "await it inside" if hasattr(x, "__await__") else "write list(...)"
         if inspect.iscoroutine(x):
             # Nobody will await it.

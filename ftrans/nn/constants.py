@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ..base.type_questions import is_plain
+
 
 def is_constant(x: Any) -> bool:
     """Whether a value is a NumPy array, or a tuple of arrays."""
-    if x.__class__ is tuple:
+    if type(x) is tuple:
         return bool(x) and all([is_constant(y) for y in x])
-    return isinstance(x, np.ndarray) and x.dtype != object
+    return is_plain(x, np.ndarray) and x.dtype != object
 
 
 def is_same(x: Any, y: Any) -> bool:
     """Whether two constants are equal in type and value."""
-    if x.__class__ is not y.__class__:
+    if type(x) is not type(y):
         return False
-    if x.__class__ is tuple:
+    if type(x) is tuple:
         return len(x) == len(y) and all(map(is_same, x, y))
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()

@@ -19,6 +19,7 @@ from ..base.checksum import checksum
 from ..base.forks import lock
 from ..base.keys import Identity, exact_number
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.types import ArrayType, is_inexact, type_of
 from . import epoch
 from .array_cell import ArrayCell
@@ -91,7 +92,7 @@ class Graph:
 
     def _entered(self, path: str, x: Any) -> Any:
         """Add a value of an attribute; return what the forward code depends on in it."""
-        cls = x.__class__
+        cls = type(x)
         if cls in _PLAIN:
             return (cls, x)
         if cls is float:
@@ -116,7 +117,7 @@ class Graph:
         if isinstance(x, set | frozenset):
             self._lists.append((x, tuple(x)))
             return (cls, tuple(map(_static, x)))
-        if isinstance(x, np.ndarray) and x.dtype != object:
+        if is_plain(x, np.ndarray) and x.dtype != object:
             self._arrays.append((x, _fingerprint(x)))
             return (cls, x.shape, x.dtype, self._arrays[-1][1])
         return _static(x)
@@ -126,11 +127,11 @@ class Graph:
             return ("the container around",)
         self._inside.add(id(x))
         # Nobody changes `Cells` once they are made.
-        if is_mutable(x) and x.__class__ is not Cells:
+        if is_mutable(x) and type(x) is not Cells:
             self._watch(x)
         entered = tuple([(_static(name), self._entered(joined(path, name), y)) for name, y in parts])
         self._inside.discard(id(x))
-        return (x.__class__, entered)
+        return (type(x), entered)
 
     def _watch(self, x: Any) -> None:
         if isinstance(x, list):
@@ -163,7 +164,7 @@ class Graph:
         self.paths.append(path)
         hooks = tuple(map(_static, cell.hooks)) if isinstance(cell, Parameter) else ()
         requires_grad = isinstance(cell, Parameter) and cell.requires_grad
-        return CellKey(cell.__class__, *_type_of_held(cell), requires_grad, hooks)
+        return CellKey(type(cell), *_type_of_held(cell), requires_grad, hooks)
 
     def is_current(self) -> bool:
         """Whether the structure has not changed since this was made."""
@@ -231,11 +232,11 @@ def _is_inexact(array: Any) -> bool:
 
 def without_types(key: Any) -> Any:
     """A key without the shapes and dtypes of cells."""
-    if key.__class__ is CellKey:
+    if type(key) is CellKey:
         return key._replace(shape=None, dtype=None)
-    if key.__class__ is ModuleKey:
+    if type(key) is ModuleKey:
         return key._replace(parts=without_types(key.parts))
-    return tuple([without_types(part) for part in key]) if key.__class__ is tuple else key
+    return tuple([without_types(part) for part in key]) if type(key) is tuple else key
 
 
 _NOT_STRUCTURE = frozenset(("training", "_name", *REMEMBERED))
@@ -256,12 +257,12 @@ def _fingerprint(x: np.ndarray[Any, Any]) -> Any:
 
 def _static(x: Any) -> Any:
     """A key for a value that is neither a cell nor a module."""
-    if isinstance(x, np.dtype | type | str | int):
-        return (x.__class__, x)
+    if is_plain(x, np.dtype | type | str | int):
+        return (type(x), x)
     number = exact_number(x)
     if number is not None:
         return number
-    if x.__class__ is tuple:
+    if type(x) is tuple:
         return (tuple, tuple(map(_static, x)))
     return Identity(x)
 

@@ -224,7 +224,7 @@ def _on_tensors(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any
     if not outputs.chosen:
         return out
     found = outputs.with_others(_Behind.apply(relay, *outputs.chosen))
-    return type(out)(found) if out.__class__ in (tuple, list) else found[0]
+    return type(out)(found) if type(out) in (tuple, list) else found[0]
 
 
 class _Behind(Function):

@@ -14,6 +14,7 @@ from ..autograd.modes import current_mode
 from ..base.cell import Cell, Eager, read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.indexing import require_kept
@@ -189,7 +190,7 @@ def require_numbers(x: Any, path: str) -> None:
         refuse_lookalike(x)
     except TypeError as error:
         raise TypeError(f"{path}: {error}") from None
-    is_array = isinstance(x, np.ndarray | np.generic)
+    is_array = is_plain(x, np.ndarray | np.generic)
     if (is_array and x.dtype.kind in "OSUTmM" and not has_tracer(x)) or x is None or isinstance(x, str | bytes):
         given = f"an array of dtype {x.dtype}" if is_array else f"of type {type(x).__name__}"
         raise TypeError(f"{path} holds an array of numbers, but was given {given}{at_line(user_line())}")

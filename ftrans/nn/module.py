@@ -82,7 +82,7 @@ class Module(CalledModule):
                 )
             held.value = value
             return
-        if held is value and (value is not None or name in self.__dict__) and value.__class__ not in (list, dict):
+        if held is value and (value is not None or name in self.__dict__) and type(value) not in (list, dict):
             return
         around = filling.get()
         if holds_traced(value) or (around is not None and id(self) in around.modules and current_builder() is not None):
@@ -471,7 +471,7 @@ class Module(CalledModule):
 
 def holds_traced(value: Any) -> bool:
     """Whether a value is traced, or a container of traced values."""
-    return value.__class__ is Tracer or any(x.__class__ is Tracer for _, x in walk("", value))
+    return type(value) is Tracer or any(type(x) is Tracer for _, x in walk("", value))
 
 
 def _is_dtype(x: Any) -> bool:

@@ -23,7 +23,7 @@ def attributes(x: Any) -> dict[str, Any]:
 
 def parts_of(x: Any) -> Iterable[tuple[Any, Any]] | None:
     """Names and parts of a container; None for everything else."""
-    cls = x.__class__
+    cls = type(x)
     if cls is list or cls is tuple:
         return enumerate(x)
     if cls is dict:
@@ -66,10 +66,10 @@ def rebuilt(x: Any, f: Callable[[Any], Any], always: bool = False) -> Any:
     if not always and all([a is b for a, (_, b) in zip(new, old, strict=True)]):
         return x
     if isinstance(x, tuple):
-        return x._make(new) if hasattr(x, "_make") else x.__class__(new)
-    if x.__class__ is list:
+        return x._make(new) if hasattr(x, "_make") else type(x)(new)
+    if type(x) is list:
         return new
-    if x.__class__ is dict:
+    if type(x) is dict:
         return {name: part for (name, _), part in zip(old, new, strict=True)}
     made = copy.copy(x)
     for (name, _), part in zip(old, new, strict=True):

@@ -11,6 +11,7 @@ import numpy as np
 from ..autograd.tensor import Tensor, as_tensor
 from ..base.cell import Cell, read
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept
@@ -51,7 +52,7 @@ class Operand(ChangedInPlace):
         if name.startswith("__") or name in _SLOTS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = self.read()
-        if isinstance(found, np.ndarray) and not hasattr(found, name):
+        if is_plain(found, np.ndarray) and not hasattr(found, name):
             raise missing(f"{type(self).__name__} {self.path}", name)
         return getattr(found, name)
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..api.call import record_or_run
 from ..base.cell import Eager
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_inexact
 from ..numpy.promotion import asarray, cast
@@ -100,7 +101,7 @@ def fold_in(key: Any, data: Any) -> Any:
         )
     if not isinstance(data, Tracer):
         low = operator.index(data) & _MASK
-        if current_builder() is None and isinstance(key, np.ndarray):
+        if current_builder() is None and is_plain(key, np.ndarray):
             k0, k1 = key.tolist()
             return np.array(encrypted(k0, k1, low, _FOLDS), np.uint32)
         data = np.uint32(low)
@@ -160,7 +161,7 @@ def advance(state: Any) -> tuple[Any, Any]:
         >>> state
         array([0, 0, 1], dtype=uint32)
     """
-    if isinstance(state, np.ndarray) and current_builder() is None:
+    if is_plain(state, np.ndarray) and current_builder() is None:
         k0, k1, count = state.tolist()
         new = np.array([k0, k1, count + 1 & _MASK], np.uint32)
         return np.array(encrypted(k0, k1, count, _FOLDS), np.uint32), new
@@ -241,7 +242,7 @@ def bits(key: Any, shape: int | Sequence[int] = ()) -> Any:
         array([1797259609, 2579123966], dtype=uint32)
     """
     key, shape = _checked(key, "bits"), _shape(shape)
-    if isinstance(key, np.ndarray) and current_builder() is None:
+    if is_plain(key, np.ndarray) and current_builder() is None:
         return random_bits_primitive.numpy(key, np.zeros(2, np.uint32), shape=shape)
 
     def record(xs: list[Tracer]) -> list[Tracer]:
@@ -290,7 +291,7 @@ def uniform(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32, 
         array([-0.1631,  0.201 ], dtype=float32)
     """
     unit = _unit(key, _shape(shape), _checked_dtype(dtype, "uniform"))
-    if isinstance(low, float | int) and isinstance(high, float | int) and (low, high) == (0, 1):
+    if is_plain(low, float | int) and is_plain(high, float | int) and (low, high) == (0, 1):
         return unit
     return low + (high - low) * unit
 
@@ -313,7 +314,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: int | Sequence[int] | None = None) 
         array([ True,  True, False, False])
     """
     shape = shape_of(p) if shape is None else _shape(shape)
-    if not isinstance(p, float | int):
+    if not is_plain(p, float | int):
         return _unit(key, shape, np.dtype(np.float32)) < p
     if not 0 <= p <= 1:
         raise ValueError(f"p={p} of bernoulli must be a probability, from 0 to 1{at_line(user_line())}")
@@ -348,7 +349,7 @@ def integers(key: Any, low: Any, high: Any, shape: int | Sequence[int] = (), dty
         kind = x.kind if x is dtype else getattr(x, "dtype", np.dtype(type(x))).kind
         if kind not in "iu":
             raise TypeError(f"{what} of integers must be integers, not {described(x)}{at_line(user_line())}")
-    if isinstance(low, int) and isinstance(high, int) and low >= high:
+    if is_plain(low, int) and is_plain(high, int) and low >= high:
         raise ValueError(
             f"there is no integer in the interval from low={low} to high={high} (not included){at_line(user_line())}"
         )
@@ -434,7 +435,7 @@ def truncated_normal(
 
 def _erf(bound: Any) -> Any:
     """The error function of a bound divided by sqrt(2)."""
-    return math.erf(bound / _ROOT_2) if isinstance(bound, float | int) else apply_elementwise(erf, bound / _ROOT_2)
+    return math.erf(bound / _ROOT_2) if is_plain(bound, float | int) else apply_elementwise(erf, bound / _ROOT_2)
 
 
 @functional

@@ -105,7 +105,7 @@ def with_places(x: Any, modules: list[Module]) -> Any:
 
 def in_places(x: Any, modules: Sequence[Any]) -> Any:
     """An argument with its placeholders replaced by modules, or by another value for each of them."""
-    if x.__class__ is Place:
+    if type(x) is Place:
         return modules[x.number]
     if parts_of(x) is None:
         return x

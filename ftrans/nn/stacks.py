@@ -10,6 +10,7 @@ import numpy as np
 from ..api.checkpoint import GivenPolicy
 from ..api.loops import scan as loop
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from .calls import call_filled
 from .cells import Parameter
 from .containers import ModuleList, Sequential
@@ -70,7 +71,7 @@ def unstack_modules(module: M) -> list[M]:
     structure = structure_of(module)
     arrays = [cell.value for cell in graph.cells]
     return [
-        structure.build([x[i].copy() if isinstance(x, np.ndarray) else x[i] for x in arrays])
+        structure.build([x[i].copy() if is_plain(x, np.ndarray) else x[i] for x in arrays])
         for i in range(_length(graph, "unstack_modules"))
     ]
 
@@ -208,8 +209,8 @@ def _check_equal(modules: Sequence[Module], graphs: list[Graph], what: str, comp
 
 def _without_gradients(key: Any) -> Any:
     """A key without the parts that matter only to gradients."""
-    if key.__class__ is CellKey:
+    if type(key) is CellKey:
         return key._replace(requires_grad=True, hooks=())
-    if key.__class__ is ModuleKey:
+    if type(key) is ModuleKey:
         return key._replace(parts=_without_gradients(key.parts))
-    return tuple([_without_gradients(part) for part in key]) if key.__class__ is tuple else key
+    return tuple([_without_gradients(part) for part in key]) if type(key) is tuple else key

@@ -83,9 +83,9 @@ def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, A
 
     If the module does not take as many arguments as the tuple has arrays, the tuple is one argument.
     """
-    if not args or kwargs or args[0].__class__ is not tuple or not all(hasattr(x, "dtype") for x in args[0]):
+    if not args or kwargs or type(args[0]) is not tuple or not all(hasattr(x, "dtype") for x in args[0]):
         return
-    by_name = args[1] if len(args) == 2 and args[1].__class__ is dict else {}
+    by_name = args[1] if len(args) == 2 and type(args[1]) is dict else {}
     if len(args) > 1 and args[1:] != (by_name,):
         return
     try:

@@ -55,7 +55,7 @@ def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
         new: Any = x.twin()
     elif isinstance(x, BareModule):
         # No graph has met the new module yet, so the epoch stays.
-        new = made[id(x)] = x.__class__.__new__(x.__class__)
+        new = made[id(x)] = type(x).__new__(type(x))
         for name, value in attributes(x).items():
             if name not in REMEMBERED:
                 new.__dict__[name] = part = _with_cells_of_its_own(value, made)

@@ -94,7 +94,7 @@ def require_untraced(graph: Graph) -> None:
     is_current = graph.is_current()
     for path, module in graph.modules.items():
         for name, x in attributes(module).items():
-            is_traced = x.__class__ is Tracer
+            is_traced = type(x) is Tracer
             if is_traced:
                 del vars(module)[name]
             if is_traced or (not is_current and name not in REMEMBERED and holds_traced(x)):
@@ -109,9 +109,9 @@ def _adds_constants(old: Any, new: Any) -> bool:
     """Whether two keys of structures are equal, except for constants in place of None."""
     if old == new or (old == (type(None), None) and _is_of_constant(new)):
         return True
-    if old.__class__ is not new.__class__ or old.__class__ not in (ModuleKey, tuple) or len(old) != len(new):
+    if type(old) is not type(new) or type(old) not in (ModuleKey, tuple) or len(old) != len(new):
         return False
-    if old.__class__ is ModuleKey:
+    if type(old) is ModuleKey:
         return old._replace(parts=None) == new._replace(parts=None) and _gains_constants(old.parts, new.parts)
     if _is_container(old) and _is_container(new) and old[0] is new[0] is dict:
         return _gains_constants(old[1], new[1])
@@ -128,7 +128,7 @@ def _gains_constants(old: Any, new: Any) -> bool:
 
 def _is_of_constant(key: Any) -> bool:
     """Whether a key is that of a constant: an array, or a tuple of such."""
-    if key.__class__ is not tuple or not isinstance(key[0], type):
+    if type(key) is not tuple or not isinstance(key[0], type):
         return False
     if _is_container(key):
         return key[0] is tuple and all([_is_of_constant(part) for _, part in key[1]])
@@ -149,9 +149,9 @@ def share_constants(first: Graph, others: Sequence[Graph]) -> None:
 
 def _without_switches(key: Any) -> Any:
     """A key of modules without their modes, which change back and forth."""
-    if key.__class__ is ModuleKey:
+    if type(key) is ModuleKey:
         return key._replace(training=None, parts=_without_switches(key.parts))
-    return tuple([_without_switches(part) for part in key]) if key.__class__ is tuple else key
+    return tuple([_without_switches(part) for part in key]) if type(key) is tuple else key
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
@@ -170,7 +170,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
         else:
             for name, (_, a), (_, b) in zip(names, old[1], new[1], strict=False):
                 yield from differences(a, b, name)
-    elif not path and old.__class__ is tuple and new.__class__ is tuple and len(old) == len(new):
+    elif not path and type(old) is tuple and type(new) is tuple and len(old) == len(new):
         for a, b in zip(old, new, strict=True):
             yield from differences(a, b)
     else:
@@ -194,11 +194,11 @@ def _between_names(path: str, old: Any, new: Any) -> Iterator[str]:
 def _is_container(key: Any) -> bool:
     """Whether a key is that of a container: its class, and pairs of names and keys."""
     return (
-        key.__class__ is tuple
+        type(key) is tuple
         and len(key) == 2
         and isinstance(key[0], type)
-        and key[1].__class__ is tuple
-        and all([part.__class__ is tuple and len(part) == 2 and part[0].__class__ is tuple for part in key[1]])
+        and type(key[1]) is tuple
+        and all([type(part) is tuple and len(part) == 2 and type(part[0]) is tuple for part in key[1]])
     )
 
 
@@ -207,9 +207,9 @@ def _shown(key: Any) -> str:
         return f"{key.dtype}{list(key.shape)}" + ("" if key.requires_grad else " without gradient")
     if isinstance(key, ModuleKey):
         return key.cls.__name__
-    if key.__class__ is tuple and len(key) == 2:
+    if type(key) is tuple and len(key) == 2:
         return str(key[1])
-    if key.__class__ is tuple and isinstance(key[0], type):
+    if type(key) is tuple and isinstance(key[0], type):
         return f"another {key[0].__name__}"
     return str(key)
 

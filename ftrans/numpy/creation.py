@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.cell import read
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, Shape, type_of
 from ..ops import literals
@@ -104,7 +105,7 @@ def traced_in_trace(like: Function) -> Function:
 
 def _type(a: Any) -> ArrayType:
     """Shape and dtype of what is given as an array."""
-    plain = isinstance(a, np.ndarray) and a.dtype != object
+    plain = is_plain(a, np.ndarray) and a.dtype != object
     return type_of(a) if plain else as_tracer(a).type
 
 
@@ -172,7 +173,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     if dtype is not None and np.dtype(dtype) == np.dtype("O"):
         # What is to be an array of Python objects holds the elements.
         return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
-    is_array = object.__class__ is Tracer and not is_scalar(object)
+    is_array = type(object) is Tracer and not is_scalar(object)
     if copy is False and not is_array:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
     x = converted(as_tracer(object), dtype, copy if is_array else None, order)
@@ -184,7 +185,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
 def assignable(x: Any) -> Any:
     """A new array of floating-point numbers of NumPy as a traced one, while a trace runs."""
-    if not isinstance(x, np.ndarray) or x.dtype.char not in "efdFD" or current_builder() is None:
+    if not is_plain(x, np.ndarray) or x.dtype.char not in "efdFD" or current_builder() is None:
         return x
     # A single number is part of the program, not an input of it.
     if not x.ndim:
@@ -228,7 +229,7 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
         is_enough = not copy and (dtype is None or a.dtype == dtype)
         return a if is_enough else JAX.call(asarray, (a, dtype, order), {"copy": copy})
     given = getattr(a, "dtype", None)
-    is_new = given is None or isinstance(a, np.generic) or (dtype is not None and given != dtype)
+    is_new = given is None or is_plain(a, np.generic) or (dtype is not None and given != dtype)
     if copy is False and is_new:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
     made = array(a, dtype, order=order) if copy else as_array(a, dtype, order, copy)

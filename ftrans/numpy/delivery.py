@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.cell import read
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from .promotion import asarray, broadcast_to, cast, fits
 from .views import assign
@@ -18,8 +19,8 @@ def deliver(result: Any, out: Any, name: str, casting: Any = "same_kind") -> Any
     if out is None:
         return result
     out = read(out)
-    if out.__class__ is not Tracer:
-        if not isinstance(out, np.ndarray) or out.dtype != object:
+    if type(out) is not Tracer:
+        if not is_plain(out, np.ndarray) or out.dtype != object:
             raise not_assignable(out, name)
         whole = np.broadcast_to(result, out.shape)
         for place in np.ndindex(out.shape):

@@ -65,12 +65,12 @@ def _in_unknown_order(implementation: Function) -> Function:
     @functools.wraps(implementation)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = implementation(*args, **kwargs)
-        if found.__class__ is Tracer:
+        if type(found) is Tracer:
             if found.memory is None and len(found.atom.type.shape) > 1:
                 forget_order(found, args)
         elif isinstance(found, tuple | list):
             for x in found:
-                if x.__class__ is Tracer and x.memory is None and len(x.atom.type.shape) > 1:
+                if type(x) is Tracer and x.memory is None and len(x.atom.type.shape) > 1:
                     forget_order(x, args)
         return found
 

@@ -74,7 +74,7 @@ def _delivered(result: Tracer, out: Any, name: str) -> Any:
     """`result`, or `out` after the result has been assigned to it."""
     if out is None:
         return result
-    if out.__class__ is not Tracer:
+    if type(out) is not Tracer:
         raise not_assignable(out, name)
     if out.shape != result.shape:
         raise ValueError(

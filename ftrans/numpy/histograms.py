@@ -26,7 +26,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     indices = asarray(x)
     if indices.dtype.kind not in "biu" or indices.ndim != 1:
         raise TypeError(f"bincount takes integers along one axis, not {indices.type}{at_line(user_line())}")
-    known = concretize(indices, "the number of bins of") if x.__class__ is Tracer else x
+    known = concretize(indices, "the number of bins of") if type(x) is Tracer else x
     known = np.asarray(known).astype(np.intp)
     if known.size and known.min() < 0:
         raise ValueError(f"bincount takes no negative elements, but one is {known.min()}{at_line(user_line())}")
@@ -53,7 +53,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     side = "left" if right else "right"
     up, down = np.searchsorted(edges, x, side), len(edges) - np.searchsorted(edges[::-1], x, side)
     is_down = edges[0] > edges[-1] if len(edges) else False
-    return np.where(is_down, down, up) if is_down.__class__ is Tracer else down if is_down else up
+    return np.where(is_down, down, up) if type(is_down) is Tracer else down if is_down else up
 
 
 def _edges(x: Tracer, bins: Any, range: Any, weights: Any = None, dtypes: tuple[Any, ...] = ()) -> Any:

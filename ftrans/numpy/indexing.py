@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.cell import concrete, read
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
 from ..core.witness import ConcretizationError, refuse
@@ -41,8 +42,8 @@ def getitem(x: Tracer, index: Any) -> Any:
         x.memory.refresh(x)
     window = _known_window(x.atom.type.shape, index)
     if window is None:
-        lone = index[0] if index.__class__ is tuple and len(index) == 1 else index
-        if lone.__class__ is Tracer and lone.dtype.kind == "b" and lone.ndim:
+        lone = index[0] if type(index) is tuple and len(index) == 1 else index
+        if type(lone) is Tracer and lone.dtype.kind == "b" and lone.ndim:
             _check_mask(lone.shape, x.shape, 0)
             return Selection(same_value(x), same_value(lone), getitem)
         entries = _entries(x.shape, index)
@@ -70,7 +71,7 @@ def getitem(x: Tracer, index: Any) -> Any:
 def _has_array(index: Any) -> bool:
     """Whether an index has an array without axes, which is an integer for NumPy but selects a copy, as arrays do."""
     items = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(i, np.ndarray) or (i.__class__ is Tracer and not is_scalar(i)) for i in items)
+    return any(is_plain(i, np.ndarray) or (type(i) is Tracer and not is_scalar(i)) for i in items)
 
 
 def setitem(x: Tracer, index: Any, value: Any) -> None:
@@ -93,7 +94,7 @@ def setitem(x: Tracer, index: Any, value: Any) -> None:
             return
         window = parsed.window
     # `x[i] += v` has written through the view x[i] already, and then assigns the view to x[i].
-    if value.__class__ is Tracer and value.memory is not None and _is_view_of(value, x, window):
+    if type(value) is Tracer and value.memory is not None and _is_view_of(value, x, window):
         return
     assign(x, window.write(x, _converted(value, x.dtype, window.shape)))
 
@@ -114,7 +115,7 @@ def require_kept(value: Any, dtype: np.dtype[Any]) -> None:
     Raises:
         TypeError: it is.
     """
-    if not is_complex(dtype) and (is_complex(value.dtype) if hasattr(value, "dtype") else isinstance(value, complex)):
+    if not is_complex(dtype) and (is_complex(value.dtype) if hasattr(value, "dtype") else is_plain(value, complex)):
         raise TypeError(
             f"assignment of complex values to an array of dtype {dtype} would drop their imaginary part; assign "
             f"value.real{at_line(user_line())}"
@@ -141,14 +142,14 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
 def _known_window(shape: Shape, index: Any) -> Window | None:
     """The window of a basic index of plain integers and slices, kept for the next time; None for any other index."""
     parts: list[Any] = [shape]
-    for item in index if index.__class__ is tuple else (index,):
-        kind = item.__class__
+    for item in index if type(index) is tuple else (index,):
+        kind = type(item)
         if kind is slice:
             start, stop, step = item.start, item.stop, item.step
             if not (
-                (start is None or start.__class__ is int)
-                and (stop is None or stop.__class__ is int)
-                and (step is None or step.__class__ is int)
+                (start is None or type(start) is int)
+                and (stop is None or type(stop) is int)
+                and (step is None or type(step) is int)
             ):
                 return None
             parts.append((start, stop, step))
@@ -219,7 +220,7 @@ def _parse(shape: Shape, entries: Sequence[Any]) -> _Parsed:
         elif entry is not Ellipsis:
             place = place if positions else len(inner)
             positions.append(position)
-            if isinstance(entry, int):
+            if is_plain(entry, int):
                 start = wrapped(entry, axis, shape[axis])
                 bounds.append((start, start + 1, 1))
                 continue
@@ -239,25 +240,25 @@ def _axes_taken(entry: Any) -> int:
     """How many axes of the array an entry of an index is for."""
     if entry is None or entry is Ellipsis:
         return 0
-    if isinstance(entry, slice | int):
+    if is_plain(entry, slice | int):
         return 1
     return entry.ndim if entry.dtype.kind == "b" else 1
 
 
 def _entry(item: Any) -> Any:
     """One item of an index as None, Ellipsis, a slice, an int, or an array (traced or not) of integers or booleans."""
-    if item is None or item is Ellipsis or item.__class__ is int or isinstance(item, slice):
+    if item is None or item is Ellipsis or type(item) is int or isinstance(item, slice):
         return item
     item = concrete(read(item))
-    if isinstance(item, bool | np.bool_):
+    if is_plain(item, bool | np.bool_):
         return np.asarray(item)
-    if not isinstance(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
+    if not is_plain(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
         return operator.index(item)
-    if item.__class__ is Tracer:
+    if type(item) is Tracer:
         item = asarray(item)
     else:
         array = np.asarray(item)
-        if array.size == 0 and not isinstance(item, np.ndarray):
+        if array.size == 0 and not is_plain(item, np.ndarray):
             array = array.astype(np.int64)
         item = asarray(item) if array.dtype == object else array
     if item.dtype.kind not in "biu":
@@ -265,7 +266,7 @@ def _entry(item: Any) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
             f"valid indices, not values of dtype {item.dtype}"
         )
-    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind != "b":
+    if is_plain(item, np.ndarray) and item.ndim == 0 and item.dtype.kind != "b":
         return int(item)
     return item
 
@@ -295,13 +296,13 @@ def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
 
 
 def _is_traced_integer(entry: Any) -> bool:
-    return entry.__class__ is Tracer and not entry.shape and entry.dtype.kind != "b"
+    return type(entry) is Tracer and not entry.shape and entry.dtype.kind != "b"
 
 
 def _has_traced_integers_only(entries: Sequence[Any]) -> bool:
     """Whether an index is basic but for integers that are traced."""
     return any(map(_is_traced_integer, entries)) and all(
-        e is None or e is Ellipsis or isinstance(e, slice | int) or _is_traced_integer(e) for e in entries
+        e is None or e is Ellipsis or is_plain(e, slice | int) or _is_traced_integer(e) for e in entries
     )
 
 
@@ -318,7 +319,7 @@ def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]
     def finish() -> None:
         nonlocal y
         if any(map(_is_traced_integer, run)):
-            indices = [wrapped(e, axis + i, x.shape[axis + i]) if isinstance(e, int) else e for i, e in enumerate(run)]
+            indices = [wrapped(e, axis + i, x.shape[axis + i]) if is_plain(e, int) else e for i, e in enumerate(run)]
             y = view_of(y, At(axis, [_scalar_index(i) for i in indices]))
         else:
             rest[:0] = run
@@ -338,7 +339,7 @@ def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]
 
 def _scalar_index(index: Any) -> Any:
     """An index as it is now: a view stays where it is when the index changes."""
-    return cast(same_value(index), np.dtype(np.int64)) if index.__class__ is Tracer else np.int64(index)
+    return cast(same_value(index), np.dtype(np.int64)) if type(index) is Tracer else np.int64(index)
 
 
 def _is_view_of(value: Tracer, x: Tracer, window: Window) -> bool:
@@ -434,18 +435,18 @@ def _are_distinct(indices: list[Any], shape: Shape) -> bool:
     count = math.prod(shape)
     if count == 1:
         return True
-    if count > _MOST_COMPARED or any(index.__class__ is Tracer for index in indices):
+    if count > _MOST_COMPARED or any(type(index) is Tracer for index in indices):
         return False
     return len(set(zip(*[index.reshape(-1).tolist() for index in indices], strict=True))) == count
 
 
 def _known(mask: Any) -> Any:
-    return known_mask(mask) if mask.__class__ is Tracer else mask
+    return known_mask(mask) if type(mask) is Tracer else mask
 
 
 def _prepared(index: Any, axis: int, size: int, shape: Shape) -> Any:
     """An index array in int64 and of `shape`; a constant one is checked, and counts from the start."""
-    if index.__class__ is Tracer:
+    if type(index) is Tracer:
         return broadcast_to(cast(index, np.dtype(np.int64)), shape)
     array = index.astype(np.int64, copy=False)
     if array.size:
@@ -462,7 +463,7 @@ def _set_advanced(x: Tracer, parsed: _Parsed, value: Any) -> None:
         if new is not None:
             assign(x, new)
             return
-    if value.__class__ is Selection:
+    if type(value) is Selection:
         value = value.read()
     assign(x, _advanced(parsed).write(x, value))
 
@@ -471,7 +472,7 @@ def _set_masked(x: Tracer, parsed: _Parsed, value: Any) -> Tracer | None:
     """`x` after an assignment under one mask, by choosing; None if the value has an element for each selected one."""
     window, ((axis, ndim, mask, _),) = parsed.window, parsed.items
     ndim = max(ndim, 1)
-    if value.__class__ is Selection:
+    if type(value) is Selection:
         spread = value.spread(mask)
         if axis or spread is None or spread.shape != window.shape:
             return None

@@ -61,6 +61,7 @@ class Owner:
     """
 
     __slots__ = ("order", "source")
+    is_of_number = False
 
     def __init__(self, source: Tracer | None, order: str = "C") -> None:
         self.source = source
@@ -162,7 +163,7 @@ def _repeats(shape: Shape, strides: Strides) -> bool:
 
 def _of_result(x: Tracer) -> Layout:
     """The strides of a tracer of which its equation says everything."""
-    if x.atom.__class__ is Const:
+    if type(x.atom) is Const:
         # Who makes such an array notes how it lies; else it may be anything.
         return contiguous(x.shape) if x.ndim < 2 else None
     eqn = x.builder.tape.definition(x.atom)
@@ -182,7 +183,7 @@ def _says_order(eqn: Eqn) -> bool:
 
 def _of_input(builder: Builder, atom: Atom) -> Layout:
     value = value_of_input(builder, atom)
-    if value.__class__ is Tracer:
+    if type(value) is Tracer:
         found = _possible(value.builder, value.atom, layout(value)) if value.memory is None else {layout(value)}
         return found.pop() if len(found) == 1 else None
     if isinstance(value, NoWitness):
@@ -206,7 +207,7 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
         if a in known:
             waiting.pop()
             continue
-        eqn = None if a.__class__ is Const else builder.tape.definition(a)
+        eqn = None if type(a) is Const else builder.tape.definition(a)
         if eqn is None:
             known[a] = _of_operand_without_equation(builder, a)
             continue
@@ -222,7 +223,7 @@ def _natural(builder: Builder, atom: Atom) -> Layout:
 
 
 def _of_operand_without_equation(builder: Builder, atom: Atom) -> Layout:
-    if atom.__class__ is Const:
+    if type(atom) is Const:
         if atom.is_splat:
             return (0,) * atom.type.ndim
         return strides_of(atom.value)

@@ -458,13 +458,13 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
 
 def _as_type(x: Any) -> Any:
-    return x if x.__class__ is not Tracer else x.dtype.type(0).item() if x.weak else x.dtype
+    return x if type(x) is not Tracer else x.dtype.type(0).item() if x.weak else x.dtype
 
 
 @implements(np.can_cast, constant=True)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether a cast between dtypes is possible under a casting rule."""
-    source, target = (x.dtype if x.__class__ is Tracer else x for x in (from_, to))
+    source, target = (x.dtype if type(x) is Tracer else x for x in (from_, to))
     return np.can_cast(source, target, casting)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.foreign import is_within_vectorize, leaves_to_other_operand, requires_properties, shuffles
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.witness import ConcretizationError, concretize, refuse
 from .array_api import array_namespace, device, no_memory, to_device
@@ -257,7 +258,7 @@ def _contains(self: Tracer, value: Any) -> bool:
 
 
 def _setitem(self: Tracer, index: Any, value: Any) -> None:
-    if value.__class__ is Tracer and value.memory is not None and value.ndim:
+    if type(value) is Tracer and value.memory is not None and value.ndim:
         line = user_line()
         if line is not None and shuffles(line.expression):
             raise TypeError(
@@ -343,7 +344,7 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None, *more: Any) -> Any:
     """The same elements as another array."""
     given = [x for x in (dtype, type, *more) if x is not None]
     sizes = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
-    if sizes and all(isinstance(n, int | np.integer) for n in sizes):
+    if sizes and all(is_plain(n, int | np.integer) for n in sizes):
         shape = ", ".join(str(int(n)) for n in sizes)
         raise TypeError(
             f"x.view of NumPy reads the bytes of x as another type; write x.reshape({shape}){at_line(user_line())}"

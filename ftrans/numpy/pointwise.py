@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..core.witness import ConcretizationError
@@ -93,9 +94,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
     """Evaluate a piecewise-defined function; where values are not known, each function is applied to all elements."""
     x = asarray(x)
-    if isinstance(condlist, bool) or not getattr(condlist, "ndim", 1) or (np.ndim(condlist[0]) == 0 and x.ndim):
+    if is_plain(condlist, bool) or not getattr(condlist, "ndim", 1) or (np.ndim(condlist[0]) == 0 and x.ndim):
         condlist = [condlist]
-    conditions = [np.asarray(c) if isinstance(c, bool | list) and not has_tracer(c) else c for c in condlist]
+    conditions = [np.asarray(c) if is_plain(c, bool | list) and not has_tracer(c) else c for c in condlist]
     if len(funclist) == len(conditions) + 1:
         some = conditions[0]
         for condition in conditions[1:]:
@@ -112,7 +113,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             y[condition] = function
             continue
         try:
-            known = known_mask(condition) if condition.__class__ is Tracer else condition
+            known = known_mask(condition) if type(condition) is Tracer else condition
         except ConcretizationError:
             value = _of_each(function, asarray(condition), x, args, kw)
             y = np.where(condition, cast(asarray(value), x.dtype), y)
@@ -338,7 +339,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if not is_complex(dtype) and any(is_complex(asarray(v).dtype) for v in (left, right) if v is not None):
         raise TypeError(f"np.interp of real fp takes real left= and right={at_line(user_line())}")
     if period is not None:
-        if period.__class__ is not Tracer and period == 0:
+        if type(period) is not Tracer and period == 0:
             raise ValueError(f"period must be a non-zero value{at_line(user_line())}")
         period = abs(period)
         x, xp = x % period, xp % period

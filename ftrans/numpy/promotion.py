@@ -18,6 +18,7 @@ import numpy as np
 from ..base.cell import Cell
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.program import Const, literal
 from ..core.trace import Builder, Tracer, TracerLeak, current_builder, leak_error
 from ..core.types import ArrayType, Shape, is_complex, type_of
@@ -38,7 +39,7 @@ def builder(x: Any = None) -> Builder:
     """The running trace's builder; where none runs, the error says where `x` was made."""
     found = current_builder()
     if found is None:
-        if x.__class__ is Tracer:
+        if type(x) is Tracer:
             raise leak_error(x)
         raise TracerLeak(
             f"this needs a running trace: call it in a function that is being traced{at_line(user_line())}"
@@ -53,7 +54,7 @@ def has_tracer(x: Any) -> bool:
 
 def asarray(x: Any) -> Any:
     """`x` as a tracer: arrays and numbers are captured, lists and object arrays of tracers are stacked."""
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         if not x.builder.is_open:
             raise leak_error(x)
         if x.memory is not None:
@@ -61,10 +62,10 @@ def asarray(x: Any) -> Any:
         return x
     if isinstance(x, Cell):
         return asarray(x.read())
-    if isinstance(x, list | tuple | range) or (isinstance(x, np.ndarray) and x.dtype == object):
+    if isinstance(x, list | tuple | range) or (is_plain(x, np.ndarray) and x.dtype == object):
         if has_tracer(x):
             return _stack_nested(x)
-        x = np.array(x.tolist() if isinstance(x, np.ndarray) else x)
+        x = np.array(x.tolist() if is_plain(x, np.ndarray) else x)
     here = builder()
     if isinstance(x, _NUMBERS):
         return Tracer(here, here.scalar(x, type_of(x).dtype), weak=is_weak(x))
@@ -73,7 +74,7 @@ def asarray(x: Any) -> Any:
 
 def _stack_nested(x: Any) -> Tracer:
     """One array of a nested list or object array whose innermost items may be tracers."""
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         refuse_lookalike(x)
         items = stack(list(x.reshape(-1)))
         return reshaped(items, (*x.shape, *items.shape[1:]))
@@ -115,12 +116,12 @@ def value_in_hand(x: Any) -> Any:
 
 def is_number(x: Any) -> bool:
     """Whether `x` is a number of Python or NumPy, and no array."""
-    return isinstance(x, _NUMBERS)
+    return is_plain(x, _NUMBERS)
 
 
 def is_operand(x: Any) -> bool:
     """Whether arithmetic takes `x`, or says why not: other objects may know themselves what to do with a tracer."""
-    if isinstance(x, (Tracer, np.ndarray, list, tuple, Cell, *_NUMBERS)):
+    if is_plain(x, (Tracer, np.ndarray, list, tuple, Cell, *_NUMBERS)):
         return True
     # NumPy's protocol: operators leave what has None here to the other operand.
     is_left = getattr(x, "__array_ufunc__", True) is None
@@ -129,14 +130,14 @@ def is_operand(x: Any) -> bool:
 
 def is_weak(x: Any) -> bool:
     """Whether an operand takes the dtype of what it meets."""
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         return x.weak
-    return isinstance(x, float | int | complex) and not isinstance(x, np.generic)
+    return is_plain(x, float | int | complex) and not is_plain(x, np.generic)
 
 
 def kind_of(x: Any) -> Any:
     """A dtype, or for a weak operand the Python type it acts as: what NumPy's promotion looks at."""
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         return _WEAK_TYPES[x.dtype.kind] if x.weak else x.atom.type.dtype
     dtype = getattr(x, "dtype", None)
     if dtype is not None:
@@ -176,9 +177,9 @@ def strong_dtype(*xs: Tracer) -> np.dtype[Any]:
 
 def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
     """`x` (a tracer, an array or a number) converted to `dtype` and broadcast to `shape`."""
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         tracer = x
-    elif isinstance(x, _NUMBERS):
+    elif is_plain(x, _NUMBERS):
         here = builder()
         try:
             atom = here.scalar(x, dtype)
@@ -189,10 +190,10 @@ def operand(x: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
         tracer = Tracer(here, atom)
     else:
         tracer = asarray(x)
-    type = tracer.atom.type
-    if type.dtype != dtype:
+    given = tracer.atom.type
+    if given.dtype != dtype:
         tracer = cast(tracer, dtype)
-    return tracer if type.shape == shape else broadcast_to(tracer, shape)
+    return tracer if given.shape == shape else broadcast_to(tracer, shape)
 
 
 def cast(x: Tracer, dtype: np.dtype[Any]) -> Any:
@@ -223,14 +224,14 @@ def _broadcasting(shape: Shape, target: Shape) -> tuple[Shape, dict[str, Shape]]
 
 def broadcast_to(x: Tracer, shape: Shape) -> Any:
     """`x` repeated to `shape` by NumPy's rules."""
-    type = x.atom.type
-    if type.shape == shape:
+    given = x.atom.type
+    if given.shape == shape:
         return x
-    plan = _broadcasting(type.shape, shape)
+    plan = _broadcasting(given.shape, shape)
     if plan is None:
         raise ValueError(f"cannot broadcast shape {x.shape} to shape {shape}{at_line(user_line())}")
-    if x.atom.__class__ is Const and x.atom.is_splat:
-        return full(shape, x.atom.value, type.dtype)
+    if type(x.atom) is Const and x.atom.is_splat:
+        return full(shape, x.atom.value, given.dtype)
     return (current_builder() or builder(x)).record(broadcast, (reshaped(x, plan[0]),), plan[1])[0]
 
 
@@ -241,7 +242,7 @@ def _common_shape(*shapes: Shape) -> Shape:
 
 def broadcast_shapes(name: str, *xs: Any) -> Shape:
     """The common shape of operands, with an error that shows their types."""
-    shapes = [x.atom.type.shape if x.__class__ is Tracer else getattr(x, "shape", ()) for x in xs]
+    shapes = [x.atom.type.shape if type(x) is Tracer else getattr(x, "shape", ()) for x in xs]
     try:
         return _common_shape(*shapes)
     except ValueError:
@@ -265,11 +266,11 @@ def _reshaping(shape: Shape) -> dict[str, Shape]:
 
 def reshaped(x: Tracer, shape: Shape, line: Line | None = None) -> Any:
     """`x` in another shape, by an equation of the running line or a given one; a constant takes it at once."""
-    type = x.atom.type
-    if type.shape == shape:
+    given = x.atom.type
+    if given.shape == shape:
         return x
-    if x.atom.__class__ is Const and x.atom.is_splat and math.prod(shape) == type.size:
-        return full(shape, x.atom.value, type.dtype)
+    if type(x.atom) is Const and x.atom.is_splat and math.prod(shape) == given.size:
+        return full(shape, x.atom.value, given.dtype)
     return (current_builder() or builder(x)).record(reshape, (x,), _reshaping(shape), line)[0]
 
 

@@ -29,7 +29,7 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
     if implementation is None:
         implementation = _of_others(ufunc)
     if method == "__call__":
-        if inputs[0].__class__ is np.ndarray:
+        if type(inputs[0]) is np.ndarray:
             _require_clear_pairing(sys._getframe(1))
         if not kwargs:
             return implementation(*inputs)
@@ -83,7 +83,7 @@ def _require_clear_pairing(frame: FrameType) -> None:
     The other argument is then an array where NumPy would have a number.
     """
     found = pairing_in(frame)
-    if found is None or found.x.__class__ is not Tracer or not found.x.ndim:
+    if found is None or type(found.x) is not Tracer or not found.x.ndim:
         return
     name, function = found.name, found.function
     if name == "r" or np.ndim(found.polynomials) > 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex, is_inexact
 from ..ops.elementwise import lerp
@@ -143,7 +144,7 @@ def _interpolated(ordered: Tracer, q: Any, n: Any, method: str, is_weak_q: bool)
     """Quantiles along the first axis, of the first `n` elements; axes of `q` come first."""
     q = np.reshape(q, np.shape(q) + (1,) * np.ndim(n))
     # Like a number of Python, a count leaves the precision to `q`.
-    count = n.astype(q.dtype) if n.__class__ is Tracer and q.dtype.kind == "f" else n
+    count = n.astype(q.dtype) if type(n) is Tracer and q.dtype.kind == "f" else n
     place, part = _places(method, count, q)
     part = part if place.dtype.kind == "f" else None
     last = np.maximum(n - 1, 0)
@@ -228,7 +229,7 @@ def _quantile(
 
 def _parts(q: Any, whole: float, name: str) -> tuple[Any, bool]:
     """Quantiles as parts of 1, and whether they leave the dtype of the result to the elements."""
-    leaves_dtype = is_weak(q) and not isinstance(q, bool)
+    leaves_dtype = is_weak(q) and not is_plain(q, bool)
     q = asarray(q) if has_tracer(q) else np.asarray(q)
     parts = q if whole == 1 else np.true_divide(q, whole)
     known = value_in_hand(parts)

@@ -90,7 +90,7 @@ def _sum(x: Tracer, axes: Shape, start: Any) -> Any:
     """The sum of inexact numbers and what it starts from, with NumPy's sign where it is zero: 0.0 - 0.0 is 0.0."""
     if start is None:
         return sum_of_elements(x, axes)
-    if start.__class__ in (int, float) and start == 0 and math.copysign(1.0, start) > 0:
+    if type(start) in (int, float) and start == 0 and math.copysign(1.0, start) > 0:
         if math.prod(x.shape[a] for a in axes) > 1:
             return reduce_sum(x, axes=axes)
         kept = reshaped(same_value(x), tuple(n for i, n in enumerate(x.shape) if i not in axes))

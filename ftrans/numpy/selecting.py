@@ -36,7 +36,7 @@ def _in_range(indices: Any, size: int, mode: str) -> Any:
 
 def _indices(x: Any) -> Any:
     """Indices as an array, traced if they are; plain sequences are no nested index."""
-    return x if x.__class__ is Tracer else np.asarray(x) if np.asarray(x).dtype != object else asarray(x)
+    return x if type(x) is Tracer else np.asarray(x) if np.asarray(x).dtype != object else asarray(x)
 
 
 @implements(np.take)
@@ -151,7 +151,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 def _target(x: Any, name: str) -> Tracer:
     x = read(x)
-    if x.__class__ is not Tracer:
+    if type(x) is not Tracer:
         raise not_assignable(x, name)
     return assignable(x)
 

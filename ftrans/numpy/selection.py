@@ -42,7 +42,7 @@ class Selection(Cell):
 
     def spread(self, mask: Any) -> Tracer | None:
         """An array with the selected elements where `mask` holds; None if it is another mask, or they were taken."""
-        is_same = mask.__class__ is Tracer and mask.atom is self.mask.atom
+        is_same = type(mask) is Tracer and mask.atom is self.mask.atom
         return self.full if is_same and self._taken is None else None
 
     def update(self, operation: Callable[[Any, Any], Any], other: Any, assign: Callable[[Tracer, Any], None]) -> None:
@@ -54,7 +54,7 @@ class Selection(Cell):
             assign: assigns a result to an array.
         """
         spread = other
-        if other.__class__ is Selection:
+        if type(other) is Selection:
             spread = other.spread(self.mask) if other.full.ndim == self.full.ndim else None
         elif np.ndim(other) != 0:
             spread = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
 from ..ops import elementwise as e
@@ -40,9 +41,7 @@ def _count(x: Tracer, axis: Any, keepdims: Any, where: Any, dtype: np.dtype[Any]
     if where is True or where is NO_VALUE:
         return x.size if axis is None else math.prod(x.shape[a] for a in normal_axes(axis, x.ndim))
     mask = (
-        np.broadcast_to(where, x.shape)
-        if isinstance(where, np.ndarray | bool)
-        else broadcast_to(asarray(where), x.shape)
+        np.broadcast_to(where, x.shape) if is_plain(where, np.ndarray | bool) else broadcast_to(asarray(where), x.shape)
     )
     return np.sum(mask, axis, dtype, keepdims=False if keepdims is NO_VALUE else keepdims)
 
@@ -65,7 +64,7 @@ def _ratio(total: Any, count: Any, dtype: np.dtype[Any]) -> Tracer:
     if not is_inexact(dtype):
         dtype = np.dtype(np.float64)
         total = cast(total, dtype)
-    is_number = isinstance(count, int | float)
+    is_number = is_plain(count, int | float)
     return e.div(total, full_like(total, count) if is_number else operand(count, dtype, total.shape))
 
 
@@ -91,7 +90,7 @@ def var(
     squares = np.real(apart * np.conj(apart)) if is_complex(apart.dtype) else np.square(apart)
     total = np.sum(squares, axis, inner, keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where, real_dtype(inner)) - _degrees_taken(ddof, correction)
-    count = max(count, 0) if isinstance(count, int | float) else np.maximum(count, 0)
+    count = max(count, 0) if is_plain(count, int | float) else np.maximum(count, 0)
     return deliver(cast(_ratio(total, count, inner), outer), out, "var")
 
 

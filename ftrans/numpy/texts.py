@@ -185,7 +185,7 @@ array2string = _printer(np.array2string)
 
 
 def _text_by(show: Callable[[Any], str], x: Any) -> str:
-    x = x if x.__class__ is Tracer else asarray(x)
+    x = x if type(x) is Tracer else asarray(x)
     if not x.builder.is_open or x.builder.is_compiled():
         return Shown.of(x)
     try:

@@ -62,17 +62,17 @@ def resolved_dtypes(ufunc: np.ufunc, xs: Sequence[Any]) -> tuple[np.dtype[Any], 
         ) from None
 
 
-def filled(here: Builder, value: float, type: ArrayType) -> Any:
-    """The operand for a number of Python that meets an array of `type`."""
+def filled(here: Builder, value: float, met: ArrayType) -> Any:
+    """The operand for a number of Python that meets an array of type `met`."""
     try:
         if not here.tape.is_shared:
-            return literal(value, type)
-        atom = here.scalar(value, type.dtype)
+            return literal(value, met)
+        atom = here.scalar(value, met.dtype)
     except OverflowError as error:
         raise OverflowError(f"{error}{at_line(user_line())}") from None
-    if atom.__class__ is Const:
-        return literal(value, type) if type.shape else atom
-    return broadcast_to(Tracer(here, atom), type.shape)
+    if type(atom) is Const:
+        return literal(value, met) if met.shape else atom
+    return broadcast_to(Tracer(here, atom), met.shape)
 
 
 def general(ufunc: np.ufunc, rule: Rule, kinds: str = "", otherwise: Rule | None = None) -> Callable[..., Tracer]:
@@ -118,12 +118,12 @@ def _takes_floats(ufunc: np.ufunc) -> bool:
     return any(t.startswith("d" * ufunc.nin + "->") for t in ufunc.types)
 
 
-def _meets(number: Any, type: ArrayType) -> bool:
+def _meets(number: Any, met: ArrayType) -> bool:
     """Whether `number` is one that an operation with an array of floating-point numbers takes in their dtype."""
-    kind = number.__class__
+    kind = type(number)
     if kind is float or kind is int:
-        return type.dtype.kind == "f"
-    return kind is np.float64 and type.dtype.char == "d"
+        return met.dtype.kind == "f"
+    return kind is np.float64 and met.dtype.char == "d"
 
 
 def _entered(ufunc: np.ufunc, call: Callable[..., Any], primitive: Primitive) -> Callable[..., Any]:
@@ -142,7 +142,7 @@ def unary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Rul
     def call(*xs: Any) -> Tracer:
         if is_direct and len(xs) == 1:
             (x,) = xs
-            if x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
+            if type(x) is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
                 return (current_builder() or builder(x)).record(primitive, xs, NO_PARAMS)[0]
         return for_any_kind(*xs)
 
@@ -158,20 +158,20 @@ def binary(ufunc: np.ufunc, primitive: Primitive, kinds: str = "", otherwise: Ru
     def call(*xs: Any) -> Tracer:
         if is_direct and len(xs) == 2:
             x, y = xs
-            if x.__class__ is not Tracer:
-                if y.__class__ is Tracer and not y.weak and _meets(x, y.atom.type):
+            if type(x) is not Tracer:
+                if type(y) is Tracer and not y.weak and _meets(x, y.atom.type):
                     here = current_builder() or builder(y)
                     return here.record(primitive, (filled(here, x, y.atom.type), y), NO_PARAMS)[0]
             elif not x.weak:
-                type = x.atom.type
-                if y.__class__ is not Tracer:
-                    if _meets(y, type):
+                met = x.atom.type
+                if type(y) is not Tracer:
+                    if _meets(y, met):
                         here = current_builder() or builder(x)
-                        return here.record(primitive, (x, filled(here, y, type)), NO_PARAMS)[0]
-                elif not y.weak and type.dtype.kind == "f":
-                    if y.atom.type is type:
+                        return here.record(primitive, (x, filled(here, y, met)), NO_PARAMS)[0]
+                elif not y.weak and met.dtype.kind == "f":
+                    if y.atom.type is met:
                         return (current_builder() or builder(x)).record(primitive, xs, NO_PARAMS)[0]
-                    if y.atom.type.dtype == type.dtype:
+                    if y.atom.type.dtype == met.dtype:
                         shape = broadcast_shapes(ufunc.__name__, x, y)
                         operands = [broadcast_to(asarray(z), shape) for z in xs]
                         return (current_builder() or builder(x)).record(primitive, operands, NO_PARAMS)[0]

@@ -128,7 +128,7 @@ def reduce(
 ) -> Any:
     """`ufunc.reduce`."""
     _check_binary(ufunc, "reduce")
-    if out.__class__ is tuple:
+    if type(out) is tuple:
         (out,) = out
     x = asarray(array)
     if ufunc in (np.add, np.multiply):
@@ -239,7 +239,7 @@ def accumulate(
 ) -> Any:
     """`ufunc.accumulate`."""
     _check_binary(ufunc, "accumulate")
-    if out.__class__ is tuple:
+    if type(out) is tuple:
         (out,) = out
     x = _operand(ufunc, array, dtype)
     if not x.ndim:
@@ -286,7 +286,7 @@ def reduceat(
     # NumPy hands over `indices` by position too where the user has given it by name.
     indices, axis, dtype, out = (*positional, *(indices, axis, dtype, out)[len(positional) :])
     _check_binary(ufunc, "reduceat")
-    if out.__class__ is tuple:
+    if type(out) is tuple:
         (out,) = out
     x = _operand(ufunc, array, dtype)
     axis = _one_axis(axis, x.ndim, "reduceat")
@@ -334,7 +334,7 @@ def at(ufunc: np.ufunc, implementation: Any, target: Any, index: Any, *values: A
         raise ValueError(
             f"{ufunc.__name__}.at takes the array, indices and {ufunc.nin - 1} more operands{at_line(user_line())}"
         )
-    if target.__class__ is not Tracer:
+    if type(target) is not Tracer:
         raise not_assignable(target, f"{ufunc.__name__}.at")
     x = asarray(target)
     operands = [asarray(v) for v in values]

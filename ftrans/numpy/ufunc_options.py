@@ -32,7 +32,7 @@ def call_with_options(ufunc: np.ufunc, implementation: Callable[..., Any], xs: S
         raise TypeError(f"{ufunc.__name__} on traced values does not take {name}={value!r}{at_line(user_line())}")
     if is_cast:
         xs = _cast_for(ufunc, xs, None if dtype is None else np.dtype(dtype), casting)
-    outs = out if out.__class__ is tuple else (out,) * (1 if out is None else ufunc.nout)
+    outs = out if type(out) is tuple else (out,) * (1 if out is None else ufunc.nout)
     if len(outs) > ufunc.nout:
         raise TypeError(
             f"{ufunc.__name__} takes {ufunc.nin} operands and {ufunc.nout} results, {len(outs)} arrays were given for "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_complex, is_inexact
@@ -47,13 +48,13 @@ _general_power = general(np.power, e.power)
 
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a constant integer exponent multiplies instead of taking logarithms."""
-    is_small = y.__class__ is int and -_MOST_FACTORS <= y <= _MOST_FACTORS
-    if is_small and x.__class__ is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
+    is_small = type(y) is int and -_MOST_FACTORS <= y <= _MOST_FACTORS
+    if is_small and type(x) is Tracer and not x.weak and x.atom.type.dtype.kind == "f":
         return (current_builder() or builder(x)).record(e.integer_pow, (x,), {"exponent": y})[0]
-    if isinstance(y, float | int) and not isinstance(y, bool) and x.__class__ is Tracer:
+    if is_plain(y, float | int) and not is_plain(y, bool) and type(x) is Tracer:
         exponent = int(y) if abs(y) <= _MOST_FACTORS else math.inf
         if (x.weak or is_weak(y) or result_dtype(x, y) == x.dtype) and (
-            is_inexact(x.dtype) or (isinstance(y, int) and exponent >= 0 and x.dtype.kind in "iu")
+            is_inexact(x.dtype) or (is_plain(y, int) and exponent >= 0 and x.dtype.kind in "iu")
         ):
             if exponent == y and exponent != math.inf:
                 z = builder(x).record(e.integer_pow, (x,), {"exponent": exponent})[0]
@@ -61,7 +62,7 @@ def power(x: Any, y: Any) -> Any:
                 return z
             if y == 0.5:
                 return TABLE[np.sqrt](x)
-        if isinstance(y, int) and y < 0 and x.dtype.kind in "iu":
+        if is_plain(y, int) and y < 0 and x.dtype.kind in "iu":
             raise ValueError(
                 f"Integers to negative integer powers are not allowed; write x ** {y}.0{at_line(user_line())}"
             )

@@ -51,6 +51,7 @@ class View:
     """
 
     __slots__ = ("access", "atom", "base", "is_shared")
+    is_of_number = False
 
     def __init__(self, base: Tracer, access: Access) -> None:
         self.base = base
@@ -140,7 +141,7 @@ def chain(x: Tracer) -> Iterator[Tracer]:
 
 def owner(x: Any) -> Any:
     """The array whose elements `x` may share, which is itself where NumPy has made a copy."""
-    while x.__class__ is Tracer and isinstance(x.memory, View) and x.memory.sharing() is not _COPIED:
+    while type(x) is Tracer and isinstance(x.memory, View) and x.memory.sharing() is not _COPIED:
         x = x.memory.base
     return x
 
@@ -153,6 +154,7 @@ class _Unclear:
     """Stands in the place of a view, for a base that may or may not have been assigned to."""
 
     __slots__ = ("line",)
+    is_of_number = False
 
     def __init__(self, line: Line | None) -> None:
         self.line = line
@@ -180,6 +182,7 @@ class _Lent:
     """
 
     __slots__ = ("atom", "base")
+    is_of_number = True
 
     def __init__(self, base: Tracer) -> None:
         self.base = base
@@ -226,12 +229,12 @@ def sharing(tracer: Tracer, base: Tracer, access: Access) -> Tracer:
 
 def is_scalar(x: Tracer) -> bool:
     """Whether NumPy has an immutable number in the place of `x`, of which there are no views."""
-    return not x.atom.type.shape and (x.memory is None or x.memory.__class__ is _Lent)
+    return not x.atom.type.shape and (x.memory is None or x.memory.is_of_number)
 
 
 def as_array(x: Tracer) -> Tracer:
     """`x` as an array that can be assigned to, which it may be even if it has no axes."""
-    if x.memory is None or x.memory.__class__ is _Lent:
+    if x.memory is None or x.memory.is_of_number:
         x.memory = Owner(Tracer(x.builder, x.atom), "=")
     return x
 

@@ -108,7 +108,7 @@ class At:
         return isinstance(other, At) and self._key() == other._key()
 
     def _key(self) -> tuple[Any, ...]:
-        return self.axis, *(i.atom if i.__class__ is Tracer else int(i) for i in self.indices)
+        return self.axis, *(i.atom if type(i) is Tracer else int(i) for i in self.indices)
 
 
 def index_error(message: str) -> IndexError:

@@ -406,7 +406,7 @@ def _written_at(x: Tracer, indices: Sequence[Any], axis: int) -> Tracer | None:
     made = definition(x)
     if made is None or made.primitive is not scatter_set or made.params["axis"] != axis:
         return None
-    places = tuple(i.atom for i in indices if i.__class__ is Tracer and i.shape == ())
+    places = tuple(i.atom for i in indices if type(i) is Tracer and i.shape == ())
     if len(places) != len(indices) or places != made.operands[2:]:
         return None
     return Tracer(x.builder, made.operands[1])

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.cell import Cell, Eager, read
+from ..base.type_questions import is_plain
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -112,7 +113,7 @@ def live_in_trace(cls: type) -> None:
 
 def _place_of_new(x: Any) -> Place:
     """The place of a value of a class that has not been met."""
-    cls = x.__class__
+    cls = type(x)
     if isinstance(x, Eager):
         place: Place = _Graph(cls)
     elif isinstance(x, Cell):
@@ -128,7 +129,7 @@ def place_of(values: Iterable[Any]) -> Place:
     """The place of the operands of a program."""
     place = NUMPY
     for x in values:
-        cls = x.__class__
+        cls = type(x)
         if cls is np.ndarray:
             continue
         found = _places.get(cls) or _place_of_new(x)
@@ -141,7 +142,7 @@ def place_of_arguments(args: Iterable[Any], kwargs: Mapping[str, Any] = {}) -> P
     """The place of the arguments of a function, which may lie in lists; traced values also in arrays of objects."""
     place = NUMPY
     for x in (*args, *kwargs.values()):
-        if x.__class__ is np.ndarray and x.dtype.char != "O":
+        if type(x) is np.ndarray and x.dtype.char != "O":
             continue
         found = place_of_argument(x)
         if found.rank > place.rank:
@@ -151,10 +152,10 @@ def place_of_arguments(args: Iterable[Any], kwargs: Mapping[str, Any] = {}) -> P
 
 def place_of_argument(x: Any) -> Place:
     """The place of one argument.  Of what lies in lists, NumPy makes one array, so those of JAX become NumPy's."""
-    if isinstance(x, np.ndarray):
+    if is_plain(x, np.ndarray):
         return TRACE if x.dtype.char == "O" and any([place_of_argument(y) is TRACE for y in x.flat]) else NUMPY
     if isinstance(x, list | tuple):
         place = place_of_arguments(x)
         return NUMPY if place is JAX else place
-    place = _places.get(x.__class__) or _place_of_new(x)
-    return TRACE if place is CELLS and x.read().__class__ is Tracer else place
+    place = _places.get(type(x)) or _place_of_new(x)
+    return TRACE if place is CELLS and type(x.read()) is Tracer else place

@@ -183,9 +183,9 @@ class StraightLine:
 
 def _is_written_as_text(value: Any) -> bool:
     """Whether the text of a parameter is Python that makes it; that of a class of its own may not be."""
-    if value.__class__ is tuple:
-        return all(v.__class__ in (int, bool) for v in value)
-    return value is None or value.__class__ in (int, bool, str)
+    if type(value) is tuple:
+        return all(type(v) in (int, bool) for v in value)
+    return value is None or type(value) in (int, bool, str)
 
 
 def source(program: Program) -> str:

@@ -11,6 +11,7 @@ from ..api.call import name_of, record_or_run
 from ..api.vectors import Captured, SolverInfo, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.convergence import required
 from ..control.loops.while_loop import while_
 from ..control.rules.linearity import nonlinearity
@@ -169,7 +170,7 @@ def _checked_matrix(a: Any, b: Any) -> tuple[Any, Any]:
     """A matrix and the right-hand side for it, as arrays of one floating-point dtype."""
     given = type(a).__name__, type(b).__name__
     try:
-        a, b = (np.asarray(x) if isinstance(x, list | tuple | float | int) else x for x in (a, b))
+        a, b = (np.asarray(x) if is_plain(x, list | tuple | float | int) else x for x in (a, b))
         of_a, of_b = type_of(a), type_of(b)
     except (TypeError, ValueError):
         raise TypeError(

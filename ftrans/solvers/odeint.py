@@ -20,6 +20,7 @@ from ..api.vectors import check_limits
 from ..api.vmap import vmap
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..control.convergence import required
 from ..control.rules.custom_rule import Linearized, Rule, custom
 from ..control.rules.linear_call import Name
@@ -113,7 +114,7 @@ def odeint(
     check_function(f, "odeint")
     if adjoint not in ("discrete", "continuous"):
         raise ValueError(f'adjoint of odeint must be "discrete" or "continuous", not {adjoint!r}{at_line(user_line())}')
-    if not (isinstance(rtol, Real) and isinstance(atol, Real) and rtol > 0 and atol >= 0):
+    if not (is_plain(rtol, Real) and is_plain(atol, Real) and rtol > 0 and atol >= 0):
         raise ValueError(f"odeint needs rtol > 0 and atol >= 0, not {rtol!r} and {atol!r}{at_line(user_line())}")
     check_limits("odeint", max_steps=max_steps, checkpoints=checkpoints)
     options = Options(float(rtol), float(atol), max_steps, checkpoints)

@@ -11,6 +11,7 @@ import numpy as np
 from ..api.call import name_of, trace_flat, type_name
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_questions import is_plain
 from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -134,7 +135,7 @@ def check_program(
 
 
 def _array(x: Any) -> Any:
-    return x if isinstance(x, np.ndarray | np.generic) else np.asarray(x)[()]
+    return x if is_plain(x, np.ndarray | np.generic) else np.asarray(x)[()]
 
 
 class _Arguments:
@@ -173,7 +174,7 @@ class _Arguments:
             return f(*tree.unflatten(structure, leaves))
 
         # A number of Python's takes the precision of the arrays that it meets.
-        weak = [isinstance(every[i], float | complex) and not isinstance(every[i], np.generic) for i in places]
+        weak = [is_plain(every[i], float | complex) and not is_plain(every[i], np.generic) for i in places]
         return cls(f, [np.asarray(every[i])[()] for i in places], weak, call)
 
     def traced(self, leaves: list[Any]) -> tuple[Program, list[Any], tuple[str, ...]]:
@@ -200,7 +201,7 @@ def type_name_of(x: Any) -> str:
 
 
 def _is_differentiated(x: Any) -> bool:
-    if isinstance(x, int | str | bytes) or x is None:
+    if is_plain(x, int | str | bytes) or x is None:
         return False
     try:
         return is_inexact(type_of(x).dtype)

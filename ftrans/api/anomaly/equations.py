@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.source import Line
+from ...base.type_questions import is_plain
 from ...control.call import call
 from ...control.rules.host_call import watch
 from ...core.interpret import interpret
@@ -76,7 +77,7 @@ def worst_element(x: Any) -> Index | None:
 
 def is_array(x: Any) -> bool:
     """Whether a value is an array or a number, as opposed to the saved states of a loop."""
-    return isinstance(x, np.ndarray | np.generic)
+    return is_plain(x, np.ndarray | np.generic)
 
 
 def is_derivative_of(line: Line | None, *primitives: Primitive) -> bool:

@@ -224,4 +224,4 @@ def distinct(value: Any) -> Hashable:
     """A value of parameters, compared as what it is: True == 1 and 0.0 == -0.0."""
     if isinstance(value, tuple):
         return tuple([distinct(v) for v in value])
-    return value.__class__, repr(value) if isinstance(value, float) else value
+    return type(value), repr(value) if isinstance(value, float) else value

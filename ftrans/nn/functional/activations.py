@@ -43,7 +43,7 @@ def relu(input: Any) -> Any:
         >>> F.relu(np.array([-1.0, 0.0, 2.0]))
         array([0., 0., 2.])
     """
-    if input.__class__ is np.ndarray and input.dtype.kind in "iu":
+    if type(input) is np.ndarray and input.dtype.kind in "iu":
         return np.maximum(input, 0)
     return apply_elementwise(relu_primitive, input)
 

@@ -21,13 +21,13 @@ Reduction = Literal["none", "mean", "sum"]
 
 def apply_elementwise(primitive: SingleResult, x: Any) -> Any:
     """Apply a primitive with one operand to an array, a traced value or a tensor."""
-    if x.__class__ is np.ndarray and x.dtype.kind == "f":
+    if type(x) is np.ndarray and x.dtype.kind == "f":
         return primitive.numpy(x)
     if place_of_argument(x).holds_arrays:
         x = np.asarray(x)
         return primitive.numpy(x if is_inexact(x.dtype) else x.astype(np.float64))[()]
     (y,) = record_or_run(primitive.name, lambda xs: [primitive(_as_inexact(xs[0]))], [x])
-    if x.__class__ is Tracer:
+    if type(x) is Tracer:
         y.weak = x.weak
     return y
 
@@ -90,7 +90,7 @@ def axis_of(dim: Any, ndim: int, what: str) -> int:
 
 def concrete(x: Any) -> Any:
     """`x` as a NumPy array, or None if its values are unknown while tracing."""
-    if x.__class__ is np.ndarray:
+    if type(x) is np.ndarray:
         return x
     return None if place_of_argument(x) is TRACE else np.asarray(cell.concrete(x))
 

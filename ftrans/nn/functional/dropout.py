@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...core.types import Shape
 from ..random import bernoulli, key_of
 from .arguments import array, described, shape_of
@@ -98,7 +99,7 @@ def _dropped(
     what: str, input: Any, p: float, training: bool, rng: Any, decisions: Any, keeps_variance: bool = False
 ) -> Any:
     """The result of one kind of dropout; `decisions(input)` is the shape of its random decisions."""
-    if not isinstance(p, int | float | np.number):
+    if not is_plain(p, int | float | np.number):
         raise TypeError(
             f"p of {what} must be a number, not {described(p)}; if it is traced, write "
             f"np.where(nn.random.bernoulli(key, 1 - p, x.shape), x / (1 - p), 0){at_line(user_line())}"

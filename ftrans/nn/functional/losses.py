@@ -9,6 +9,7 @@ import numpy as np
 
 from ...api.derivatives import stop_gradient
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from .arguments import array, described, numbers_like, positive_part, reduced, same_shapes, shape_of
 from .distances import pairwise_distance
 from .entry import functional
@@ -186,7 +187,7 @@ def gaussian_nll_loss(
             f"var of {what} must have the shape {shape} of input, or that shape with 1 for the last axis, not "
             f"{described(var)}{at_line(user_line())}"
         )
-    if isinstance(var, np.ndarray) and (var < 0).any():
+    if is_plain(var, np.ndarray) and (var < 0).any():
         raise ValueError(f"var of {what} contains a negative variance{at_line(user_line())}")
     var = var + stop_gradient(np.where(var < eps, eps - var, 0))
     difference = input - target

@@ -270,7 +270,7 @@ def as_arrays(batch: Any, what: str, copies: bool) -> Any:
 
 
 def _converted(x: Any, what: str, copies: bool = False) -> Any:
-    if x.__class__ is np.ndarray or is_jax(x):
+    if type(x) is np.ndarray or is_jax(x):
         array = x
     elif isinstance(x, Mapping):
         return {name: _converted(y, what, copies) for name, y in x.items()}

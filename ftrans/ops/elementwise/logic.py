@@ -81,7 +81,7 @@ _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtyp
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
     """`np.where`, where operands may be numbers."""
-    if condition.__class__ is np.ndarray and condition.size >= _MASKED_SIZE:
+    if type(condition) is np.ndarray and condition.size >= _MASKED_SIZE:
         if _is_zero(y) and _can_be_masked(x, condition):
             return _masked(x, np.negative(condition.view(np.int8)))
         if _is_zero(x) and _can_be_masked(y, condition):
@@ -95,7 +95,7 @@ def _is_zero(x: Any) -> bool:
 
 
 def _can_be_masked(x: Any, condition: Any) -> bool:
-    return x.__class__ is np.ndarray and x.dtype in _BITS and x.shape == condition.shape
+    return type(x) is np.ndarray and x.dtype in _BITS and x.shape == condition.shape
 
 
 def _masked(x: Any, mask: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.type_questions import is_plain
 from ...core.trace import Tracer
 from ...core.types import is_complex
 from ..elementwise import (
@@ -58,7 +59,7 @@ _TERMS, _FAR = 14, 40.0
 def _far_slope(v: Any, x: Any, growing: bool, near: Any) -> Any:
     """The derivative of `ive` or `kve` of a real `x` by its expansion, where that is exact, and elsewhere `near`."""
     size = abs_(x)
-    order_squared = full_like(x, v * v) if isinstance(v, float | int) else square(like(v, x))
+    order_squared = full_like(x, v * v) if is_plain(v, float | int) else square(like(v, x))
     is_far = gt(size, plus(times(2.0, order_squared), _FAR))
     w = over(1.0, select(is_far, size, full_like(x, _FAR)))
     # Horner's scheme, with the quotient of two coefficients in each step.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...numpy.linalg.equations import cutoff_of, least_squares
 from ...numpy.promotion import asarray
 from ...ops import linalg as ops
@@ -185,7 +186,7 @@ def _pinv(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: bool) -> A
     atol = 0.0 if atol is None else atol
     rtol = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
     cutoff, sizes = rtol, None
-    if return_rank or not (isinstance(atol, int | float) and atol == 0):
+    if return_rank or not (is_plain(atol, int | float) and atol == 0):
         sizes = np.linalg.svd(a, compute_uv=False, hermitian=hermitian)
         cutoff = rtol + atol / sizes[..., 0]
     out = ops.pinv(a, cutoff_of(a, cutoff), symmetric=hermitian)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from ...base.type_questions import is_plain
 from ..derivatives import jacobian_of, vector
 from ..supplied import Account, Function, Used, attempt, solving
 
@@ -115,7 +116,7 @@ class _Jacobian:
 
 def _as_data(xdata: Any) -> Any:
     """The data as SciPy hands it to the model."""
-    return np.asarray(xdata, float) if isinstance(xdata, list | tuple | np.ndarray) else xdata
+    return np.asarray(xdata, float) if is_plain(xdata, list | tuple | np.ndarray) else xdata
 
 
 def _count(f: Function) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.special
 
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, broadcast_shapes, cast, operand
 from ...ops import elementwise as e
@@ -125,7 +126,7 @@ def _derivatives(name: str, function: Any, alternates: bool, front: int = 1) -> 
     """The n-th derivative of a Bessel function, DLMF 10.6.7 and 10.29.5; `front` is its sign to the power of n."""
 
     def call(v: Any, z: Any, n: int = 1) -> Any:
-        if not isinstance(n, int | np.integer) or n < 0:
+        if not is_plain(n, int | np.integer) or n < 0:
             raise ValueError(f"{name} takes a number of derivatives n >= 0, not {n!r}{at_line(user_line())}")
         total: Any = 0.0
         for k in range(n + 1):

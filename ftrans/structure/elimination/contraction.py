@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.affine import row_strides, values_at
 from ...base.index_map import IndexMap, Shape
+from ...base.type_questions import is_plain
 from ...core.trace import Tracer, current_builder
 from ...ops.contractions import dot_general
 from ..graph.arithmetic import Masked, Number, lifted, product, reshaped, unmasked
@@ -108,7 +109,7 @@ def _value(
 
 def _dtype(*values: Any) -> Any:
     """The dtype of the product of two values, of which one is an array."""
-    return np.result_type(*(x.dtype for x in values if not isinstance(x, Number)))
+    return np.result_type(*(x.dtype for x in values if not is_plain(x, Number)))
 
 
 def _meeting(a: _Axes, b: _Axes) -> list[tuple[int, int]] | None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.index_map import IndexMap, Shape
+from ...base.type_questions import is_plain
 from ...core.program import Const, Eqn
 from ...core.trace import Builder, Tracer, definition
 from ...core.types import is_complex, is_inexact
@@ -33,7 +34,7 @@ class Masked(NamedTuple):
     @property
     def is_number(self) -> bool:
         """Whether it is one number for all lanes."""
-        return self.mask is None and isinstance(self.value, Number)
+        return self.mask is None and is_plain(self.value, Number)
 
     def is_number_equal_to(self, number: float) -> bool:
         """Whether it is this number for all lanes."""
@@ -49,7 +50,7 @@ def lifted(builder: Builder, value: Value, shape: Shape, dtype: Any) -> Tracer:
     """A value as a traced array."""
     if isinstance(value, Tracer):
         return value if value.dtype == dtype else convert(value, dtype=dtype)
-    if isinstance(value, Number):
+    if is_plain(value, Number):
         return full(shape, value, dtype)
     return constant(np.asarray(value, dtype))
 
@@ -94,7 +95,7 @@ def _is_zero(x: Tracer) -> bool:
 
 def taken(x: Masked, lanes: IndexMap) -> Masked:
     """The value for other lanes, each of which points to one of its own."""
-    value = x.value if isinstance(x.value, Number) else take(x.value, lanes)
+    value = x.value if is_plain(x.value, Number) else take(x.value, lanes)
     return Masked(value, None if x.mask is None else take(x.mask, lanes))
 
 
@@ -102,7 +103,7 @@ def reshaped(x: Masked, shape: Shape) -> Masked:
     """The value for the same lanes in another shape."""
 
     def turned(value: Any) -> Any:
-        if isinstance(value, Number) or value is None or value.shape == shape:
+        if is_plain(value, Number) or value is None or value.shape == shape:
             return value
         return reshape(value, shape=shape) if isinstance(value, Tracer) else value.reshape(shape)
 
@@ -127,7 +128,7 @@ def _product(a: Value, b: Value) -> Value:
     if not isinstance(a, Tracer):
         a, b = b, a
     assert isinstance(a, Tracer)
-    if isinstance(b, Number):
+    if is_plain(b, Number):
         return a if b == 1 else neg(a) if b == -1 else mul(a, full_like(a, b))
     return mul(*_alike(a, b))
 
@@ -148,7 +149,7 @@ def _sum(a: Value, b: Value) -> Value:
     if not isinstance(a, Tracer):
         a, b = b, a
     assert isinstance(a, Tracer)
-    return add(a, full_like(a, b)) if isinstance(b, Number) else add(*_alike(a, b))
+    return add(a, full_like(a, b)) if is_plain(b, Number) else add(*_alike(a, b))
 
 
 def _alike(a: Tracer, b: Any) -> tuple[Tracer, Tracer]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...base.affine import Affine, Shape, affine, in_coordinates, run_length
 from ...base.index_map import IndexMap
+from ...base.type_questions import is_plain
 from ...core.program import Const, literal
 from ...core.trace import Tracer, current_builder
 from ...core.types import ArrayType, type_of
@@ -71,10 +72,10 @@ def put(type: ArrayType | int, values: Any, map: IndexMap) -> Any:
         map: to the elements of the result.
     """
     if not isinstance(type, ArrayType):
-        type = ArrayType((type,), np.float64 if isinstance(values, float) else values.dtype)
+        type = ArrayType((type,), np.float64 if is_plain(values, float) else values.dtype)
     if not isinstance(values, Tracer):
         out = np.zeros(type.size, type.dtype)
-        np.add.at(out, map.table().reshape(-1), values if isinstance(values, float) else values.reshape(-1))
+        np.add.at(out, map.table().reshape(-1), values if is_plain(values, float) else values.reshape(-1))
         return out.reshape(type.shape)
     if not map.size:
         return full(type.shape, 0, type.dtype)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.index_map import IndexMap, Piece
 from ...base.source import Line, attributed_to
+from ...base.type_questions import is_plain
 from ...control.subprograms import with_outputs
 from ...core.interpret import inline, interpret
 from ...core.primitive import MissingRule, Moving, ProgramHolder
@@ -156,8 +157,9 @@ class Graph:
             return
         if rows.size > _MOST_LANES:
             raise NotStructured(f"{rows.size:,} elements of one array depend on those of another")
-        if isinstance(value.value, np.ndarray) and not value.value.all():
-            lanes = IndexMap.of(np.flatnonzero(value.value), rows.size)
+        known: Any = value.value
+        if is_plain(known, np.ndarray) and not known.all():
+            lanes = IndexMap.of(np.flatnonzero(known), rows.size)
             self.edge(k, j, rows.after(lanes), cols.after(lanes), taken(value, lanes))
             return
         edges = self.ins.setdefault(k, {}).setdefault(j, [])
