@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -134,7 +134,7 @@ def _mirrored(namespace: str) -> Iterator[tuple[str, Any]]:
 def methods(namespace: str, name: str) -> list[str]:
     """The methods that ftrans.scipy has of a distribution."""
     found = getattr(importlib.import_module(f"ftrans.{namespace}"), name)
-    return [] if callable(found) else sorted(m for m, function in vars(found).items() if callable(function))
+    return [] if isinstance(found, FunctionType) else sorted(m for m, method in vars(found).items() if callable(method))
 
 
 def plain_names(namespace: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from function_rows import row
 from sampling import given, positive_definite, uniform
 
@@ -80,3 +81,54 @@ for method in ("pdf", "logpdf"):
         dtypes=(),
     )
 row("scipy.stats.dirichlet.logpdf", given([0.2, 0.3]), given([1.2, 2.0, 0.7]), dtypes=())
+row(
+    "scipy.stats.multivariate_normal.logpdf",
+    uniform(-1, 1, (2, 2)),
+    uniform(-1, 1, (3, 2)),
+    # Covariances of rank 2, and points in the space that they span.
+    call=lambda f, z, a: f(z @ a.T, None, a @ a.T, allow_singular=True),
+    note="singular",
+    looseness=100,
+    dtypes=(),
+)
+row("scipy.stats.multivariate_normal.entropy", given([0.0, 0.0]), positive_definite(2, 2), hermitian=(1,), dtypes=())
+row(
+    "scipy.stats.multivariate_t.logpdf",
+    uniform(-1, 1, (2, 2)),
+    uniform(-1, 1, (2,)),
+    positive_definite(2, 2),
+    given(2.7),
+    hermitian=(2,),
+    dtypes=(),
+)
+row(
+    "scipy.stats.multinomial.logpmf",
+    given([1, 2], int),
+    given(3, int),
+    given(0.4),
+    call=lambda f, x, n, p: f(x, n, np.stack([p, 1 - p])),
+    dtypes=(),
+)
+row(
+    "scipy.stats.gaussian_kde",
+    uniform(-1, 1, (2, 5)),
+    given(0.4),
+    uniform(0.5, 1.5, (5,)),
+    uniform(-1, 1, (2, 2)),
+    call=lambda f, data, width, weights, x: [f(data, width, weights)(x), f(data, weights=weights).logpdf(x)],
+    looseness=10,
+    dtypes=(),
+)
+row(
+    "scipy.stats.gaussian_kde",
+    uniform(-1, 1, (4,)),
+    given(0.3),
+    call=lambda f, data, x: [
+        f(data, "silverman").integrate_box_1d(-0.4, x),
+        f(data).integrate_gaussian(x, 0.7),
+        f(data).integrate_kde(f(2 * data)),
+    ],
+    note="integrals",
+    looseness=10,
+    dtypes=(),
+)

@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.integrate
-import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.special
@@ -276,6 +275,10 @@ def test_no_internal_errors_in_the_chain(name: str) -> None:
         ("scipy.special.zeta", lambda x: scipy.special.zeta(x)),
         ("scipy.linalg.solve", lambda x: scipy.linalg.solve(np.diag(x), x)),
         ("scipy.stats.norm.logpdf", lambda x: scipy.stats.norm.logpdf(x)),
+        ("scipy.stats.norm.logpdf", lambda x: scipy.stats.norm(0.0, 1.0).logpdf(x)),
+        ("scipy.stats.multivariate_normal.logpdf", lambda x: scipy.stats.multivariate_normal.logpdf(x, [0.0, 1.0])),
+        ("scipy.stats.multivariate_normal.logpdf", lambda x: scipy.stats.multivariate_normal([0.0, 1.0]).logpdf(x)),
+        ("scipy.stats.gaussian_kde", lambda x: scipy.stats.gaussian_kde(x)(0.0)),
     ],
     ids=lambda case: case if isinstance(case, str) else "",
 )
@@ -285,9 +288,17 @@ def test_functions_of_scipy_that_are_mirrored(name: str, call: Callable[[Any], A
     assert "site-packages" not in str(caught.value)
 
 
+def test_methods_of_objects_of_scipy() -> None:
+    estimate = scipy.stats.gaussian_kde([0.0, 1.0, 3.0])
+    with pytest.raises(TypeError, match=r"gaussian_kde\.evaluate cannot.*write ftrans\.scipy\.stats\.gaussian_kde,"):
+        ft.grad(lambda x: estimate(x)[0])(1.0)
+    with pytest.raises(TypeError, match=r"scipy\.linalg\.schur cannot.*the Schur form has no derivative"):
+        ft.grad(lambda x: np.sum(scipy.linalg.schur(x)[0]))(np.eye(2))
+
+
 def test_functions_of_scipy_that_are_not_mirrored() -> None:
-    with pytest.raises(TypeError, match=r"scipy\.interpolate\.CubicSpline cannot.*no such function"):
-        ft.grad(lambda x: scipy.interpolate.CubicSpline([0.0, 1.0], x)(0.5))(np.array([2.0, 3.0]))
+    with pytest.raises(TypeError, match=r"scipy\.stats\.levy\.pdf cannot.*no such function"):
+        ft.grad(lambda x: scipy.stats.levy.pdf(x))(2.0)
 
 
 @pytest.mark.parametrize(

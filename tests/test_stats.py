@@ -12,6 +12,7 @@ import scipy.stats
 from checks import differences
 
 import ftrans as ft
+from ftrans.numpy.dispatch import TABLE
 from ftrans.scipy import stats
 from ftrans.scipy.stats import distribution, multivariate
 
@@ -37,7 +38,7 @@ def test_everywhere_as_in_scipy(name: str) -> None:
     if name == "vonmises":
         x = x[:-2]
     for method in [m for m in ours.methods if m in vars(ours)]:
-        points = np.array([0.0, 0.3, 1.0, 1.5, -0.5]) if method == "ppf" else x
+        points = np.array([0.0, 0.3, 1.0, 1.5, -0.5, 1e-12]) if method in ("ppf", "isf") else x
         expected = getattr(original, method)(points, *shapes)
         (found,) = ft.trace(getattr(ours, method))(points, *shapes)(points, *shapes)
         # SciPy's own is not a number at some infinities.
@@ -51,7 +52,7 @@ def test_first_derivatives_of_all_methods(name: str) -> None:
     ours, original = getattr(stats, name), getattr(scipy.stats, name)
     middle = original.ppf([0.37, 0.6], *shapes)
     for method in [m for m in ours.methods if m in vars(ours)]:
-        args = [np.array([0.1, 0.8]) if method == "ppf" else middle, *map(np.array, shapes)]
+        args = [np.array([0.1, 0.8]) if method in ("ppf", "isf") else middle, *map(np.array, shapes)]
 
         def total(*args: Any, method: str = method) -> Any:
             return np.sum(getattr(ours, method)(*args))
@@ -237,8 +238,8 @@ def test_laplace_far_out() -> None:
 
 
 def test_errors_say_what_there_is() -> None:
-    with pytest.raises(AttributeError, match=r"norm has no 'isf'; it has pdf, logpdf, cdf"):
-        _ = stats.norm.isf
+    with pytest.raises(AttributeError, match=r"norm has no 'fit'; it has pdf, logpdf, cdf"):
+        _ = stats.norm.fit
     with pytest.raises(AttributeError, match=r"multivariate_normal has no 'rvs'; it has logpdf, pdf"):
         _ = stats.multivariate_normal.rvs
     with pytest.raises(AttributeError, match=r"no 'kappa4'; it has the distributions bernoulli, beta"):
@@ -251,10 +252,8 @@ def test_errors_say_what_there_is() -> None:
         ft.grad(lambda x: stats.norm.pdf(x, mu=1.0))(1.0)
     with pytest.raises(TypeError, match="'loc' was given twice"):
         ft.grad(lambda x: stats.norm.pdf(x, 1.0, loc=1.0))(1.0)
-    with pytest.raises(ValueError, match=r"mean of 2 numbers and a covariance of shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"takes 2 numbers for its middle and a matrix of shape \(2, 2\)"):
         ft.grad(stats.multivariate_normal.logpdf)(np.zeros(2), np.zeros(2), np.eye(3))
-    with pytest.raises(ValueError, match="positive definite"):
-        ft.grad(lambda x: stats.multivariate_normal.logpdf(x, allow_singular=True))(0.5)
 
 
 @pytest.mark.parametrize("cov", [np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([2.0, 1.0]), np.array(2.0)])
@@ -273,3 +272,130 @@ def test_examples_in_docstrings(module: Any) -> None:
     result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
+
+
+# What depends on parameters alone, and frozen distributions
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_moments_and_entropies_as_in_scipy(name: str) -> None:
+    shapes = {**CONTINUOUS, **DISCRETE}[name]
+    params = (*shapes, 0.2, 1.4) if name in CONTINUOUS else (*shapes, 2.0)
+    ours, original = getattr(stats, name), getattr(scipy.stats, name)
+    for method in [m for m in ("mean", "var", "std", "entropy", "median", "interval") if m in vars(ours)]:
+        first = (0.9,) if method == "interval" else ()
+
+        def value(*params: Any, method: str = method, first: Any = first) -> Any:
+            return np.sum(getattr(ours, method)(*first, *params))
+
+        expected = np.sum(getattr(original, method)(*first, *params))
+        found, slopes = ft.value_and_grad(value, argnums=tuple(range(len(params))))(*params)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, err_msg=method)
+        if name in DISCRETE and name not in ("bernoulli", "poisson"):
+            continue
+
+        def reference(t: Any, method: str = method, first: Any = first) -> Any:
+            return [np.sum(getattr(original, method)(*first, *(p + t for p in params)))]
+
+        (difference,) = differences(reference, [np.array(0.0)], [np.array(1.0)])
+        np.testing.assert_allclose(np.sum(slopes), difference, rtol=1e-6, atol=1e-8, err_msg=method)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_random_numbers_are_those_of_scipy_and_follow_place_and_scale(name: str) -> None:
+    shapes = CONTINUOUS[name]
+    expected = getattr(scipy.stats, name).rvs(*shapes, 0.2, 1.4, size=(2, 3), random_state=5)
+
+    def draw(loc: Any, scale: Any) -> Any:
+        return getattr(stats, name).rvs(*shapes, loc, scale, size=(2, 3), random_state=5)
+
+    for f in (draw, ft.jit(draw)) if name in ("norm", "vonmises") else (draw,):
+        x, slope = ft.jvp(f, (0.2, 1.4), (0.3, 0.7))
+        np.testing.assert_allclose(x, expected, rtol=1e-14)
+        if name != "vonmises":
+            np.testing.assert_allclose(slope, 0.3 + 0.7 * (expected - 0.2) / 1.4, rtol=1e-12, atol=1e-14)
+
+
+def test_frozen_distributions() -> None:
+    for params, kwargs in (((0.3, 2.0), {}), ((0.3,), {"scale": 2.0})):
+        frozen, original = stats.norm(*params, **kwargs), scipy.stats.norm(*params, **kwargs)
+        assert isinstance(frozen, type(original))
+        assert (frozen.pdf(1.0), frozen.mean()) == (original.pdf(1.0), original.mean())
+        assert frozen.interval(0.9) == original.interval(0.9)
+        assert frozen.support() == original.support()
+        assert frozen.rvs(2, random_state=1).tolist() == original.rvs(2, random_state=1).tolist()
+    assert ft.grad(lambda m: stats.norm(m, 2.0).logpdf(1.0))(0.0) == 0.25
+    assert ft.grad(lambda x: stats.norm(0.0, 2.0).logpdf(x))(1.0) == -0.25
+    assert ft.jit(ft.grad(lambda s: stats.norm(1.0, scale=s).rvs(random_state=1)))(2.0) == scipy.stats.norm.rvs(
+        random_state=1
+    )
+    assert ft.grad(lambda mu: stats.poisson(mu).logpmf(3))(2.0) == 0.5
+    covariance = np.array([[2.0, 0.3], [0.3, 1.0]])
+    slope = ft.grad(lambda c: stats.multivariate_normal(None, c).logpdf([0.3, -1.0]))(covariance)
+    np.testing.assert_allclose(
+        slope, ft.grad(lambda c: stats.multivariate_normal.logpdf([0.3, -1.0], None, c))(covariance), rtol=1e-14
+    )
+    assert repr(stats.norm(1.0, scale=2.0)) == "ftrans.scipy.stats.norm(1.0, scale=2.0)"
+    with pytest.raises(AttributeError, match="'expect'; it has pdf"):
+        ft.grad(lambda m: stats.norm(m).expect())(0.0)
+
+
+def test_distributions_that_scipy_made() -> None:
+    def call(made: Any, method: str) -> Any:
+        return TABLE[getattr(type(made), method)]
+
+    norm, normal = scipy.stats.norm, scipy.stats.multivariate_normal
+    assert ft.grad(lambda x: call(norm, "logpdf")(norm, x))(1.0) == -1.0
+    assert ft.grad(lambda m: call(norm, "__call__")(norm, m).logpdf(1.0))(0.0) == 1.0
+    for frozen, x, expected in (
+        (norm(0.0, 2.0), 1.0, -0.25),
+        (scipy.stats.gamma(3.0, scale=2.0), 1.0, 1.5),
+        (normal([0.0, 1.0]), np.array([1.0, 3.0]), [-1.0, -2.0]),
+        (scipy.stats.dirichlet([2.0, 3.0]), np.array([0.5, 0.5]), [2.0, 4.0]),
+    ):
+        slope = ft.grad(lambda x, f=frozen: call(f, "logpdf")(f, x))(x)
+        np.testing.assert_allclose(slope, expected, rtol=1e-14)
+    with pytest.raises(NotImplementedError, match=r"levy has no traced form; ftrans\.scipy\.stats has bernoulli"):
+        ft.grad(lambda x: call(norm, "logpdf")(scipy.stats.levy, x))(1.0)
+
+
+def test_singular_covariances() -> None:
+    rng = np.random.default_rng(0)
+    a, b, z = rng.standard_normal((3, 2)), rng.standard_normal((3, 2)), rng.standard_normal((4, 2))
+
+    def log_likelihood(t: Any) -> Any:
+        turned = a + t * b
+        return np.sum(stats.multivariate_normal.logpdf(z @ turned.T, None, turned @ turned.T, allow_singular=True))
+
+    def expected(t: Any) -> Any:
+        turned = a + t * b
+        return -0.5 * np.sum(z * z) - 2 * np.linalg.slogdet(turned.T @ turned)[1] - 4 * np.log(2 * np.pi)
+
+    assert ft.grad(log_likelihood)(0.1) == pytest.approx(ft.grad(expected)(0.1), rel=1e-12)
+    assert ft.jit(ft.hessian(log_likelihood))(0.1) == pytest.approx(ft.hessian(expected)(0.1), rel=1e-10)
+    beside = np.ones(3)
+    assert scipy.stats.multivariate_normal.logpdf(beside, None, a @ a.T, allow_singular=True) == -np.inf
+    (found,) = ft.trace(lambda x: stats.multivariate_normal.logpdf(x, None, a @ a.T, allow_singular=True))(beside)(
+        beside
+    )
+    assert found == -np.inf
+    with pytest.raises(ValueError, match="symmetric positive semidefinite"):
+        ft.grad(lambda x: stats.multivariate_normal.logpdf(x, None, -np.eye(3), allow_singular=True))(beside)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: stats.gamma.rvs(x, size=3), TypeError, r"follows loc and scale.*gamma\.ppf\(u"),
+        (lambda x: stats.poisson.rvs(x), TypeError, "draws whole numbers"),
+        (lambda x: stats.norm.rvs(0.0, -x), ValueError, "positive scale"),
+        (lambda x: stats.gaussian_kde([x]), ValueError, "as many as dimensions"),
+        (lambda x: stats.gaussian_kde([x, 2.0, 4.0], "best"), ValueError, "'scott', 'silverman'"),
+        (lambda x: stats.gaussian_kde([x, 2.0, 4.0])([[1.0], [2.0]]), ValueError, "points have dimension 2"),
+        (lambda x: stats.gaussian_kde([x, 2.0, 4.0]).resample(3), TypeError, "has no derivative"),
+        (lambda x: stats.gaussian_kde([x, 2.0], weights=[1.0]), ValueError, "length n"),
+    ],
+)
+def test_mistakes_with_samples(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"(?s){message}.*test_stats.py"):
+        ft.grad(call)(1.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import struct
+import sys
 from traceback import walk_tb
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer
 from ..core.witness import ConcretizationError
 from ..numpy.promotion import has_tracer
+from ..numpy.refused import REFUSED
 from ..numpy.torch_names import add_hint
 
 _OF_OBJECT_ARRAYS = (Said.HOLDS_REFERENCES, Said.NO_LOOP, Said.OBJECT_DTYPE, Said.NOT_SUPPORTED, Said.NOT_INEXACT)
@@ -260,7 +262,7 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
     # The solvers of `ftrans.scipy` differentiate what they are given, and are not traced themselves.
     is_solver = name.startswith(("scipy.optimize.", "scipy.integrate."))
-    instead = f"ftrans.{name}" if not is_solver and _is_public(f"ftrans.{name}") else _INSTEAD.get(name)
+    instead = _INSTEAD.get(name) if is_solver else _mirror_of(name)
     if name.startswith("scipy.sparse.") and name.count(".") == 3:
         # A method of a sparse array.
         instead = (
@@ -269,7 +271,7 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
         )
     if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
         instead = name.replace("scipy", "numpy")
-    advice = (
+    advice = REFUSED.get(name) or (
         f"write {instead}, which can be traced"
         if instead is not None
         else "ftrans.scipy has no such function; compose it from functions of NumPy, give it a rule by ft.custom_vjp, "
@@ -284,11 +286,29 @@ def _name_and_arguments(frame: FrameType) -> tuple[str, bool]:
     owner: Any = values.get("self")
     path = frame.f_globals["__name__"].split(".")[:2]
     if owner is not None:
-        path.append(getattr(owner, "name", None) or type(owner).__name__)
+        path.append(_name_of_owner(owner, sys.modules.get(".".join(path))))
     if frame.f_code.co_name != "__init__":
         path.append(frame.f_code.co_name)
     given = [values.get(name) for name in (*names, rest, keywords) if name is not None]
     return ".".join(path), any(has_tracer(list(x.values()) if isinstance(x, dict) else x) for x in given)
+
+
+def _name_of_owner(owner: Any, module: ModuleType | None) -> str:
+    """The public name of an object of SciPy whose method runs: distributions are instances of hidden classes."""
+    # A frozen distribution has it as an attribute.
+    owner = getattr(owner, "dist", owner)
+    name = getattr(owner, "name", None) or type(owner).__name__
+    shorter = (name.removesuffix(end) for end in ("", "_gen", "_frozen"))
+    return next((found for found in shorter if hasattr(module, found)), name)
+
+
+def _mirror_of(name: str) -> str | None:
+    """What `ftrans.scipy` has in place of a function, or of the class whose method is named; None if it has nothing."""
+    if _is_public(f"ftrans.{name}"):
+        return f"ftrans.{name}"
+    package, _, owner = name.rpartition(".")[0].rpartition(".")
+    is_method = isinstance(getattr(sys.modules.get(package), owner, None), type)
+    return f"ftrans.{package}.{owner}" if is_method and _is_public(f"ftrans.{package}.{owner}") else _INSTEAD.get(name)
 
 
 def _is_public(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Distributions of `scipy.stats` under their names: densities and probabilities, on arrays and traced values.
+"""`scipy.stats` on arrays and traced values: distributions under their names, and functions of samples.
 
     >>> import ftrans as ft
     >>> import numpy as np
@@ -10,10 +10,14 @@
     >>> print(*np.round(slopes, 6))
     8.0 -9.0
 
-Continuous ones have `pdf`, `logpdf`, `cdf`, `logcdf`, `sf`, `logsf` and `ppf`, discrete ones `pmf`, `logpmf`, `cdf`,
-`logcdf`, `sf` and `logsf`, those of vectors `pdf` and `logpdf`.  All have derivatives with respect to the variable (if
-it is continuous), the shape parameters, `loc` and `scale`.  Outside of the support densities are 0, and so are their
-derivatives; where the parameters make no sense the result is NaN, as it is in SciPy.
+Continuous ones have `pdf`, `logpdf`, `cdf`, `logcdf`, `sf`, `logsf`, `ppf` and `isf`, discrete ones `pmf`, `logpmf`,
+`cdf`, `logcdf`, `sf` and `logsf`, those of vectors `pdf` and `logpdf`, or `pmf` and `logpmf`.  All have derivatives
+with respect to the variable (if it is continuous), the shape parameters, `loc` and `scale`.  Outside of the support
+densities are 0, and so are their derivatives; where the parameters make no sense the result is NaN, as it is in SciPy.
+
+Most have `mean`, `var`, `std` and `entropy`, too, and continuous ones `median` and `interval`.  Random numbers, `rvs`,
+are those that SciPy draws with the same `random_state`; they follow `loc` and `scale`.  Called with its parameters, as
+in `norm(mean, deviation)`, a distribution is frozen.
 """
 
 # ruff: noqa: F403 - what is imported here is what is exported
@@ -25,9 +29,15 @@ from ...base.source import at_line as _at_line
 from ...base.source import user_line as _user_line
 from .continuous import *
 from .discrete import *
+from .distribution import Distribution as _Distribution
 from .half_line import *
 from .interval import *
+from .kde import *
 from .multivariate import *
+from .multivariate import Multivariate as _Multivariate
+from .originals import enter as _enter
+
+_enter(x for x in list(globals().values()) if isinstance(x, _Distribution | _Multivariate))
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -31,6 +31,8 @@ _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 class Norm(Continuous):
     """The normal distribution."""
 
+    is_symmetric = True
+
     def _log_density(self, y: Any) -> Any:
         return -0.5 * y * y - _LOG_ROOT_TWO_PI
 
@@ -53,6 +55,8 @@ class Norm(Continuous):
 class Cauchy(Continuous):
     """The Cauchy distribution."""
 
+    is_symmetric = True
+
     def _log_density(self, y: Any) -> Any:
         return -math.log(math.pi) - np.log1p(y * y)
 
@@ -69,6 +73,8 @@ class Cauchy(Continuous):
 
 class Laplace(Continuous):
     """The Laplace distribution, whose logarithmic density has the derivative 0 at its kink."""
+
+    is_symmetric = True
 
     def _log_density(self, y: Any) -> Any:
         return -np.abs(y) - math.log(2)
@@ -97,6 +103,8 @@ class Laplace(Continuous):
 
 class Logistic(Continuous):
     """The logistic distribution."""
+
+    is_symmetric = True
 
     def _log_density(self, y: Any) -> Any:
         return log_expit(y) + log_expit(-y)
@@ -142,6 +150,9 @@ class GumbelR(Continuous):
     def _quantile(self, q: Any) -> Any:
         return -np.log(-np.log(q))
 
+    def _quantile_above(self, q: Any) -> Any:
+        return -np.log(-np.log1p(-q))
+
 
 class GumbelL(Continuous):
     """The left-skewed Gumbel distribution, of the smallest of many."""
@@ -164,12 +175,16 @@ class GumbelL(Continuous):
     def _quantile(self, q: Any) -> Any:
         return np.log(-np.log1p(-q))
 
+    def _quantile_above(self, q: Any) -> Any:
+        return np.log(-np.log(q))
+
 
 class StudentT(Continuous):
     """Student's t distribution."""
 
     shapes = ("df",)
     typical = (1.0,)
+    is_symmetric = True
 
     def _log_density(self, y: Any, df: Any) -> Any:
         return -0.5 * np.log(df) - betaln(0.5, 0.5 * df) - 0.5 * (df + 1) * np.log1p(y * y / df)
@@ -215,6 +230,9 @@ class VonMises(Continuous):
 
     def _log_density(self, y: Any, kappa: Any) -> Any:
         return kappa * cosm1(y) - math.log(2 * math.pi) - np.log(i0e(kappa))
+
+    def _rvs(self, *args: Any, **kwargs: Any) -> Any:
+        return np.mod(super()._rvs(*args, **kwargs) + math.pi, 2 * math.pi) - math.pi
 
 
 cauchy = Cauchy("cauchy")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +18,93 @@ from ..special import (
     xlog1py,
     xlogy,
 )
-from .distribution import Discrete
+from .distribution import Distribution, log_of_share
 
 __all__ = ["bernoulli", "binom", "geom", "nbinom", "poisson", "randint"]
+
+
+class Discrete(Distribution):
+    """A distribution on whole numbers, differentiated with respect to its parameters.
+
+    Attributes:
+        low, high: the ends of the support in standard form.
+
+    Example:
+        >>> import ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.poisson.logpmf, argnums=1)(3, 2.0))
+        0.5
+    """
+
+    methods: ClassVar[dict[str, str]] = {
+        "pmf": "_log_mass",
+        "logpmf": "_log_mass",
+        "cdf": "_below",
+        "logcdf": "_below",
+        "sf": "_below",
+        "logsf": "_below",
+    }
+    variable: ClassVar[str] = "k"
+    placing: ClassVar[dict[str, float]] = {"loc": 0.0}
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = math.inf
+
+    # Formulas that follow from others unless there are better ones
+
+    def _support(self, *shapes: Any) -> tuple[Any, Any]:
+        return self.low, self.high
+
+    def _mass(self, k: Any, *shapes: Any) -> Any:
+        return np.exp(self._log_mass(k, *shapes))
+
+    def _above(self, k: Any, *shapes: Any) -> Any:
+        return 1 - self._below(k, *shapes)
+
+    # The methods
+
+    def _logpmf(self, x: Any, *params: Any) -> Any:
+        return self._of_mass(x, params, self._log_mass, -math.inf)
+
+    def _pmf(self, x: Any, *params: Any) -> Any:
+        return self._of_mass(x, params, self._mass, 0.0)
+
+    def _of_mass(self, x: Any, params: Sequence[Any], formula: Callable[..., Any], outside: float) -> Any:
+        *shapes, loc = params
+        valid, shapes = self._checked(shapes)
+        k = stop_gradient(x - loc)
+        valid = valid & ~np.isnan(k)
+        low, high = self._support(*shapes)
+        is_outside = (k < low) | (k > high) | (k != np.floor(k))
+        found = formula(np.where(is_outside, low, k), *shapes)
+        return np.where(valid, np.where(is_outside, outside, found), math.nan)
+
+    def _cdf(self, x: Any, *params: Any) -> Any:
+        return self._of_probability(x, params, self._below, 0.0, 1.0)
+
+    def _sf(self, x: Any, *params: Any) -> Any:
+        return self._of_probability(x, params, self._above, 1.0, 0.0)
+
+    def _logcdf(self, x: Any, *params: Any) -> Any:
+        return self._of_probability(
+            x, params, lambda *xs: log_of_share(self._below(*xs), self._above(*xs)), -math.inf, 0.0
+        )
+
+    def _logsf(self, x: Any, *params: Any) -> Any:
+        return self._of_probability(
+            x, params, lambda *xs: log_of_share(self._above(*xs), self._below(*xs)), 0.0, -math.inf
+        )
+
+    def _of_probability(
+        self, x: Any, params: Sequence[Any], formula: Callable[..., Any], first: float, last: float
+    ) -> Any:
+        *shapes, loc = params
+        valid, shapes = self._checked(shapes)
+        k = np.floor(stop_gradient(x - loc))
+        valid = valid & ~np.isnan(k)
+        low, high = self._support(*shapes)
+        is_below, is_above = k < low, k >= high
+        found = formula(np.where(is_below | is_above, low, k), *shapes)
+        return np.where(valid, np.where(is_below, first, np.where(is_above, last, found)), math.nan)
 
 
 def _is_probability(p: Any) -> Any:

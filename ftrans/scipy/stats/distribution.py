@@ -16,8 +16,10 @@ import scipy.stats
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...numpy.dispatch import public
-from ...numpy.promotion import asarray, cast, combined_dtype, is_number, kind_of
+from ...numpy.promotion import asarray, cast, combined_dtype, has_tracer, is_number, kind_of, value_in_hand
 from ...ops.elementwise import stop_gradient
+from .frozen import Frozen
+from .moments import ENTROPIES, MEANS, VARIANCES
 
 
 class Distribution:
@@ -45,6 +47,18 @@ class Distribution:
         for method, formula in self.methods.items():
             if hasattr(type(self), formula):
                 setattr(self, method, self._public(method))
+        for method, is_known in self._of_parameters().items():
+            if is_known:
+                setattr(self, method, self._public_of_parameters(method))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        """The distribution with its parameters."""
+        return Frozen(self, args, kwargs)
+
+    def _of_parameters(self) -> dict[str, bool]:
+        """The methods that take parameters only, and whether there is a formula for them."""
+        has_variance = self.name in VARIANCES
+        return {"rvs": True, "mean": self.name in MEANS, "var": has_variance, "std": has_variance}
 
     def _public(self, method: str) -> Callable[..., Any]:
         """A method that is SciPy's on arrays, and the formula on traced values."""
@@ -60,8 +74,21 @@ class Distribution:
         traced.__doc__ = f"`scipy.stats.{self.name}.{method}` on arrays and on traced values."
         return public(plain, traced)
 
+    def _public_of_parameters(self, method: str) -> Callable[..., Any]:
+        """A method that takes no variable, nor keeps a dtype: SciPy's on plain parameters."""
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            return getattr(getattr(scipy.stats, self.name), method)(*args, **kwargs)
+
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            return getattr(self, f"_{method}")(*args, **kwargs)
+
+        plain.__name__ = method
+        traced.__doc__ = f"`scipy.stats.{self.name}.{method}` of plain and of traced parameters."
+        return public(plain, traced)
+
     def __getattr__(self, name: str) -> Any:
-        have = ", ".join(m for m in self.methods if m in self.__dict__)
+        have = ", ".join(m for m, function in vars(self).items() if callable(function))
         raise AttributeError(
             f"{self!r} has no {name!r}; it has {have}. For plain arrays there is scipy.stats.{self.name}"
             f"{at_line(user_line())}"
@@ -73,7 +100,7 @@ class Distribution:
     def _read(self, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The variable, the shape parameters and the place, as traced values of one floating-point dtype."""
         names = [*self.shapes, *self.placing]
-        variable = "q" if method == "ppf" else self.variable
+        variable = "q" if method in ("ppf", "isf") else self.variable
         if not args and variable in kwargs:
             args = (kwargs[variable],)
             kwargs = {key: x for key, x in kwargs.items() if key != variable}
@@ -94,6 +121,30 @@ class Distribution:
         operands = [asarray(x) for x in (args[0], *(given[n] for n in names))]
         dtype = floating_dtype(operands)
         return [cast(x, dtype) for x in operands]
+
+    def _parameters(self, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[Any]]:
+        """Whether parameters are valid, the shape parameters (valid ones), and where the distribution is placed."""
+        params = self._read(method, (0.0, *args), kwargs)[1:]
+        count = len(self.shapes)
+        valid, shapes = self._checked(params[:count])
+        return valid, shapes, params[count:]
+
+    def _mean(self, *args: Any, **kwargs: Any) -> Any:
+        valid, shapes, (loc, *scales) = self._parameters("mean", args, kwargs)
+        return np.where(valid, loc + math.prod(scales) * MEANS[self.name](*shapes), math.nan)
+
+    def _var(self, *args: Any, **kwargs: Any) -> Any:
+        valid, shapes, (_, *scales) = self._parameters("var", args, kwargs)
+        return np.where(valid, math.prod(scales) ** 2 * VARIANCES[self.name](*shapes), math.nan)
+
+    def _std(self, *args: Any, **kwargs: Any) -> Any:
+        return np.sqrt(self._var(*args, **kwargs))
+
+    def _rvs(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"{self.name}.rvs draws whole numbers, which have no derivative with respect to parameters; draw them with"
+            f" plain parameters, and weigh them by {self.name}.logpmf{at_line(user_line())}"
+        )
 
     def _valid(self, *shapes: Any) -> Any:
         """Whether the shape parameters are such as the distribution is defined for: by default, all positive."""
@@ -136,6 +187,7 @@ class Continuous(Distribution):
         inner: a point inside of it.
         is_open: whether the formulas are not for the lower end itself, where the density is 0.
         is_steep: whether the logarithm of the density falls so fast that its slope overflows where the density is 0.
+        is_symmetric: whether it is symmetric around 0.
 
     Example:
         >>> import ftrans as ft
@@ -152,6 +204,7 @@ class Continuous(Distribution):
         "sf": "_below",
         "logsf": "_below",
         "ppf": "_quantile",
+        "isf": "_quantile",
     }
     placing: ClassVar[dict[str, float]] = {"loc": 0.0, "scale": 1.0}
     low: ClassVar[float] = -math.inf
@@ -159,6 +212,7 @@ class Continuous(Distribution):
     inner: ClassVar[float] = 0.5
     is_open: ClassVar[bool] = False
     is_steep: ClassVar[bool] = False
+    is_symmetric: ClassVar[bool] = False
 
     # Formulas that follow from others unless there are better ones
 
@@ -183,6 +237,9 @@ class Continuous(Distribution):
 
     def _log_above(self, y: Any, *shapes: Any) -> Any:
         return log_of_share(self._above(y, *shapes), self._below(y, *shapes))
+
+    def _quantile_above(self, q: Any, *shapes: Any) -> Any:
+        return -self._quantile(q, *shapes) if self.is_symmetric else self._quantile(1 - q, *shapes)
 
     # The methods
 
@@ -230,6 +287,12 @@ class Continuous(Distribution):
         return np.where(valid, np.where(is_below, first, np.where(is_above, last, found)), math.nan)
 
     def _ppf(self, q: Any, *params: Any) -> Any:
+        return self._of_quantile(q, params, self._quantile, 0.0)
+
+    def _isf(self, q: Any, *params: Any) -> Any:
+        return self._of_quantile(q, params, self._quantile_above, 1.0)
+
+    def _of_quantile(self, q: Any, params: Sequence[Any], formula: Callable[..., Any], first: float) -> Any:
         *shapes, loc, scale = params
         valid, shapes = self._checked(shapes)
         valid = valid & (scale > 0) & (q >= 0) & (q <= 1)
@@ -240,89 +303,41 @@ class Continuous(Distribution):
 
         low, high = self._support(*shapes)
         is_between = (q > 0) & (q < 1)
-        found = loc + scale * self._quantile(np.where(is_between, q, 0.5), *shapes)
-        return np.where(valid, np.where(is_between, found, np.where(q == 0, end(low), end(high))), math.nan)
+        found = loc + scale * formula(np.where(is_between, q, 0.5), *shapes)
+        return np.where(valid, np.where(is_between, found, np.where(q == first, end(low), end(high))), math.nan)
 
+    def _of_parameters(self) -> dict[str, bool]:
+        has_quantiles = hasattr(type(self), "_quantile")
+        more = {"entropy": self.name in ENTROPIES, "median": has_quantiles, "interval": has_quantiles}
+        return super()._of_parameters() | more
 
-class Discrete(Distribution):
-    """A distribution on whole numbers, differentiated with respect to its parameters.
+    def _entropy(self, *args: Any, **kwargs: Any) -> Any:
+        valid, shapes, (_, scale) = self._parameters("entropy", args, kwargs)
+        return np.where(valid & (scale > 0), np.log(scale) + ENTROPIES[self.name](*shapes), math.nan)
 
-    Attributes:
-        low, high: the ends of the support in standard form.
+    def _median(self, *args: Any, **kwargs: Any) -> Any:
+        return self._ppf(*self._read("ppf", (0.5, *args), kwargs))
 
-    Example:
-        >>> import ftrans as ft
-        >>> from ftrans.scipy import stats
-        >>> print(ft.grad(stats.poisson.logpmf, argnums=1)(3, 2.0))
-        0.5
-    """
+    def _interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        below = (1 - asarray(confidence)) / 2
+        return tuple(self._ppf(*self._read("ppf", (q, *args), kwargs)) for q in (below, 1 - below))
 
-    methods: ClassVar[dict[str, str]] = {
-        "pmf": "_log_mass",
-        "logpmf": "_log_mass",
-        "cdf": "_below",
-        "logcdf": "_below",
-        "sf": "_below",
-        "logsf": "_below",
-    }
-    variable: ClassVar[str] = "k"
-    placing: ClassVar[dict[str, float]] = {"loc": 0.0}
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = math.inf
-
-    # Formulas that follow from others unless there are better ones
-
-    def _support(self, *shapes: Any) -> tuple[Any, Any]:
-        return self.low, self.high
-
-    def _mass(self, k: Any, *shapes: Any) -> Any:
-        return np.exp(self._log_mass(k, *shapes))
-
-    def _above(self, k: Any, *shapes: Any) -> Any:
-        return 1 - self._below(k, *shapes)
-
-    # The methods
-
-    def _logpmf(self, x: Any, *params: Any) -> Any:
-        return self._of_mass(x, params, self._log_mass, -math.inf)
-
-    def _pmf(self, x: Any, *params: Any) -> Any:
-        return self._of_mass(x, params, self._mass, 0.0)
-
-    def _of_mass(self, x: Any, params: Sequence[Any], formula: Callable[..., Any], outside: float) -> Any:
-        *shapes, loc = params
-        valid, shapes = self._checked(shapes)
-        k = stop_gradient(x - loc)
-        valid = valid & ~np.isnan(k)
-        low, high = self._support(*shapes)
-        is_outside = (k < low) | (k > high) | (k != np.floor(k))
-        found = formula(np.where(is_outside, low, k), *shapes)
-        return np.where(valid, np.where(is_outside, outside, found), math.nan)
-
-    def _cdf(self, x: Any, *params: Any) -> Any:
-        return self._of_probability(x, params, self._below, 0.0, 1.0)
-
-    def _sf(self, x: Any, *params: Any) -> Any:
-        return self._of_probability(x, params, self._above, 1.0, 0.0)
-
-    def _logcdf(self, x: Any, *params: Any) -> Any:
-        return self._of_probability(
-            x, params, lambda *xs: log_of_share(self._below(*xs), self._above(*xs)), -math.inf, 0.0
-        )
-
-    def _logsf(self, x: Any, *params: Any) -> Any:
-        return self._of_probability(
-            x, params, lambda *xs: log_of_share(self._above(*xs), self._below(*xs)), 0.0, -math.inf
-        )
-
-    def _of_probability(
-        self, x: Any, params: Sequence[Any], formula: Callable[..., Any], first: float, last: float
-    ) -> Any:
-        *shapes, loc = params
-        valid, shapes = self._checked(shapes)
-        k = np.floor(stop_gradient(x - loc))
-        valid = valid & ~np.isnan(k)
-        low, high = self._support(*shapes)
-        is_below, is_above = k < low, k >= high
-        found = formula(np.where(is_below | is_above, low, k), *shapes)
-        return np.where(valid, np.where(is_below, first, np.where(is_above, last, found)), math.nan)
+    def _rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
+        """Standard numbers that SciPy draws, moved and scaled: so they follow `loc` and `scale`."""
+        count = len(self.shapes) + 2
+        size, args = args[count] if len(args) > count else size, args[:count]
+        *_, loc, scale = self._read("rvs", (0.0, *args), kwargs)[1:]
+        given = {**dict(zip(self.shapes, args, strict=False)), **kwargs}
+        if has_tracer([given[name] for name in self.shapes]):
+            raise TypeError(
+                f"{self.name}.rvs follows loc and scale, not its shape parameters ({', '.join(self.shapes)}), which are"
+                f" traced: write {self.name}.ppf(u, ...) of uniform numbers u = rng.random(size){at_line(user_line())}"
+            )
+        at_hand = value_in_hand(scale)
+        if at_hand is not None and np.any(at_hand < 0):
+            raise ValueError(f"{self.name}.rvs takes a positive scale, not {at_hand}{at_line(user_line())}")
+        plain = [given[name] for name in self.shapes]
+        if size is None:
+            size = np.broadcast_shapes(loc.shape, scale.shape, *map(np.shape, plain))
+        drawn = getattr(scipy.stats, self.name).rvs(*plain, size=size, random_state=random_state)
+        return cast(asarray(drawn), loc.dtype) * scale + loc

@@ -64,6 +64,9 @@ class Expon(Continuous):
     def _quantile(self, q: Any) -> Any:
         return -np.log1p(-q)
 
+    def _quantile_above(self, q: Any) -> Any:
+        return -np.log(q)
+
 
 class Gamma(Continuous):
     """The gamma distribution."""
@@ -86,6 +89,9 @@ class Gamma(Continuous):
 
     def _quantile(self, q: Any, a: Any) -> Any:
         return gammaincinv(a, q)
+
+    def _quantile_above(self, q: Any, a: Any) -> Any:
+        return gammainccinv(a, q)
 
 
 class ChiSquared(Continuous):
@@ -113,6 +119,9 @@ class ChiSquared(Continuous):
     def _quantile(self, q: Any, df: Any) -> Any:
         return 2 * gammaincinv(0.5 * df, q)
 
+    def _quantile_above(self, q: Any, df: Any) -> Any:
+        return 2 * gammainccinv(0.5 * df, q)
+
 
 class InverseGamma(Continuous):
     """The distribution of the reciprocal of a number with a gamma distribution."""
@@ -134,6 +143,9 @@ class InverseGamma(Continuous):
 
     def _quantile(self, q: Any, a: Any) -> Any:
         return 1 / gammainccinv(a, q)
+
+    def _quantile_above(self, q: Any, a: Any) -> Any:
+        return 1 / gammaincinv(a, q)
 
 
 class F(Continuous):
@@ -192,6 +204,9 @@ class LogNorm(Continuous):
     def _quantile(self, q: Any, s: Any) -> Any:
         return np.exp(s * ndtri(q))
 
+    def _quantile_above(self, q: Any, s: Any) -> Any:
+        return np.exp(-s * ndtri(q))
+
 
 class WeibullMin(Continuous):
     """The Weibull distribution, of the smallest of many."""
@@ -221,6 +236,9 @@ class WeibullMin(Continuous):
     def _quantile(self, q: Any, c: Any) -> Any:
         return (-np.log1p(-q)) ** (1 / c)
 
+    def _quantile_above(self, q: Any, c: Any) -> Any:
+        return (-np.log(q)) ** (1 / c)
+
 
 class Rayleigh(Continuous):
     """The Rayleigh distribution, of the length of a vector of two normal numbers."""
@@ -245,6 +263,9 @@ class Rayleigh(Continuous):
     def _quantile(self, q: Any) -> Any:
         return np.sqrt(-2 * np.log1p(-q))
 
+    def _quantile_above(self, q: Any) -> Any:
+        return np.sqrt(-2 * np.log(q))
+
 
 class Maxwell(Continuous):
     """The Maxwell distribution, of the length of a vector of three normal numbers."""
@@ -266,6 +287,9 @@ class Maxwell(Continuous):
     def _quantile(self, q: Any) -> Any:
         return np.sqrt(2 * gammaincinv(1.5, q))
 
+    def _quantile_above(self, q: Any) -> Any:
+        return np.sqrt(2 * gammainccinv(1.5, q))
+
 
 class HalfNorm(Continuous):
     """The distribution of the absolute value of a normal number."""
@@ -286,6 +310,9 @@ class HalfNorm(Continuous):
 
     def _quantile(self, q: Any) -> Any:
         return math.sqrt(2) * erfinv(q)
+
+    def _quantile_above(self, q: Any) -> Any:
+        return -ndtri(0.5 * q)
 
 
 # On other half-lines
@@ -313,6 +340,9 @@ class Pareto(Continuous):
 
     def _quantile(self, q: Any, b: Any) -> Any:
         return np.exp(-np.log1p(-q) / b)
+
+    def _quantile_above(self, q: Any, b: Any) -> Any:
+        return q ** (-1 / b)
 
 
 class WeibullMax(Continuous):

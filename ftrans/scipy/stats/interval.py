@@ -138,7 +138,12 @@ class GenExtreme(Continuous):
         return -np.exp(self._logarithm(y, c))
 
     def _quantile(self, q: Any, c: Any) -> Any:
-        y = -np.log(-np.log(q))
+        return self._of_gumbel(-np.log(-np.log(q)), c)
+
+    def _quantile_above(self, q: Any, c: Any) -> Any:
+        return self._of_gumbel(-np.log(-np.log1p(-q)), c)
+
+    def _of_gumbel(self, y: Any, c: Any) -> Any:
         return y * exprel(-c * y)
 
 
