@@ -119,22 +119,85 @@ def test_the_branch_is_decided_anew_at_each_call() -> None:
     assert [slope(x) for x in (1.0, -1.0, 2.0, -2.0, 1.0)] == [2.0, -1.0, 4.0, -1.0, 2.0]
 
 
+def root(x: Any) -> Any:
+    """A square root by Newton's method, with as many steps as it takes."""
+    y = x
+    while abs(y * y - x) > 1e-13 * x:
+        y = (y + x / y) / 2
+    return y
+
+
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x if x > 0 else -x,
+        lambda x: x**2 if x > 0 else -x,
         lambda x: x * int(x),
-        lambda x: sum(x for _ in range(int(x))),
-        lambda x: max(x, 0.0),
+        lambda x: sum((x * k for k in range(int(x))), 0.0),
+        lambda x: max(x, 0.0) * x,
+        lambda x: root(1 + x**2),
+        lambda x: np.sum(np.stack([1.0, x, x**2])) if np.all(np.stack([x, 1.0]) > 0.0) else 2 * x,
     ],
 )
-def test_vmap_refuses_a_branch_on_a_batched_value(f: Any) -> None:
+def test_vmap_runs_elements_together_that_see_the_same_values(f: Any) -> None:
+    slope = ft.grad(f)
+    values, slopes = np.array([f(x) for x in X]), np.array([slope(x) for x in X])
+    assert_close(ft.vmap(f)(X), values)
+    assert_close(ft.vmap(slope)(X), slopes)
+    assert_close(ft.vmap(ft.jit(f))(X), values)
+    assert_close(ft.grad(lambda xs: np.sum(ft.vmap(f)(xs)))(X), slopes)
+    assert_close(ft.vmap(ft.vmap(f))(np.stack([X, X + 1])), np.stack([values, [f(x) for x in X + 1]]))
+    # Compiled, there is one program for all elements.
+    compiled = ft.jit(ft.vmap(slope))
+    for x in (1.0, -2.0, 3.0):
+        assert_close(compiled(np.array([x, x])), np.array([slope(x)] * 2))
     with pytest.raises(ConcretizationError, match=r"(?s)vmap.*test_python_control_flow\.py:\d+.*where.*cond"):
-        ft.vmap(f)(X)
-    with pytest.raises(ConcretizationError, match="vmap"):
-        ft.jit(ft.vmap(ft.grad(f)))(X)
-    with pytest.raises(ConcretizationError, match="vmap"):
-        ft.vmap(ft.jit(f))(X)
+        compiled(X)
+
+
+def test_vmap_within_vmap_of_branches() -> None:
+    slope = ft.grad(lambda x: ft.vmap(lambda t: t * x if t * x > 0 else x**2)(np.array([1.0, -1.0])).sum())
+    assert_close(ft.vmap(slope)(X), np.sign(X) + 2 * X)
+
+
+def test_vmap_tells_elements_apart_by_their_texts() -> None:
+    f = ft.vmap(ft.grad(lambda x: x**2 * float(f"{x:.0f}")))
+    xs = np.array([1.2, -2.2, 1.1])
+    assert_close(f(xs), 2 * xs * np.round(xs))
+    assert_close(ft.jit(f)(xs), 2 * xs * np.round(xs))
+
+
+def test_vmap_runs_no_element_on_the_path_of_others() -> None:
+    def f(x: Any) -> Any:
+        return ft.while_loop(lambda y: y < 10, lambda y: y * 2, x) if x > 0 else x
+
+    # On the other path the loop would never end.
+    assert_close(ft.vmap(f)(X), np.array([16.0, -2.0, 12.0]))
+
+
+def test_vmap_puts_results_of_branches_together() -> None:
+    def f(x: Any) -> Any:
+        return {"a": x * 2, "b": 1.0} if x[0] > 0 else {"a": x, "b": x[1]}
+
+    xs = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = ft.vmap(f, in_axes=1, out_axes={"a": 1, "b": 0})(xs)
+    assert_close(found["a"], xs * [2.0, 1.0, 2.0])
+    assert_close(found["b"], np.array([1.0, 5.0, 1.0]))
+    with pytest.raises(ValueError, match="different shapes"):
+        ft.vmap(lambda x: x[x > 0])(xs.T)
+    with pytest.raises(ValueError, match="different structures"):
+        ft.vmap(lambda x: x if x > 0 else (x, x))(X)
+
+
+def test_vmap_refuses_what_depends_on_floating_point_errors_of_an_element() -> None:
+    def inverse(x: Any) -> Any:
+        with np.errstate(divide="raise"):
+            try:
+                return 1 / (x - 1)
+            except FloatingPointError:
+                return x
+
+    with pytest.raises(ConcretizationError, match=r"divide.*may differ"):
+        ft.vmap(inverse)(X)
 
 
 def test_vmap_allows_a_branch_on_what_is_not_batched() -> None:

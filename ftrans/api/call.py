@@ -122,6 +122,7 @@ def trace_flat(
     has_aux: bool = False,
     with_guards: bool = False,
     rolls: bool = True,
+    builder_type: type[CodeBuilder] = CodeBuilder,
 ) -> tuple[Traced, Any]:
     """Trace `rebuild(tracers)`, which calls `f`; return the traced function and the auxiliary result.
 
@@ -133,7 +134,7 @@ def trace_flat(
     # Inside a trace that is made only once, the program will not be looked up again.
     shared_here = shared and (outer is None or outer.tape.is_shared)
     tape = None if shared_here else _long_tape(types)
-    builder = CodeBuilder(types, witnesses, shared_here, with_guards and not shared, tape)
+    builder = builder_type(types, witnesses, shared_here, with_guards and not shared, tape)
     run = _traced if outer is not None else _traced_alone
     try:
         traced, rebuild_aux = run(builder, f, rebuild, weak, has_aux, with_guards)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import NoWitness, Tracer
 from ..core.types import type_of
-from ..core.witness import example_of
+from ..core.witness import ConcretizationError, example_of
 from ..numpy.manipulation import broadcast_to, moveaxis
-from ..transforms.batch import batch
 from ..xla import is_jax
-from .call import check_function, name_of, named, run, trace_flat, type_name
+from .by_values import Batched, apply, run_by_values
+from .call import check_function, name_of, named, trace_flat, type_name
 
 Axes = Any
 
@@ -54,36 +54,21 @@ def vmap(
 
     @functools.wraps(f)
     def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
-        return run_batched(f, in_axes, args, kwargs, axis_size).placed(out_axes)
+        return placed(run_batched(f, in_axes, args, kwargs, axis_size), out_axes)
 
     return named(vmap_of_f, f, "vmap")
 
 
-class Batched(NamedTuple):
-    """The results of a mapped function.
-
-    Attributes:
-        outs: the leaves of its result, with the mapped axis in front where they have one.
-        is_batched: which of them have it; the others are the same for all elements.
-        structure: structure of the result.
-        size: size of the mapped axis.
-    """
-
-    outs: list[Any]
-    is_batched: tuple[bool, ...]
-    structure: tree.Structure
-    size: int
-
-    def placed(self, out_axes: Axes) -> Any:
-        """The result, with the mapped axis where it is wanted."""
-        try:
-            wanted = _spread(out_axes, tree.unflatten(self.structure, self.outs), "out_axes")
-        except ValueError as error:
-            raise ValueError(
-                f"vmap out_axes {out_axes} does not fit the containers of the result: {error}{at_line(user_line())}"
-            ) from None
-        placed = [place(y, b, axis, self.size) for y, b, axis in zip(self.outs, self.is_batched, wanted, strict=True)]
-        return tree.unflatten(self.structure, placed)
+def placed(found: Batched, out_axes: Axes) -> Any:
+    """The result of a batch, with the mapped axis where it is wanted."""
+    try:
+        wanted = _spread(out_axes, tree.unflatten(found.structure, found.outs), "out_axes")
+    except ValueError as error:
+        raise ValueError(
+            f"vmap out_axes {out_axes} does not fit the containers of the result: {error}{at_line(user_line())}"
+        ) from None
+    outs = [place(y, b, axis, found.size) for y, b, axis in zip(found.outs, found.is_batched, wanted, strict=True)]
+    return tree.unflatten(found.structure, outs)
 
 
 def run_batched(
@@ -111,10 +96,13 @@ def run_batched(
         new_args, new_kwargs = tree.unflatten(structure, new)
         return f(*new_args, **new_kwargs)
 
-    traced, _ = trace_flat(f, types, call, witnesses)
-    derived = batch(traced.program, size, flags + (False,) * len(traced.captured))
-    outs = run(derived.program, [*values, *traced.captured])
-    return Batched(outs, derived.out_batched, traced.structure, size)
+    try:
+        traced, _ = trace_flat(f, types, call, witnesses)
+    except ConcretizationError:
+        if not size:
+            raise
+        traced = None
+    return run_by_values(f, types, call, values, flags, size) if traced is None else apply(traced, values, flags, size)
 
 
 def _first(batch: Any) -> Any:

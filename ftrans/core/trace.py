@@ -131,6 +131,7 @@ class Builder:
         is_open: whether the program is still being recorded.
         witnesses: the arguments that the program is traced for, or one `NoWitness` for all of them.
         has_one_shape: whether the program is compiled once, so that values of arrays must not decide its shapes.
+        is_one_of_many: whether its guards are asked for others, too, if they depend on values of an outer program.
         guards: values that Python code has looked at.
         values: values of variables that have been asked for.
         refused: the last error for a value that is not available; NumPy may replace it by one that says less.
@@ -144,7 +145,7 @@ class Builder:
     """
 
     witnesses: Sequence[Any] | NoWitness = NoWitness("the program is being transformed")
-    has_one_shape = False
+    has_one_shape = is_one_of_many = False
     handling: Handling | None = None
 
     def __init__(self, tape: Tape | Sequence[ArrayType]) -> None:

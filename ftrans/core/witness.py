@@ -140,8 +140,10 @@ def _concretized(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None
         return atom.array()
     value = _value_of(builder, atom, what, line)
     if isinstance(value, Tracer):
-        return _concretized(value, what, seen_as, any_size)
-    if builder.has_one_shape and np.size(value) > 1 and not any_size:
+        value = _concretized(value, what, seen_as, any_size)
+        if not builder.is_one_of_many:
+            return value
+    elif builder.has_one_shape and np.size(value) > 1 and not any_size:
         raise refuse(
             ConcretizationError(
                 f"a shape depends on {what} a traced array, but a compiled program has one shape whatever the "

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..api.by_values import Batched
 from ..api.call import has_active, name_of, named
-from ..api.vmap import Axes, Batched, axes_of_leaves, common_size, place, run_batched
+from ..api.vmap import Axes, axes_of_leaves, common_size, place, placed, run_batched
 from ..base import tree
 from ..base.contexts import in_own_context
 from ..base.source import at_line, user_line
@@ -179,7 +180,8 @@ class _Call:
         differing = [i for i, is_batched in zip(changed, found.is_batched[count:], strict=True) if is_batched]
         self._check_shared([i for i in differing if i not in streams])
         out, _ = tree.unflatten(found.structure, found.outs)
-        result = Batched(found.outs[:count], found.is_batched[:count], tree.flatten(out)[1], self.size).placed(out_axes)
+        kept = Batched(found.outs[:count], found.is_batched[:count], tree.flatten(out)[1], self.size)
+        result = placed(kept, out_axes)
         for i, x, is_batched in zip(changed, found.outs[count:], found.is_batched[count:], strict=True):
             axis = self.axes[i]
             if i in streams:
