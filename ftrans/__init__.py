@@ -165,3 +165,4 @@ _ENTERED_LATER["scipy.fft"] = lambda: _importlib.import_module(".scipy.fft", __n
 _ENTERED_LATER["scipy.integrate"] = lambda: _importlib.import_module(".scipy.integrate", __name__)
 _ENTERED_LATER["scipy.optimize"] = lambda: _importlib.import_module(".scipy.optimize", __name__)
 _ENTERED_LATER["scipy.interpolate"] = lambda: _importlib.import_module(".scipy.interpolate", __name__)
+_ENTERED_LATER["scipy.signal"] = lambda: _importlib.import_module(".scipy.signal", __name__)

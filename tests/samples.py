@@ -57,6 +57,7 @@ from ftrans.ops import (
     fft,
     indexing,
     linalg,
+    linear_filter,
     literals,
     moving_slices,
     parts,
@@ -809,6 +810,28 @@ misfit(convolution.convolution, ArrayType((1, 1, 2), f64), ArrayType((1, 1, 4), 
 misfit(convolution.convolution, ArrayType((1, 3, 4), f64), ArrayType((1, 2, 2), f64), error=ValueError, **LINE)
 misfit(convolution.convolution, ArrayType((1, 1, 4), f64), ArrayType((1, 1, 2), f32), error=TypeError, **LINE)
 misfit(convolution.convolution, ArrayType((1, 4), f64), ArrayType((1, 1, 2), f64), error=TypeError, **LINE)
+
+for lanes, of_coefficients, count, order in [
+    ((), (), 5, 2),
+    ((2, 2), (), 3, 1),
+    ((2,), (2,), 4, 3),
+    ((), (), 1, 2),
+    ((2,), (), 0, 1),
+]:
+    sample(
+        linear_filter.linear_filter,
+        normal((*of_coefficients, order + 1)),
+        uniform(-0.5, 0.5, (*of_coefficients, order)),
+        normal((*lanes, count)),
+        normal((*lanes, order)),
+        smooth=count > 0,
+    )
+for dtype in (f32, c128):
+    operands = (normal(shape, dtype) for shape in ((3,), (2,), (4,), (2,)))
+    sample(linear_filter.linear_filter, *operands)
+FILTERED = [ArrayType((n,), f64) for n in (3, 2, 5)]
+misfit(linear_filter.linear_filter, *FILTERED, ArrayType((3,), f64), error=ValueError)
+misfit(linear_filter.linear_filter, *FILTERED, ArrayType((2,), f32), error=TypeError)
 
 for shape, size, strides, padding, dilation in [
     ((6,), (2,), (2,), ((0, 0),), (1,)),

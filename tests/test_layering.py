@@ -197,7 +197,7 @@ PUBLIC_MODULES = [
     "ftrans.nn.init", "ftrans.nn.random", "ftrans.numpy", "ftrans.numpy.fft", "ftrans.numpy.linalg", "ftrans.scipy",
     "ftrans.scipy.fft", "ftrans.scipy.integrate", "ftrans.scipy.interpolate", "ftrans.scipy.linalg",
     "ftrans.scipy.optimize", "ftrans.scipy.sparse", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
-    "ftrans.scipy.spatial", "ftrans.scipy.spatial.distance",
+    "ftrans.scipy.signal", "ftrans.scipy.spatial", "ftrans.scipy.spatial.distance",
 ]  # fmt: skip
 
 

@@ -14,9 +14,9 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import fft, integrate, interpolate, optimize, sparse, spatial, stats
+    from . import fft, integrate, interpolate, optimize, signal, sparse, spatial, stats
 
-__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "sparse", "spatial", "special", "stats"]
+__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "spatial", "special", "stats"]
 
 
 def __getattr__(name: str) -> _typing.Any:

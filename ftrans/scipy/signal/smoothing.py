@@ -1,0 +1,99 @@
+"""`scipy.signal`: smoothing, trends and analytic signals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.types import is_complex
+from ...numpy.promotion import asarray, has_tracer
+from ..entries import bad_argument
+from .convolution import correlate
+from .operands import axis_of, implemented, inexact
+
+__all__ = ["detrend", "hilbert", "hilbert2", "wiener"]
+
+
+def _real(x: Any, name: str) -> Any:
+    (x,) = inexact(x)
+    if is_complex(x.dtype):
+        raise bad_argument(f"{name} is of real signals, not {x.type}")
+    return x
+
+
+def _one_side(n: int) -> Any:
+    """Factors of the frequencies that leave the positive ones."""
+    factors = np.zeros(n)
+    factors[0] = 1
+    factors[1 : (n + 1) // 2] = 2
+    factors[n // 2 :: n] = 1 if n % 2 == 0 else factors[n // 2]
+    return factors
+
+
+@implemented
+def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
+    """The analytic signal: the signal, and its Hilbert transform as the imaginary part."""
+    x = _real(x, "hilbert")
+    axis = axis_of(x, axis)
+    n = x.shape[axis] if N is None else N
+    if n < 1:
+        raise bad_argument(f"hilbert: N must be positive, not {n}")
+    spectrum = np.moveaxis(np.fft.fft(x, n, axis), axis, -1)
+    return np.fft.ifft(np.moveaxis(spectrum * _one_side(n).astype(x.dtype), -1, axis), axis=axis)
+
+
+@implemented
+def hilbert2(x: Any, N: Any = None, axes: Any = (-2, -1)) -> Any:
+    """The analytic signal of two dimensions."""
+    x = np.atleast_2d(_real(x, "hilbert2"))
+    axes = [axis_of(x, a) for a in axes]
+    if len(axes) != 2 or axes[0] == axes[1]:
+        raise bad_argument("hilbert2: axes must be two distinct axes")
+    sizes = [x.shape[a] for a in axes] if N is None else [N, N] if np.ndim(N) == 0 else list(N)
+    if len(sizes) != 2 or min(sizes) < 1:
+        raise bad_argument(f"hilbert2: N must be one or two positive integers, not {N!r}")
+    spectrum = np.moveaxis(np.fft.fft2(x, sizes, axes), axes, (-2, -1))
+    for place, n in ((-2, sizes[0]), (-1, sizes[1])):
+        factors = np.zeros(n, x.dtype)
+        factors[1 : (n + 1) // 2] = 2
+        factors[0] = 1
+        spectrum = spectrum * (factors[:, None] if place == -2 else factors)
+    return np.fft.ifft2(np.moveaxis(spectrum, (-2, -1), axes), axes=axes)
+
+
+@implemented
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+    """A signal less its mean, or less the line, or the lines between break points, that fit it best."""
+    if type not in ("linear", "l", "constant", "c"):
+        raise bad_argument(f"detrend: type must be 'linear' or 'constant', not {type!r}")
+    (x,) = inexact(data)
+    axis = axis_of(x, axis)
+    if type in ("constant", "c"):
+        return x - np.mean(x, axis, keepdims=True)
+    if has_tracer(bp):
+        raise bad_argument("detrend: break points are places in the signal, and not differentiable")
+    x = np.moveaxis(x, axis, -1)
+    count = x.shape[-1]
+    points = np.unique(np.concatenate([[0], np.atleast_1d(bp), [count]]))
+    if np.any(points > count):
+        raise bad_argument(f"detrend: break points must be less than the length {count} of the signal")
+    parts = []
+    for start, stop in zip(points[:-1].astype(int), points[1:].astype(int), strict=True):
+        lines = np.stack([np.ones(stop - start), np.arange(1, stop - start + 1) / (stop - start)], -1)
+        basis = np.linalg.qr(lines)[0].astype(x.dtype)
+        part = x[..., start:stop]
+        parts.append(part - (part @ basis) @ basis.T)
+    return np.moveaxis(np.concatenate(parts, -1), -1, axis)
+
+
+@implemented
+def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
+    """The Wiener filter, by means and variances around each element."""
+    (im,) = inexact(im)
+    sizes = [3] * im.ndim if mysize is None else [mysize] * im.ndim if np.ndim(mysize) == 0 else list(mysize)
+    box, count = np.ones(sizes, im.dtype), float(np.prod(sizes))
+    mean = correlate(im, box, "same") / count
+    variance = correlate(im**2, box, "same") / count - mean**2
+    noise = np.mean(variance) if noise is None else asarray(noise)
+    return np.where(variance < noise, mean, (im - mean) * (1 - noise / variance) + mean)
