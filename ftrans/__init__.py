@@ -159,6 +159,7 @@ def __dir__() -> list[str]:
 # SciPy takes a second to import; programs that call none of its functions do without.
 _ENTERED_LATER["scipy.sparse"] = lambda: _importlib.import_module(".scipy.sparse", __name__)
 _ENTERED_LATER["scipy.spatial"] = lambda: _importlib.import_module(".scipy.spatial", __name__)
+_ENTERED_LATER["scipy.spatial.transform"] = lambda: _importlib.import_module(".scipy.spatial.transform", __name__)
 _ENTERED_LATER["scipy.spatial.distance"] = lambda: _importlib.import_module(".scipy.spatial.distance", __name__)
 _ENTERED_LATER["scipy.special"] = lambda: _importlib.import_module(".scipy.special", __name__)
 _ENTERED_LATER["scipy.fft"] = lambda: _importlib.import_module(".scipy.fft", __name__)

@@ -8,6 +8,7 @@ import typing as _typing
 import scipy.spatial as _spatial
 
 from . import distance as distance
+from . import transform as transform
 from .neighbours import KDTree as KDTree
 from .points import REFUSED as _REFUSED
 from .points import distance_matrix as distance_matrix
@@ -17,6 +18,7 @@ from .points import procrustes as procrustes
 
 __all__ = [
     "KDTree", "distance", "distance_matrix", "minkowski_distance", "minkowski_distance_p", "procrustes",
+    "transform",
 ]  # fmt: skip
 
 
