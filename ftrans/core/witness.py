@@ -255,20 +255,29 @@ def example_of(value: Any) -> Any:
     """An actual or possible value of an operand, as an array; None if none is known.  Records nothing."""
     if isinstance(value, NoWitness):
         return None if value.example is None else value.example()
-    if isinstance(value, Tracer):
-        return _example(value.builder, value.builder.atom(value))
-    try:
-        return _as_numpy(value, "an example of", None)
-    except ConcretizationError:
-        return None
+    return _computed(value, example_of, with_arguments=True)
 
 
-def _example(builder: Builder, atom: Atom) -> Any:
+def constant_of(value: Any) -> Any:
+    """The value of an operand that depends on no argument of a trace, as an array; None for others.  Records nothing."""
+    return None if isinstance(value, NoWitness | Holder) else _computed(value, constant_of, with_arguments=False)
+
+
+def _computed(value: Any, of: Callable[[Any], Any], with_arguments: bool) -> Any:
+    """The value of an operand, computed from those that `of` gives for captured values and, maybe, for arguments."""
+    if not isinstance(value, Tracer):
+        try:
+            return _as_numpy(value, "an example of", None)
+        except ConcretizationError:
+            return None
+    builder, atom = value.builder, value.builder.atom(value)
     if isinstance(atom, Const):
         return atom.array()
     known = _given(builder)
     needed, slice_ = _slice(builder.tape.backwards(), atom, known)
-    values = {v: example_of(known[v]) for v in needed if v in known}
+    if not with_arguments and not needed.isdisjoint(builder.tape.inputs):
+        return None
+    values = {v: of(known[v]) for v in needed if v in known}
     if any(x is None for x in values.values()):
         return None
     with recording_in(None), warnings_at_user_line():

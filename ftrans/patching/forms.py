@@ -85,9 +85,21 @@ def _of_library(function: Any) -> Any:
     if enter is not None:
         enter()
     implementation = TABLE.get(function)
-    found = function if implementation is None else wherever(implementation, function, implementation, False)
+    found = function if implementation is None else _wherever(implementation, function)
     _forms[function] = found
     return found
+
+
+def _wherever(traced: Any, function: Any) -> Any:
+    """A function of a library: its traced form for traced values, and for functions, which may use some."""
+    plain = wherever(traced, function, traced, False)
+
+    @functools.wraps(traced)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        takes_function = any([callable(x) and not isinstance(x, type) for x in (*args, *kwargs.values())])
+        return (traced if takes_function else plain)(*args, **kwargs)
+
+    return call
 
 
 def _of_method(method: Any, function: Any) -> Any:

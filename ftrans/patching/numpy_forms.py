@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import numpy as face
 from ..base.source import at_line, user_line
-from ..core.trace import Tracer
+from ..core.trace import Tracer, current_builder
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..numpy.vectorizing import as_objects
 from ..run.places import TRACE, place_of_arguments
@@ -52,7 +52,7 @@ IN_PLACE = frozenset({"fill", "put", "sort", "partition", "resize", "setfield", 
 
 def element(table: Any, index: Any) -> Any:
     """`table[index]`, where a plain array may meet a traced index."""
-    if type(table) is np.ndarray and (type(index) is Tracer or type(index) is tuple) and has_tracer(index):
+    if type(table) is np.ndarray and current_builder() is not None and has_tracer(index):
         return asarray(table)[index]
     return table[index]
 
