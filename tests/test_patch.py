@@ -67,6 +67,7 @@ def allocated(x):
     row[2] = x
     column[...] = x * x
     flat = table.reshape(-1)
+    assert isinstance(table, np.ndarray)
     return float64(flat[1] + 3.0 * table[0, 2] + la.norm(table))
 
 def forced(x):
@@ -146,7 +147,7 @@ def ready(x):
 }  # fmt: skip
 
 FUNCTIONS = [
-    "allocated", "by_argument", "by_cache", "by_class", "by_default", "by_import", "by_table",
+    "allocated", "asked", "by_argument", "by_cache", "by_class", "by_default", "by_import", "by_table",
     "complex_numbers", "forced", "handled", "iterated", "looked_up", "many", "outside", "overflown", "vectorized",
 ]  # fmt: skip
 
@@ -391,3 +392,57 @@ def test_mistakes(package):
         assert "changed" in handle.skipped[f"{package}.later"]
         assert module.half(0.0) == 0.0
     assert ft.patched() == []
+
+
+CONSTANTS = """
+import math
+import numpy as np
+import scipy.special
+import scipy.linalg
+
+_tables = {}
+
+def nodes(n):
+    if n not in _tables:
+        table = np.zeros(n)
+        for i in range(n):
+            table[i] = math.cos(i) + 1
+        _tables[n] = table
+    return _tables[n]
+
+def by_table(x):
+    return float(np.sum(x ** nodes(4)))
+
+def shapes(x):
+    sizes, mask = np.zeros(3, dtype=int), np.zeros(4, bool)
+    sizes[1] = 2
+    mask[sizes[1]:] = True
+    order = np.arange(4)[::-1]
+    plain = np.array([1.0, 2.0, 3.0, 4.0])
+    return x * plain[mask].sum() + sum(range(sizes[1])) * x + [1.0, 5.0, 7.0][sizes[1]] * plain[order][0] * x
+
+def numbers(x):
+    a = np.full((2, 2), 3.0)
+    a[0, 1] = 1.0
+    text = f"{float(a[0, 1]):.2f}" + "%g" % a[1, 1].item()
+    lu = scipy.linalg.lapack.dgetrf(a)[0]
+    return x * len(text) * lu[0, 0] * np.linalg.det(a)
+"""
+
+
+def test_arrays_are_plain_until_something_traced_is_assigned(tmp_path, monkeypatch):
+    (tmp_path / "constants_of_others.py").write_text(CONSTANTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("constants_of_others")
+    with ft.patch(module):
+        for name in ("shapes", "numbers"):
+            f = getattr(module, name)
+            for derived in (ft.grad(f), ft.jit(ft.grad(f))):
+                np.testing.assert_allclose(derived(1.3), f(1.3) / 1.3, rtol=1e-14)
+            np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.ones(2)), f(1.0) * np.ones(2), rtol=1e-14)
+        slope = np.sum((1 + np.cos(np.arange(4))) * 1.3 ** np.cos(np.arange(4)))
+        # A table that is made while one trace runs serves in the next one, and where none runs.
+        for derived in (ft.grad(module.by_table), ft.jit(ft.grad(module.by_table))):
+            np.testing.assert_allclose(derived(1.3), slope, rtol=1e-14)
+        np.testing.assert_allclose(module.by_table(1.3), np.sum(1.3 ** (1 + np.cos(np.arange(4)))), rtol=1e-14)
+    del sys.modules["constants_of_others"]

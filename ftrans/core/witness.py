@@ -143,7 +143,7 @@ def _concretized(tracer: Tracer, what: str, seen_as: Callable[[Any], Any] | None
         value = _concretized(value, what, seen_as, any_size)
         if not builder.is_one_of_many:
             return value
-    elif builder.has_one_shape and np.size(value) > 1 and not any_size:
+    elif builder.has_one_shape and np.size(value) > 1 and not any_size and constant_of(tracer) is None:
         raise refuse(
             ConcretizationError(
                 f"a shape depends on {what} a traced array, but a compiled program has one shape whatever the "
@@ -259,7 +259,7 @@ def example_of(value: Any) -> Any:
 
 
 def constant_of(value: Any) -> Any:
-    """The value of an operand that depends on no argument of a trace, as an array; None for others.  Records nothing."""
+    """The value of an operand that depends on no argument, as an array; None for others.  Records nothing."""
     return None if isinstance(value, NoWitness | Holder) else _computed(value, constant_of, with_arguments=False)
 
 

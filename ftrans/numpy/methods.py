@@ -14,7 +14,7 @@ from ..base.foreign import is_within_vectorize, leaves_to_other_operand, require
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
-from ..core.witness import ConcretizationError, concretize, refuse
+from ..core.witness import ConcretizationError, concretize, constant_of, refuse
 from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
 from .delivery import assign_cast, deliver
@@ -129,6 +129,9 @@ def _to_int(self: Tracer) -> int:
 
 
 def _to_float(self: Tracer, target: str = "float") -> float:
+    known = constant_of(self)
+    if known is not None:
+        return float(known) if target == "float" else complex(known)  # type: ignore[return-value]
     error = TypeError(
         f"{target}() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
         "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
@@ -148,10 +151,17 @@ def _to_complex(self: Tracer) -> complex:
 
 
 def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What np.asarray and np.array make of a traced value: an array of Python objects, its elements."""
+    """What np.asarray and np.array make of a traced value: an array of Python objects, its elements.
+
+    What depends on no argument of the trace is an array of numbers.  Nobody would see what is written to it.
+    """
+    known = constant_of(self)
+    if known is not None:
+        array = np.array(known, dtype)
+        array.flags.writeable = copy is True
+        return array
     if dtype is not None and np.dtype(dtype) != object:
         _to_float(self)
-    array: Any
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         if leaves_to_other_operand(caller):
@@ -234,7 +244,7 @@ def _item(self: Tracer, *index: Any) -> Any:
         )
     element = getitem(self, index) if len(index) > 1 else getitem(view_of(self, Flat()), index[0] if index else 0)
     if element.dtype.kind not in "biu":
-        _to_float(element)
+        return _to_float(element, "complex" if element.dtype.kind == "c" else "float")
     return concretize(element, "a Python integer from").item()
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from ..base.foreign import is_of_python_function, pairing_in
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
-from ..core.trace import Tracer
+from ..core.trace import Tracer, current_builder
 from . import creation
+from .after_trace import after_trace
 from .dispatch import ENTERED_LATER, TABLE, missing
 from .polynomials import enter_on_objects
 from .refused import REFUSED
@@ -25,6 +26,8 @@ from .vectorizing import apply_to_objects
 
 def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """`__array_ufunc__`: a NumPy ufunc was called with a tracer among its operands."""
+    if current_builder() is None:
+        return getattr(ufunc, method)(*after_trace(inputs), **after_trace(kwargs))
     implementation = TABLE.get(ufunc)
     if implementation is None:
         implementation = _of_others(ufunc)
@@ -54,6 +57,8 @@ def _of_others(ufunc: np.ufunc) -> Callable[..., Any]:
 
 def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
     """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
+    if current_builder() is None:
+        return function(*after_trace(args), **after_trace(kwargs))
     implementation = TABLE.get(function)
     module = getattr(function, "__module__", "numpy") or "numpy"
     if implementation is None and module in ENTERED_LATER:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, overload
 
 from ..api.call import BEFORE_TRACING, TRACING
 from ..base.source import at_line, of_package, user_line
+from ..numpy.after_trace import let_outlive
 from .codes import Exchange, functions_of
 from .forms import may_have_form
 
@@ -130,6 +131,7 @@ def patch(*packages: Any) -> Any:
     if len(packages) == 1 and (isinstance(packages[0], FunctionType | type)):
         return _patched_function(packages[0])
     names = [_name_of(p) for p in packages]
+    let_outlive()
     with _lock:
         _require_quiet("changed")
         handle = Patch(names)
@@ -371,6 +373,7 @@ def _patched_function(function: Any) -> Any:
     functions = [function] if isinstance(function, FunctionType) else list(_methods(function))
     if not functions:
         raise TypeError(f"class {function.__qualname__} has no methods of Python code{at_line(user_line())}")
+    let_outlive()
     with _lock:
         for f in functions:
             exchange = _decorated.setdefault(id(f.__globals__), Exchange(f.__globals__))
