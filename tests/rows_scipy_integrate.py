@@ -59,13 +59,37 @@ row(
 row(
     "scipy.integrate.tplquad",
     given(0.7),
-    call=lambda f, c: f(lambda z, y, x: c * z * x + y, 0, c, 0, lambda x: c * x, c, lambda x, y: x + y)[0],
-    order=1,
+    call=lambda f, c: f(lambda z, y, x: c * z, 0, c, 0, lambda x: c * x, c, 2.0)[0],
     **ONCE,
 )
 row(
     "scipy.integrate.nquad",
     given(0.7),
     call=lambda f, c: f(lambda y, x, k: np.sin(k * x * y), [[0, 1], lambda k: (0, k)], args=(c,))[0],
+    **ONCE,
+)
+
+
+def swinging(t: Any, y: Any, k: Any) -> list[Any]:
+    return [y[1], -k * np.sin(y[0]) - t * y[1]]
+
+
+row(
+    "scipy.integrate.solve_ivp",
+    given([0.7, 0.2]),
+    given(1.9),
+    given([0.3, 0.8]),
+    call=lambda f, y0, k, t: (
+        f(swinging, t, y0, "DOP853", args=(k,), rtol=1e-12, atol=1e-12, t_eval=np.linspace(0.4, 0.7, 2)).y
+    ),
+    **ONCE,
+)
+row(
+    "scipy.integrate.odeint",
+    given([0.7, 0.2]),
+    given(1.9),
+    given([0.3, 0.8]),
+    call=lambda f, y0, k, t: f(swinging, y0, t, args=(k,), rtol=1e-12, atol=1e-12, tfirst=True),
+    looseness=100,
     **ONCE,
 )

@@ -18,6 +18,7 @@ import typing as _typing
 import scipy.integrate as _original
 
 from ...base.exports import exported as _exported
+from .initial_value import *
 from .multiple import *
 from .quadrature import *
 from .samples import *

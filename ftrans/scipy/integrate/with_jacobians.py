@@ -11,9 +11,13 @@ import numpy as np
 import scipy.integrate
 
 from ...api.jacobians import jacobian
+from ...core.trace import current_builder
+from ...numpy.dispatch import REFUSED, implements, missing
 from ...numpy.promotion import asarray
 from ..derivatives import jacobian_of, vector
 from ..supplied import Account, Function, Supplied, Used, attempt, solving
+from . import initial_value
+from .integrands import FoundTraced, is_traced, plainly
 
 __all__ = ["solve_bvp", "solve_ivp"]
 
@@ -40,6 +44,10 @@ def solve_ivp(
 
     For Radau and BDF it is a sparse array if it is sparse and has at least 10,000 elements.  The other methods take
     none.  Complex states are left to SciPy's differences.
+
+    Where a trace runs, the states are differentiable by `y0`, `t_span`, `t_eval`, `args` and whatever `fun` closes
+    over, in every mode and of every order.  Their derivatives are states of the variational equations, which the same
+    method solves with the same tolerances; steps in between have no derivative.  States must be real.
 
     Args:
         fun: as for SciPy.
@@ -68,6 +76,10 @@ def solve_ivp(
         >>> print(np.round(solution.y[:, -1], 4))
         [0.5569]
     """
+    if current_builder() is not None:
+        return initial_value.solve_ivp(
+            fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
+        )
     account: Account = {}
     takes = [name for name in _METHODS if method == name or _is_solver(method, getattr(scipy.integrate, name))]
     if takes and options.get("jac") is None and options.get("lband") is options.get("uband") is None:
@@ -147,6 +159,7 @@ def solve_bvp(
 
     Raises:
         ValueError: as SciPy.
+        MissingRule: an argument is traced.
 
     Example:
         >>> import numpy as np
@@ -157,6 +170,8 @@ def solve_bvp(
         >>> print(round(float(solution.sol(0.5)[0]), 3))
         0.141
     """
+    if current_builder() is not None:
+        return _solve_bvp(fun, bc, x, y, p, S, fun_jac, bc_jac, tol, max_nodes, verbose, bc_tol)
     account: Account = {}
     if fun_jac is None:
         fun_jac = attempt(account, "fun_jac", lambda used: _equations(fun, x, y, p, used, bool(compile)))
@@ -166,6 +181,23 @@ def solve_bvp(
         result = scipy.integrate.solve_bvp(shown, bc, x, y, p, S, fun_jac, bc_jac, tol, max_nodes, verbose, bc_tol)
     result.ftrans = account
     return result
+
+
+REFUSED["scipy.integrate.solve_bvp"] = (
+    "its mesh depends on values; find the missing part of the first state by ftrans.root, so that the conditions hold "
+    "for the states that ftrans.scipy.integrate.solve_ivp gives"
+)
+
+
+@implements(scipy.integrate.solve_bvp, takes_functions=True)
+def _solve_bvp(fun: Function, bc: Function, *args: Any, **options: Any) -> Any:
+    """SciPy's function where a trace runs, as long as nothing in it is traced."""
+    if not is_traced(args, options):
+        try:
+            return scipy.integrate.solve_bvp(plainly(fun), plainly(bc), *args, **options)
+        except FoundTraced:
+            pass
+    raise missing("scipy.integrate.solve_bvp")
 
 
 def _equations(fun: Function, x: Any, y: Any, p: Any, used: Used, compile: bool) -> Function:

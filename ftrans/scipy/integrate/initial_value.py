@@ -1,0 +1,360 @@
+"""Initial value problems on traced values: `solve_ivp` and `odeint`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.integrate
+import scipy.optimize
+
+from ...api.call import name_of
+from ...api.derivatives import stop_gradient
+from ...api.vectors import Captured
+from ...base.source import at_line, user_line
+from ...control.rules.black_box import Code, black_box
+from ...core.program import Program
+from ...core.trace import Tracer
+from ...core.types import ArrayType
+from ...core.witness import known_value
+from ...numpy.dispatch import implements
+from ...numpy.promotion import asarray, cast
+from .integrands import FoundTraced, is_traced, plainly, traced_function
+from .states import NUMBER, Field, Solved, functions, states
+
+__all__ = ["odeint"]
+
+# Names and values.
+Options = tuple[tuple[str, Any], ...]
+
+# Methods that take a Jacobian.
+_IMPLICIT = ("Radau", "BDF", "LSODA")
+
+
+class Ivp(NamedTuple):
+    """A solver of `scipy.integrate.solve_ivp`.
+
+    Attributes:
+        method: name or class.
+        options: names and values.
+        is_exact: whether it is given the exact Jacobian.
+        is_dense: whether states may be asked for at any time, in any order.
+    """
+
+    method: Any
+    options: Options
+    is_exact: bool
+    is_dense: bool
+
+    def result(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, **more: Any) -> Any:
+        """SciPy's result."""
+        options = dict(self.options)
+        if self.is_exact and self.is_implicit():
+            options["jac"] = jacobian
+        return scipy.integrate.solve_ivp(f, (start, stop), y0, self.method, **more, **options)
+
+    def is_implicit(self) -> bool:
+        """Whether the method takes a Jacobian."""
+        method = self.method
+        return method in _IMPLICIT or (
+            inspect.isclass(method) and issubclass(method, tuple(getattr(scipy.integrate, m) for m in _IMPLICIT))
+        )
+
+    def solve(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, times: Any) -> Solved:
+        """The states at some times, as SciPy interpolates them."""
+        found = np.full((len(times), len(y0)), np.nan)
+        more: dict[str, Any] = {"dense_output": True} if self.is_dense else {"t_eval": times}
+        result = self.result(f, jacobian, y0, start, stop, **more)
+        if self.is_dense:
+            if result.status >= 0:
+                found = result.sol(times).T
+        elif len(result.t):
+            found[: len(result.t)] = result.y.T
+        return Solved(found, result.status, result.nfev, result.njev, result.nlu)
+
+    def with_tangents(self, columns: int) -> Ivp:
+        """The same for a problem with tangents, with the exact Jacobian."""
+        return self._replace(options=_repeated(self.options, 1 + columns), is_exact=True)
+
+
+@implements(scipy.integrate.solve_ivp, takes_functions=True)
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Sequence[Any],
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """`scipy.integrate.solve_ivp` where a trace runs.
+
+    The states are differentiable by `y0`, `t_span`, `t_eval`, `args` and what `fun` closes over.
+    """
+    given = () if args is None else tuple(args)
+    if not is_traced(t_span, y0, t_eval, given):
+        try:
+            return scipy.integrate.solve_ivp(
+                plainly(fun), t_span, y0, method, t_eval, dense_output, events, vectorized, args, **options
+            )
+        except FoundTraced:
+            pass
+    if events is not None:
+        raise ValueError(
+            "events of solve_ivp are not taken with traced values: find the time of the event with ftrans.root, as that"
+            f" at which it is 0 for the last state of solve_ivp up to that time{at_line(user_line())}"
+        )
+    if vectorized:
+        field, y0 = _right_hand_side(lambda t, y: fun(t, y[:, None], *given), fun, y0, "solve_ivp")
+    else:
+        field, y0 = _right_hand_side(lambda t, y: fun(t, y, *given), fun, y0, "solve_ivp")
+    start, stop = (_number(t, "an end of t_span") for t in t_span)
+    solver = Ivp(method, _hashable(options, "solve_ivp"), options.get("jac") is not None, False)
+    times = _steps(field, y0, start, stop, solver) if t_eval is None else _times(t_eval, "t_eval of solve_ivp")
+    found = states(field, y0, start, stop, _ends(start, stop) if times is None else times, solver)
+    return scipy.optimize.OptimizeResult(
+        t=OnlyEnds(_ends(start, stop)) if times is None else times,
+        y=OnlyEnds(found.states.T) if times is None else found.states.T,
+        sol=Solution(field, y0, start, stop, solver._replace(is_dense=True)) if dense_output else None,
+        t_events=None,
+        y_events=None,
+        nfev=found.evaluations,
+        njev=found.jacobians,
+        nlu=found.factorisations,
+        status=found.status,
+        success=found.status >= 0,
+        message="See status: 0 is for success.",
+    )
+
+
+class Solution:
+    """The states at any times: what `solve_ivp` returns as `sol` with `dense_output`."""
+
+    def __init__(self, field: Captured, y0: Any, start: Any, stop: Any, solver: Ivp) -> None:
+        self._problem = field, y0, start, stop
+        self._solver = solver
+        self.t_min, self.t_max = np.minimum(start, stop), np.maximum(start, stop)
+
+    def __call__(self, t: Any) -> Any:
+        """The state at a time, of shape (n,), or those at several times, of shape (n, m)."""
+        t = asarray(t)
+        found = states(*self._problem, _times(np.reshape(t, (-1,)), "sol of solve_ivp"), self._solver).states
+        return found.T if t.ndim else found[0]
+
+
+class OnlyEnds:
+    """Times or states of which the first and the last are known, and not how many there are between."""
+
+    def __init__(self, ends: Any) -> None:
+        self._ends = ends
+
+    def __getitem__(self, index: Any) -> Any:
+        """The element or column at one of the ends."""
+        parts = index if isinstance(index, tuple) else (index,)
+        is_end = len(parts) == self._ends.ndim or (len(parts) > 1 and parts[0] is Ellipsis)
+        if not is_end or isinstance(parts[-1], Tracer) or parts[-1] not in (0, -1):
+            raise self._unknown()
+        return self._ends[index]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self._unknown()
+
+    def __len__(self) -> int:
+        raise self._unknown()
+
+    def _unknown(self) -> Exception:
+        return ValueError(
+            "how many steps solve_ivp takes depends on values, and here there is no one value, as under vmap: only the "
+            "first and the last state can be asked for, y[:, 0] and y[:, -1]; give t_eval for more"
+            + at_line(user_line())
+        )
+
+
+def _ends(start: Any, stop: Any) -> Any:
+    return np.stack([start, stop])
+
+
+def _right_hand_side(call: Callable[..., Any], fun: Callable[..., Any], y0: Any, what: str) -> tuple[Captured, Tracer]:
+    """The program of a right-hand side, called by `call(t, y)`, and the first state."""
+    y0 = asarray(y0)
+    if y0.ndim > 1 or y0.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{what} takes real states with one axis for traced values, not {y0.type}; write real and imaginary parts "
+            f"one behind the other{at_line(user_line())}"
+        )
+    y0 = cast(np.reshape(y0, (-1,)), NUMBER.dtype)
+
+    def slopes(t: Tracer, y: Tracer) -> list[Tracer]:
+        found = asarray(call(t, y))
+        if found.size != y.size or found.dtype.kind not in "fiub":
+            raise TypeError(
+                f"the function of {what} must return the derivative of the state, which is {y.type}, but "
+                f"{name_of(fun)} returned {found.type}{at_line(user_line())}"
+            )
+        return [cast(np.reshape(found, y.shape), NUMBER.dtype)]
+
+    return traced_function(fun, [NUMBER, y0.type], slopes, what), y0
+
+
+def _number(x: Any, name: str) -> Tracer:
+    x = asarray(x)
+    if x.size != 1 or x.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a number, not {x.type}{at_line(user_line())}")
+    return cast(np.reshape(x, ()), NUMBER.dtype)
+
+
+def _times(t: Any, name: str) -> Tracer:
+    t = asarray(t)
+    if t.ndim != 1 or t.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be an array of times of shape (n,), not {t.type}{at_line(user_line())}")
+    return cast(t, NUMBER.dtype)
+
+
+def _hashable(options: dict[str, Any], what: str) -> Options:
+    """Options that are plain values, without Jacobians, which are found."""
+    found = []
+    for name, value in options.items():
+        if is_traced(value):
+            raise ValueError(
+                f"{name} of {what} is traced, but has no derivative: give a plain value, by ftrans.stop_gradient if "
+                f"there is none{at_line(user_line())}"
+            )
+        if name not in ("jac", "jac_sparsity", "lband", "uband", "Dfun", "col_deriv", "ml", "mu"):
+            found.append((name, tuple(np.ravel(value).tolist()) if np.ndim(value) else value))
+    return tuple(found)
+
+
+def _repeated(options: Options, times: int) -> Options:
+    """Options with the tolerances of each element several times, one behind the other."""
+    return tuple((k, v * times if k in ("rtol", "atol") and isinstance(v, tuple) else v) for k, v in options)
+
+
+# Steps that the solver chooses
+
+
+def _steps(field: Captured, y0: Any, start: Any, stop: Any, solver: Ivp) -> Any:
+    """The times of the steps, of which the first and the last have a derivative; None if there is no one value."""
+    operands = [stop_gradient(x) for x in (*field.consts, y0, start, stop)]
+    count, status = black_box.apply(_step_count(field.program, solver), operands)
+    if known_value(count) is None:
+        return None
+    # Python is told the number of steps, on which shapes depend; so another one is another trace.
+    (times,) = black_box.apply(_step_times(field.program, solver, int(count)), operands)
+    if int(status) < 0:
+        return np.concatenate([start[None], times[1:]])
+    return np.concatenate([start[None], times[1:-1], stop[None]])
+
+
+def _step_count(field: Program, solver: Ivp) -> Code:
+    def make() -> Code:
+        found_by = _stepper(field, solver)
+        count = ArrayType((), np.dtype(np.int64))
+
+        def compute(*arrays: Any) -> Sequence[Any]:
+            result = found_by(*arrays)
+            return [np.int64(len(result.t)), np.int64(result.status)]
+
+        return Code("the number of steps", compute, [count, count], "SciPy solves the equation")
+
+    return field.derive(("step count", solver), make)
+
+
+def _step_times(field: Program, solver: Ivp, count: int) -> Code:
+    def make() -> Code:
+        found_by = _stepper(field, solver)
+
+        def compute(*arrays: Any) -> Sequence[Any]:
+            # In compiled programs, another number is found out behind this.
+            times = found_by(*arrays).t[:count]
+            return [np.concatenate([times, np.full(count - len(times), np.nan)])]
+
+        return Code("steps", compute, [ArrayType((count,), NUMBER.dtype)], "SciPy solves the equation")
+
+    return field.derive(("step times", solver, count), make)
+
+
+def _stepper(field: Program, solver: Ivp) -> Callable[..., Any]:
+    """A function that solves the equation; it keeps the last solution."""
+
+    def make() -> Callable[..., Any]:
+        last: Any = None
+
+        def solve(*arrays: Any) -> Any:
+            nonlocal last
+            key = [np.asarray(x).tobytes() for x in arrays]
+            kept = last
+            if kept is None or kept[0] != key:
+                *consts, y0, start, stop = arrays
+                result = solver.result(*functions(field, consts), y0, float(start), float(stop))
+                last = kept = key, result
+            return kept[1]
+
+        return solve
+
+    return field.derive(("stepper", solver), make)
+
+
+class Lsoda(NamedTuple):
+    """The solver of `scipy.integrate.odeint`.
+
+    Attributes:
+        options: names and values.
+        is_exact: whether it is given the exact Jacobian.
+    """
+
+    options: Options
+    is_exact: bool
+
+    def solve(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, times: Any) -> Solved:
+        """The states at some times, the first of which is that of the first state."""
+        more = {"Dfun": jacobian} if self.is_exact else {}
+        found, info = scipy.integrate.odeint(f, y0, times, full_output=1, tfirst=True, **more, **dict(self.options))
+        evaluations, jacobians = (int(info[name][-1]) if len(times) > 1 else 0 for name in ("nfe", "nje"))
+        return Solved(found, 0 if info["message"] == "Integration successful." else -1, evaluations, jacobians, 0)
+
+    def with_tangents(self, columns: int) -> Lsoda:
+        """The same for a problem with tangents, with the exact Jacobian."""
+        options = [
+            (k, v * (1 + columns) if k in ("rtol", "atol") and isinstance(v, tuple) else v) for k, v in self.options
+        ]
+        return Lsoda(tuple(options), True)
+
+
+@implements(scipy.integrate.odeint, takes_functions=True)
+def odeint(
+    func: Callable[..., Any], y0: Any, t: Any, args: Any = (), Dfun: Any = None, col_deriv: Any = 0,
+    full_output: Any = 0, ml: Any = None, mu: Any = None, rtol: Any = None, atol: Any = None, tcrit: Any = None,
+    h0: float = 0.0, hmax: float = 0.0, hmin: float = 0.0, ixpr: Any = 0, mxstep: int = 0, mxhnil: int = 0,
+    mxordn: int = 12, mxords: int = 5, printmessg: Any = 0, tfirst: bool = False,
+) -> Any:  # fmt: skip
+    """`scipy.integrate.odeint`, differentiable by `y0`, `t`, `args` and what `func` closes over, as `solve_ivp`.
+
+    Raises:
+        ValueError: `full_output` is asked for, or an option is traced.
+        TypeError: the state is complex, or `func` does not return one like it.
+    """
+    options: dict[str, Any] = {
+        "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr,
+        "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn, "mxords": mxords,
+    }  # fmt: skip
+    args = args if isinstance(args, tuple) else (args,)
+    if not is_traced(y0, t, args):
+        more = {"Dfun": Dfun, "col_deriv": col_deriv, "full_output": full_output, "ml": ml, "mu": mu}
+        try:
+            return scipy.integrate.odeint(
+                plainly(func), y0, t, args, printmessg=printmessg, tfirst=tfirst, **more, **options
+            )
+        except FoundTraced:
+            pass
+    if full_output:
+        raise ValueError(f"full_output of odeint is not there for traced values: leave it out{at_line(user_line())}")
+    order = (lambda t, y: (t, y)) if tfirst else (lambda t, y: (y, t))
+    field, y0 = _right_hand_side(lambda t, y: func(*order(t, y), *args), func, y0, "odeint")
+    times = _times(np.stack(list(t)) if isinstance(t, list | tuple) else t, "t of odeint")
+    solver = Lsoda(_hashable(options, "odeint"), Dfun is not None)
+    return states(field, y0, times[0], times[-1], times, solver).states

@@ -1,0 +1,187 @@
+"""Initial value problems of `scipy.integrate` on traced values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import ftrans as ft
+from ftrans.scipy import integrate
+
+TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
+P = np.array([0.8, 1.3])
+
+
+def growth(t: Any, y: Any, k: Any) -> Any:
+    """Logistic growth, whose solution is `grown`."""
+    return k * y * (1 - y)
+
+
+def grown(t: Any, start: Any, p: Any) -> Any:
+    """The state at a time, from p[0] / 4 at the time `start`, at the rate p[1]."""
+    first = p[0] / 4
+    return first / (first + (1 - first) * np.exp(-p[1] * (t - start)))
+
+
+METHODS = ["RK45", "DOP853", "Radau", "BDF", "LSODA"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_derivatives_of_all_methods(method: str) -> None:
+    times = np.linspace(0.0, 2.0, 4)
+
+    def f(p: Any) -> Any:
+        solution = integrate.solve_ivp(growth, (0, 2), p[:1] / 4, method, times, args=(p[1],), **TIGHT)
+        return np.sum(np.sin(solution.y))
+
+    def exact(p: Any) -> Any:
+        return np.sum(np.sin(grown(times, 0.0, p)))
+
+    theirs = scipy.integrate.solve_ivp(growth, (0, 2), P[:1] / 4, method, times, args=(P[1],), **TIGHT)
+    value, gradient = ft.value_and_grad(f)(P)
+    np.testing.assert_allclose(value, np.sum(np.sin(theirs.y)), rtol=1e-15)
+    np.testing.assert_allclose(gradient, ft.grad(exact)(P), rtol=1e-6)
+    np.testing.assert_allclose(ft.jacfwd(f)(P), ft.grad(exact)(P), rtol=1e-6)
+    np.testing.assert_allclose(ft.hessian(f)(P), ft.hessian(exact)(P), rtol=1e-5)
+
+
+def test_steps_are_those_of_scipy_and_the_ends_move() -> None:
+    def solved(p: Any, solve_ivp: Any = integrate.solve_ivp) -> Any:
+        return solve_ivp(growth, (p[1] - 1, 2 * p[0]), p[:1] / 4, args=(p[1],), **TIGHT)
+
+    def f(p: Any) -> Any:
+        solution = solved(p)
+        return solution.y[0, -1] + solution.t[-1] * solution.t[0], (solution.t, solution.y)
+
+    def exact(p: Any) -> Any:
+        return grown(2 * p[0], p[1] - 1, p) + 2 * p[0] * (p[1] - 1)
+
+    gradient, (t, y) = ft.grad(f, has_aux=True)(P)
+    theirs = solved(P, scipy.integrate.solve_ivp)
+    np.testing.assert_array_equal(t, theirs.t)
+    np.testing.assert_allclose(y, theirs.y, rtol=1e-14)
+    np.testing.assert_allclose(gradient, ft.grad(exact)(P), rtol=1e-6)
+
+
+def test_compiled_with_another_number_of_steps() -> None:
+    @ft.jit
+    def f(p: Any) -> Any:
+        solution = integrate.solve_ivp(growth, (0, 2 * p[0]), p[:1] / 4, args=(p[1],), **TIGHT)
+        return solution.t, solution.y
+
+    for p in (P, 3 * P):
+        theirs = scipy.integrate.solve_ivp(growth, (0, 2 * p[0]), p[:1] / 4, args=(p[1],), **TIGHT)
+        t, y = f(p)
+        np.testing.assert_array_equal(t, theirs.t)
+        np.testing.assert_allclose(y, theirs.y, rtol=1e-12)
+
+
+def test_ends_are_known_under_vmap_and_steps_are_not() -> None:
+    def last(p: Any) -> Any:
+        return integrate.solve_ivp(growth, (0, 2), p[:1] / 4, args=(p[1],), **TIGHT).y[0, -1]
+
+    def exact(p: Any) -> Any:
+        return grown(2.0, 0.0, p)
+
+    ps = np.stack([P, 1.1 * P])
+    np.testing.assert_allclose(ft.vmap(ft.grad(last))(ps), ft.vmap(ft.grad(exact))(ps), rtol=1e-6)
+    with pytest.raises(ValueError, match="give t_eval"):
+        ft.vmap(lambda p: np.sum(integrate.solve_ivp(growth, (0, 2), p[:1], args=(p[1],)).y))(ps)
+    with pytest.raises(ValueError, match="give t_eval"):
+        ft.vmap(lambda p: integrate.solve_ivp(growth, (0, 2), p[:1], args=(p[1],)).t[1])(ps)
+
+
+def test_dense_output() -> None:
+    def f(p: Any, times: Any) -> Any:
+        sol = integrate.solve_ivp(growth, (0, 2), p[:1] / 4, args=(p[1],), dense_output=True, **TIGHT).sol
+        return sol(times[0])[0] + np.sum(sol(times[::-1]))
+
+    def exact(p: Any, times: Any) -> Any:
+        return grown(times[0], 0.0, p) + np.sum(grown(times, 0.0, p))
+
+    times = np.array([0.3, 1.1])
+    sol = scipy.integrate.solve_ivp(growth, (0, 2), P[:1] / 4, args=(P[1],), dense_output=True, **TIGHT).sol
+    value, gradients = ft.value_and_grad(f, argnums=(0, 1))(P, times)
+    np.testing.assert_allclose(value, sol(0.3)[0] + np.sum(sol(times)), rtol=1e-14)
+    for found, expected in zip(gradients, ft.grad(exact, argnums=(0, 1))(P, times), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_stiff_problems_have_derivatives() -> None:
+    # Robertson's reactions; the sum of the concentrations does not change.
+    def reactions(t: Any, y: Any, k: Any) -> Any:
+        first, second, third = k[0] * y[0], k[1] * y[1] * y[2], k[2] * y[1] ** 2
+        return [second - first, first - second - third, third]
+
+    def f(k: Any) -> Any:
+        return integrate.solve_ivp(
+            reactions, (0, 1e3), [1.0, 0.0, 0.0], "BDF", [1e3], args=(k,), rtol=1e-7, atol=1e-12
+        ).y[:, 0]
+
+    rates = np.array([0.04, 1e4, 3e7])
+    found = ft.jacrev(f)(rates)
+    np.testing.assert_allclose(found, ft.jacfwd(f)(rates), rtol=1e-4)
+    np.testing.assert_allclose(np.sum(found, axis=0) * rates, 0.0, atol=1e-7)
+    for i, step in enumerate(1e-4 * np.diag(rates)):
+        difference = (f(rates + step) - f(rates - step)) / (2 * step[i])
+        np.testing.assert_allclose(found[:, i], difference, rtol=1e-3)
+
+
+def test_odeint_by_closures_and_times() -> None:
+    def f(p: Any, odeint: Any = integrate.odeint) -> Any:
+        return odeint(lambda y, t: growth(t, y, p[1]), p[0] / 4, p[0] * np.arange(3.0), **TIGHT)
+
+    def exact(p: Any) -> Any:
+        return grown(p[0] * np.arange(3.0), 0.0, p)[:, None]
+
+    np.testing.assert_array_equal(ft.jit(f)(P), f(P, scipy.integrate.odeint))
+    np.testing.assert_allclose(ft.jacrev(f)(P), ft.jacobian(exact)(P), rtol=1e-6, atol=1e-8)
+
+
+def test_vector_tolerances_and_vectorized_functions() -> None:
+    def f(k: Any) -> Any:
+        solution = integrate.solve_ivp(
+            lambda t, y: k * y, (0, 1), [1.0, 2.0], "Radau", [1.0], vectorized=True, rtol=1e-8, atol=[1e-9, 1e-10]
+        )
+        return np.sum(solution.y)
+
+    np.testing.assert_allclose(ft.value_and_grad(f)(0.5), 2 * [3 * np.exp(0.5)], rtol=1e-7)
+
+
+def test_failure_is_told() -> None:
+    def f(k: Any) -> Any:
+        solution = integrate.solve_ivp(lambda t, y: k * y**2, (0, 2), [1.0], t_eval=[0.5, 1.5])
+        assert not solution.success
+        return solution.y[0, 0] + 0 * solution.y[0, 1]
+
+    assert np.isnan(ft.value_and_grad(f)(1.0)[0])
+
+
+def test_problems_without_traced_values_are_those_of_scipy() -> None:
+    def f(k: Any) -> Any:
+        found = integrate.solve_ivp(growth, (0, 2), [0.2], events=lambda t, y, k: y[0] - 0.5, args=(1.0,))
+        assert len(found.t_events[0]) == 1
+        assert integrate.odeint(growth, [0.2], [0.0, 1.0], (1.0,), tfirst=True, full_output=True)[1]["nfe"] > 0
+        return k
+
+    assert ft.grad(f)(1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (ValueError, lambda k: integrate.solve_ivp(growth, (0, 1), [k], args=(k,), rtol=k)),
+        (TypeError, lambda k: integrate.solve_ivp(growth, (0, 1), [k * 1j], args=(k,))),
+        (TypeError, lambda k: integrate.solve_ivp(growth, (0, 1), np.ones((2, 2)), args=(k,))),
+        (TypeError, lambda k: integrate.solve_ivp(lambda t, y: [k, k], (0, 1), [k])),
+        (ValueError, lambda k: integrate.solve_ivp(growth, (0, 1), [k], args=(k,), t_eval=0.5)),
+        (ValueError, lambda k: integrate.odeint(growth, [k], [0.0, 1.0], (k,), tfirst=True, full_output=True)),
+        (ValueError, lambda k: integrate.odeint(growth, [k], k, (k,), tfirst=True)),
+    ],
+)
+def test_what_is_not_taken(error: type[Exception], call: Any) -> None:
+    with pytest.raises(error, match=__file__):
+        ft.grad(lambda k: call(k).y[0, -1])(0.5)
