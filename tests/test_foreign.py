@@ -10,7 +10,7 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -310,3 +310,15 @@ def test_kind_of_interp1d() -> None:
         assert foreign.kind_of_interp1d(scipy.interpolate.interp1d(x, y, kind, axis=0)) == (kind, None), MOVED
     kind, spline = foreign.kind_of_interp1d(scipy.interpolate.interp1d(x, y, "cubic", axis=0))
     assert (kind, spline.k, spline.c.shape) == ("spline", 3, (5, 6)), MOVED
+
+
+def test_global_names_are_read_by_their_place() -> None:
+    asked = []
+
+    def renamed(name: str, is_called: bool) -> str:
+        asked.append((name, is_called))
+        return {"float": "int", "abs": "str"}.get(name, name)
+
+    code = foreign.with_global_names((lambda x: (float, float(x), abs(x), x.real)).__code__, renamed)
+    assert asked == [("float", False), ("float", True), ("abs", True)], MOVED
+    assert FunctionType(code, {})(True) == (int, 1, "True", 1), MOVED

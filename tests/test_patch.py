@@ -362,15 +362,35 @@ for n in range(2):
 """
 
 
-@pytest.mark.parametrize("how", ["file", "-c"])
+@pytest.mark.parametrize("how", ["file", "-c", "-"])
 def test_own_script(tmp_path, how):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = ["-c", SCRIPT] if how == "-c" else [str(tmp_path / "script.py")]
+    command = {"file": [str(tmp_path / "script.py")], "-c": ["-c", SCRIPT], "-": ["-"]}[how]
     path = {**os.environ, "PYTHONPATH": str(Path(ft.__file__).parents[1])}
-    done = subprocess.run([sys.executable, *command], env=path, capture_output=True, text=True, check=False)
+    command = [sys.executable, *command]
+    done = subprocess.run(command, input=SCRIPT, env=path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     x, y = 0.5, np.sin(0.5) + 0.5 * np.cos(0.5)
     np.testing.assert_allclose([float(s) for s in done.stdout.split()], [y, y - np.sin(x), y - np.sin(1 + x)])
+
+
+def test_code_without_source():
+    source = """
+import math, numpy as np
+from math import sin as sine
+def f(x, kind=float):
+    out = np.zeros(2)
+    out[0] = sine(x)
+    def inner(t):
+        return math.exp(t) * float(t) if isinstance(t, float) and kind is float else 0.0
+    return np.linalg.norm(out) * inner(x) + np.asarray(x, dtype=np.float64)
+"""
+    namespace = {}
+    exec(compile(source, "<typed>", "exec"), namespace)
+    f = ft.patch(namespace["f"])
+    assert f(0.5) == np.sin(0.5) * np.exp(0.5) * 0.5 + 0.5
+    slope = np.exp(0.5) * (np.cos(0.5) * 0.5 + np.sin(0.5) * 1.5) + 1.0
+    np.testing.assert_allclose([ft.grad(f)(0.5), ft.jit(ft.grad(f))(0.5)], slope, rtol=1e-14)
 
 
 def test_mistakes(package):
@@ -380,10 +400,14 @@ def test_mistakes(package):
         ft.patch("math")
     with pytest.raises(TypeError, match="names of packages"):
         ft.patch(3)
-    namespace = {}
+    namespace = {"__file__": "somewhere.py"}
     exec("def f(x):\n    return x", namespace)
     with pytest.raises(ValueError, match="source"):
         ft.patch(namespace["f"])
+    with pytest.raises(TypeError, match="no methods"):
+        ft.patch(float)
+    with pytest.raises(TypeError, match="needs no patch"):
+        ft.patch(np)
     module = importlib.import_module(f"{package}.later")
     with open(module.__file__, "w") as file:
         file.write("import math\n\ndef half(y, z):\n    return math.sin(y)\n")

@@ -17,6 +17,7 @@ from typing import Any
 
 from .forms import element, form, may_have_form
 from .rewrite import ELEMENT, FORM, rewritten
+from .without_source import PREFIX, with_stand_ins
 
 
 class NoSource(Exception):
@@ -42,6 +43,8 @@ class Exchange:
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.missing: dict[str, str] = {}
         self._namespace = namespace
+        # What is typed at the prompt has none.
+        self._has_file = not str(namespace.get("__file__", "<")).startswith("<")
         self._files: dict[str, dict[tuple[str, int], list[CodeType]]] = {}
         # Rewritten code by the original, and the other way round; codes with equal contents are told apart.
         self._new: dict[int, tuple[CodeType, CodeType]] = {}
@@ -67,8 +70,8 @@ class Exchange:
 
     def clear(self) -> None:
         """Remove what was added to the module's namespace."""
-        for name in (FORM, ELEMENT):
-            self._namespace.pop(name, None)
+        for name in [n for n in self._namespace if n.startswith(PREFIX)]:
+            del self._namespace[name]
 
     def _rewritten(self, code: CodeType) -> CodeType | None:
         found = self._new.get(id(code))
@@ -81,12 +84,16 @@ class Exchange:
                 self._files[filename] = self._compiled(filename)
             new = _counterpart(code, self._files[filename])
         except NoSource as error:
-            # Code without a file in a module that has one is made by `exec`, such as the methods of data classes.
-            if not filename.startswith("<") or "__file__" not in self._namespace:
-                self.missing[filename] = str(error)
-            return None
+            if self._has_file:
+                # Code without a file is made by `exec` then, such as the methods of data classes.
+                if not filename.startswith("<"):
+                    self.missing[filename] = str(error)
+                return None
+            new = None
         if new is None:
-            return None
+            if self._has_file:
+                return None
+            new = with_stand_ins(code, self._namespace)
         self._note(code, new)
         return self._new[id(code)][1]
 
