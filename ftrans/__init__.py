@@ -167,3 +167,5 @@ _ENTERED_LATER["scipy.integrate"] = lambda: _importlib.import_module(".scipy.int
 _ENTERED_LATER["scipy.optimize"] = lambda: _importlib.import_module(".scipy.optimize", __name__)
 _ENTERED_LATER["scipy.interpolate"] = lambda: _importlib.import_module(".scipy.interpolate", __name__)
 _ENTERED_LATER["scipy.signal"] = lambda: _importlib.import_module(".scipy.signal", __name__)
+_ENTERED_LATER["scipy.linalg"] = lambda: _importlib.import_module(".scipy.linalg", __name__)
+_ENTERED_LATER["scipy.stats"] = lambda: _importlib.import_module(".scipy.stats", __name__)

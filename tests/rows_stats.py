@@ -132,3 +132,49 @@ row(
     looseness=10,
     dtypes=(),
 )
+
+# Functions of samples
+
+SAMPLE, OTHER = uniform(0.5, 2, (4,)), uniform(0.5, 2, (4,))
+ONCE: dict[str, Any] = {"dtypes": (), "looseness": 10}
+MOST_OF_SAMPLES = (
+    "sem", "variation", "gmean", "hmean", "gstd", "iqr", "tstd", "tsem", "entropy", "circmean", "circvar", "circstd",
+    "zscore", "gzscore",
+)  # fmt: skip
+for name in MOST_OF_SAMPLES:
+    row(f"scipy.stats.{name}", SAMPLE, **ONCE)
+row("scipy.stats.skew", uniform(0, 1, (4, 2)), axis=0, bias=False, keepdims=True, **ONCE)
+row("scipy.stats.kurtosis", uniform(0, 1, (2, 5)), axis=1, bias=False, **ONCE)
+row("scipy.stats.moment", SAMPLE, call=lambda f, x: f(x, [2, 3]), **ONCE)
+row("scipy.stats.pmean", SAMPLE, p=2.5, weights=[1.0, 2.0, 0.5, 1.0], **ONCE)
+row("scipy.stats.trim_mean", uniform(0, 1, (5, 2)), proportiontocut=0.2, axis=None, keepdims=True, **ONCE)
+row("scipy.stats.tmean", given([0.1, 0.4, 0.9]), limits=(0.2, None), **ONCE)
+row("scipy.stats.tvar", given([0.1, 0.4, 0.9, 1.2]), limits=(0.2, 1.0), **ONCE)
+row("scipy.stats.median_abs_deviation", given([0.1, 0.4, 0.9, 1.6]), scale="normal", **ONCE)
+row("scipy.stats.zmap", SAMPLE, OTHER, ddof=1, **ONCE)
+row("scipy.stats.describe", SAMPLE, call=lambda f, x: list(f(x))[2:], **ONCE)
+row("scipy.stats.entropy", SAMPLE, OTHER, base=2, note="relative", **ONCE)
+row("scipy.stats.boxcox_llf", given(0.3), SAMPLE, **ONCE)
+row("scipy.stats.wasserstein_distance", SAMPLE, uniform(1, 3, (3,)), **ONCE)
+row(
+    "scipy.stats.energy_distance",
+    given([0.1, 0.5, 0.8]),
+    given([0.3, 0.9]),
+    uniform(0.5, 1, (3,)),
+    call=lambda f, u, v, w: f(u, v, w),
+    **ONCE,
+)
+TWO = {"call": lambda f, *samples: list(f(*samples)), "order": 1, **ONCE}
+for name in ["pearsonr", "linregress", "ttest_rel", "ttest_ind", "f_oneway"]:
+    row(f"scipy.stats.{name}", SAMPLE, OTHER, **TWO)
+row("scipy.stats.ttest_1samp", SAMPLE, given(1.3), **TWO)
+row("scipy.stats.jarque_bera", SAMPLE, **TWO)
+row("scipy.stats.chisquare", SAMPLE, **TWO)
+row("scipy.stats.power_divergence", SAMPLE, lambda_="neyman", **TWO)
+row(
+    "scipy.stats.ttest_ind_from_stats",
+    *map(given, (1.2, 0.4, 1.9, 0.7)),
+    call=lambda f, a, b, c, d: list(f(a, b, 5, c, d, 6, equal_var=False)),
+    order=1,
+    **ONCE,
+)

@@ -79,6 +79,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "can_cast": lambda f, x: f(x.dtype, np.float32),
     "diag_indices_from": lambda f, x: f(x[:, :2]),
     "digitize": lambda f, x: f(x, [0.0, 1.0]),
+    "hamming": lambda f, x: f(x[0], x[1]),
     "isclose": lambda f, x: f(x, x + 1),
     "isin": lambda f, x: f(x, x[0]),
     "ravel_multi_index": lambda f, x: f((abs(x[0]).astype(int), [0, 1, 2]), (3, 3)),

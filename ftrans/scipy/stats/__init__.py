@@ -18,6 +18,9 @@ densities are 0, and so are their derivatives; where the parameters make no sens
 Most have `mean`, `var`, `std` and `entropy`, too, and continuous ones `median` and `interval`.  Random numbers, `rvs`,
 are those that SciPy draws with the same `random_state`; they follow `loc` and `scale`.  Called with its parameters, as
 in `norm(mean, deviation)`, a distribution is frozen.
+
+Functions of samples, such as `skew`, `zscore`, `pearsonr` and `ttest_ind`, have derivatives with respect to the sample,
+their probabilities as well.
 """
 
 # ruff: noqa: F403 - what is imported here is what is exported
@@ -27,6 +30,7 @@ import typing as _typing
 from ...base.exports import exported as _exported
 from ...base.source import at_line as _at_line
 from ...base.source import user_line as _user_line
+from .comparisons import *
 from .continuous import *
 from .discrete import *
 from .distribution import Distribution as _Distribution
@@ -36,13 +40,18 @@ from .kde import *
 from .multivariate import *
 from .multivariate import Multivariate as _Multivariate
 from .originals import enter as _enter
+from .spreads import *
+from .summaries import *
+from .untraced import FUNCTIONS as _FUNCTIONS
 
 _enter(x for x in list(globals().values()) if isinstance(x, _Distribution | _Multivariate))
 
 
 def __getattr__(name: str) -> _typing.Any:
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name]
     raise AttributeError(
-        f"ftrans.scipy.stats has no {name!r}; it has the distributions {', '.join(_exported(globals()))}. For plain "
+        f"ftrans.scipy.stats has no {name!r}; it has {', '.join(_exported(globals()))}. For plain "
         f"arrays there is scipy.stats{_at_line(_user_line())}"
     )
 
