@@ -198,7 +198,7 @@ PUBLIC_MODULES = [
     "ftrans.scipy.fft", "ftrans.scipy.integrate", "ftrans.scipy.interpolate", "ftrans.scipy.linalg",
     "ftrans.scipy.optimize", "ftrans.scipy.sparse", "ftrans.scipy.special", "ftrans.scipy.stats", "ftrans.testing",
     "ftrans.scipy.signal", "ftrans.scipy.spatial", "ftrans.scipy.spatial.distance",
-    "ftrans.scipy.spatial.transform",
+    "ftrans.scipy.spatial.transform", "ftrans.scipy.sparse.linalg",
 ]  # fmt: skip
 
 

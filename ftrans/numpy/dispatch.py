@@ -93,7 +93,9 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
-        call = wherever(implementation, function, implementation, function.__module__.partition(".")[0] == "numpy")
+        # Methods of compiled classes have no module.
+        module = getattr(function, "__module__", None) or ""
+        call = wherever(implementation, function, implementation, module.partition(".")[0] == "numpy")
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]

@@ -113,17 +113,8 @@ class SparseProduct(SingleResult):
             return transpose(product, axes=(1, 0, *range(2, product.ndim))), True
         # One matrix has those of the lanes along its diagonal.
         data, x, rows, cols = (with_batch_axis(size, v, b) for v, b in zip(operands, batched, strict=True))
-
-        def joined(v: Tracer) -> Tracer:
-            return reshape(v, shape=(v.shape[0] * v.shape[1], *v.shape[2:]))
-
-        def shifted(places: Tracer, by: int) -> Tracer:
-            lanes = iota(shape=places.shape, axis=0, dtype=places.dtype)
-            return joined(add(places, mul(lanes, full_like(lanes, by))))
-
-        found = sparse_product(
-            joined(data), joined(x), shifted(rows, height), shifted(cols, x.shape[1]), height=size * height
-        )
+        places = block_diagonal(rows, height), block_diagonal(cols, x.shape[1])
+        found = sparse_product(joined(data), joined(x), *places, height=size * height)
         return reshape(found, shape=(size, height, *x.shape[2:])), True
 
     def simplify(self, operands: Sequence[Tracer], *, height: int) -> Tracer | None:
@@ -132,6 +123,17 @@ class SparseProduct(SingleResult):
         if data.size == 0 or x.size == 0 or splat(data) == splat(x) == 0:
             return full((height, *x.shape[1:]), 0, x.dtype)
         return None
+
+
+def joined(x: Tracer) -> Tracer:
+    """The leading two axes as one."""
+    return reshape(x, shape=(x.shape[0] * x.shape[1], *x.shape[2:]))
+
+
+def block_diagonal(places: Tracer, n: int) -> Tracer:
+    """Rows or columns, of n in each lane, in one matrix that has the matrices of the lanes along its diagonal."""
+    lanes = iota(shape=places.shape, axis=0, dtype=places.dtype)
+    return joined(add(places, mul(lanes, full_like(lanes, n))))
 
 
 sparse_product = SparseProduct()

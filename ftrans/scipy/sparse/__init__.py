@@ -16,24 +16,22 @@ Where the entries are must be known.  Names that are not here are those of `scip
 
 # ruff: noqa: F403 - what is imported here is what is exported
 
-import importlib as _importlib
 import typing as _typing
 
 import scipy.sparse as _sparse
 
 from ...base.exports import exported as _exported
+from . import linalg as linalg
 from .construct import *
 
 
 def __getattr__(name: str) -> _typing.Any:
-    if name == "linalg":
-        return _importlib.import_module(".linalg", __name__)
     return getattr(_sparse, name)
 
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.
-    __all__ = _exported(globals())
+    __all__ = sorted([*_exported(globals()), "linalg"])
 
     def __dir__() -> list[str]:
         return __all__
