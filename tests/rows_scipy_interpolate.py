@@ -55,3 +55,79 @@ row(
     dtypes=(),
 )
 row("scipy.interpolate.pchip_interpolate", X, Y, POINTS, dtypes=())
+
+# Splines of FITPACK
+
+KNOTS = given([1.3, 2.2])
+data("InterpolatedUnivariateSpline", X, Y, POINTS)
+data("UnivariateSpline", X, Y, POINTS, s=0)
+row(
+    "scipy.interpolate.LSQUnivariateSpline",
+    X,
+    Y,
+    KNOTS,
+    POINTS,
+    call=lambda f, x, y, t, p: f(x, y, t, k=2)(p),
+    dtypes=(),
+)
+row("scipy.interpolate.splrep", X, Y, dtypes=())
+SPLINE = given([0.0, 0.1, 0.2, 0.5, 1.4, 2.3, 3.0, 3.3])
+COEFFICIENTS = normal((5,))
+row(
+    "scipy.interpolate.splev",
+    given([0.3, 1.9, 2.1]),
+    SPLINE,
+    COEFFICIENTS,
+    call=lambda f, x, t, c: f(x, (t, c, 2)),
+    dtypes=(),
+)
+row("scipy.interpolate.splint", SPLINE, COEFFICIENTS, call=lambda f, t, c: f(0.3, 1.2, (t, c, 2)), dtypes=())
+row("scipy.interpolate.splder", SPLINE, normal((8,)), call=lambda f, t, c: f((t, c, 2))[:2], dtypes=())
+row("scipy.interpolate.splantider", SPLINE, normal((8,)), call=lambda f, t, c: f((t, c, 2))[:2], dtypes=())
+
+# Grids
+
+GRID = given([0.0, 0.8, 1.1, 2.0])
+VALUES = normal((6, 4))
+PAIRS = given([[0.3, 0.2], [1.9, 1.5], [2.9, 0.9]])
+
+
+def on_grid(f: Any, x: Any, y: Any, values: Any, points: Any) -> Any:
+    """A call of a class of functions on a grid, and of what it returns."""
+    return f((x, y), values)(points)
+
+
+row("scipy.interpolate.RegularGridInterpolator", X, GRID, VALUES, PAIRS, call=on_grid, dtypes=())
+row(
+    "scipy.interpolate.interpn",
+    X,
+    GRID,
+    VALUES,
+    PAIRS,
+    call=lambda f, x, y, values, p: f((x, y), values, p, method="pchip"),
+    dtypes=(),
+)
+row(
+    "scipy.interpolate.RectBivariateSpline",
+    X,
+    GRID,
+    VALUES,
+    PAIRS,
+    call=lambda f, x, y, z, p: f(x, y, z, kx=2).ev(p[:, 0], p[:, 1]),
+    dtypes=(),
+)
+PLANE = [np.repeat(np.arange(5.0), 5), np.tile(np.arange(5.0), 5), np.arange(25.0) % 7]
+for name, fit in (
+    ("SmoothBivariateSpline", lambda f: f(*PLANE, kx=2, ky=2, s=200)),
+    ("LSQBivariateSpline", lambda f: f(*PLANE, [2.0], [2.0], kx=2, ky=2)),
+):
+    row(f"scipy.interpolate.{name}", PAIRS, call=lambda f, p, fit=fit: fit(f).ev(p[:, 0], p[:, 1]), dtypes=())
+row(
+    "scipy.interpolate.bisplev",
+    SPLINE,
+    given([0.0, 0.0, 0.9, 2.0, 2.0]),
+    normal((15,)),
+    POINTS,
+    call=lambda f, tx, ty, c, p: f(p / 2 + 0.2, p / 2, (tx, ty, c, 2, 1)),
+    dtypes=(),
+)

@@ -312,6 +312,15 @@ def test_kind_of_interp1d() -> None:
     assert (kind, spline.k, spline.c.shape) == ("spline", 3, (5, 6)), MOVED
 
 
+def test_spline_of_grid() -> None:
+    grid, values = (np.arange(5.0), np.arange(4.0)), np.random.default_rng(0).normal(size=(5, 4, 2))
+    assert foreign.spline_of_grid(scipy.interpolate.RegularGridInterpolator(grid, values)) is None, MOVED
+    f = scipy.interpolate.RegularGridInterpolator(grid, values, "cubic")
+    knots, c = foreign.spline_of_grid(f) or ((), None)
+    spline = scipy.interpolate.NdBSpline(tuple(knots), c, 3)
+    np.testing.assert_allclose(spline([[1.3, 2.2]]), f([[1.3, 2.2]]), rtol=1e-12, err_msg=MOVED)
+
+
 def test_global_names_are_read_by_their_place() -> None:
     asked = []
 

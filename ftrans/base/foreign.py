@@ -250,6 +250,15 @@ def kind_of_interp1d(f: Any) -> tuple[str, Any]:
     return f._kind, f._spline if f._kind == "spline" else None
 
 
+def spline_of_grid(f: Any) -> tuple[Any, Any] | None:
+    """Knots and coefficients of the spline of a `scipy.interpolate.RegularGridInterpolator`, if it has one.
+
+    Leans on: the attribute `_spline`, an `NdBSpline`, whose coefficients SciPy finds to a few digits only.
+    Without it: traced points are refused where SciPy itself has made the object.
+    """
+    return None if f._spline is None else (f._spline.t, f._spline.c)
+
+
 # JAX
 
 

@@ -23,7 +23,10 @@ from ...base.exports import exported as _exported
 from .between import *
 from .bsplines import *
 from .cubic import *
+from .fitpack import *
+from .grids import *
 from .pieces import *
+from .surfaces import *
 
 
 def __getattr__(name: str) -> _typing.Any:

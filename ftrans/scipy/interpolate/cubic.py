@@ -72,6 +72,11 @@ def _require_real(name: str, y: Any) -> None:
         )
 
 
+def pchip_pieces(x: Any, y: Any) -> Any:
+    """The coefficients of the pieces of `PchipInterpolator`, (4, pieces, ...)."""
+    return _hermite(x, y, _pchip_slopes(x, y), True, 0).c
+
+
 def _pchip_slopes(x: Any, y: Any) -> Any:
     h = in_column(np.diff(x), y.ndim)
     m = np.diff(y, axis=0) / h

@@ -59,7 +59,11 @@ def isinstance_of_form(x: Any) -> bool:
 
 
 def enter(
-    original: type, make: Callable[..., Any], form: Callable[[Any], Any], methods: tuple[str, ...] = ("__call__",)
+    original: type,
+    make: Callable[..., Any],
+    form: Callable[[Any], Any],
+    methods: tuple[str, ...] = ("__call__",),
+    alike: tuple[str, ...] = (),
 ) -> Any:
     """Enter a class of SciPy in the table of traced forms, and return its public class.
 
@@ -68,6 +72,7 @@ def enter(
         make: makes a form, given the arguments of the class.
         form: makes the form of an object of SciPy.
         methods: the methods of SciPy's objects that take traced values.
+        alike: the methods of SciPy's objects that make objects of SciPy's class, whatever class they are called on.
     """
     _FORMS[original] = form
     implements(original)(make)
@@ -79,6 +84,9 @@ def enter(
     for name in methods:
         implements(getattr(original, name))(_answered_by_form(name))
         namespace[name] = _wherever(original, name)
+
+    for name in alike:
+        namespace[name] = _adopting(original, name)
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         if cls is public and place_of_arguments(args, kwargs) is not NUMPY:
@@ -112,5 +120,18 @@ def _wherever(original: type, name: str) -> Callable[..., Any]:
         if place is NUMPY:
             return plain(self, *args, **kwargs)
         return place.call(functools.partial(traced, self), args, kwargs)
+
+    return method
+
+
+def _adopting(original: type, name: str) -> Callable[..., Any]:
+    """A method of SciPy's objects, whose result is of the public class."""
+    plain = getattr(original, name)
+
+    @functools.wraps(plain)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = plain(self, *args, **kwargs)
+        made.__class__ = type(self)
+        return made
 
     return method
