@@ -11,6 +11,7 @@ import pytest
 import scipy.integrate
 
 import ftrans as ft
+from ftrans.core.primitive import MissingRule
 from ftrans.scipy import integrate
 
 
@@ -56,6 +57,22 @@ CLOSED_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[float], tuple[floa
         lambda k: integrate.quad(lambda x: k**2 * np.where(x < 0.5, x, 1.0), 0, 1, points=[0.5])[0],
         lambda k: (0.625 * k**2, 1.25 * k, 1.25),
     ),
+    "jump that moves": (
+        lambda k: integrate.quad(lambda x: np.where(x**2 < k, k * x, 1.0 + x), 2, 0)[0],
+        lambda k: (
+            np.sqrt(k) + k / 2 - k**2 / 2 - 4,
+            0.5 / np.sqrt(k) + 0.5 - k,
+            -0.25 * k**-1.5 - 1,
+        ),
+    ),
+    "kink that moves": (
+        lambda k: integrate.quad(lambda x: np.minimum(x, k) + abs(x - k), 0, 2)[0],
+        lambda k: (k**2 / 2 + 2, k, 1.0),
+    ),
+    "jump in an infinite interval": (
+        lambda k: integrate.quad_vec(lambda x: np.where(x < k, k, np.exp(k - x)) * np.ones(1), 0, np.inf)[0][0],
+        lambda k: (k**2 + 1, 2 * k, 2.0),
+    ),
     "large parameter": (
         lambda k: integrate.quad(lambda x: (1e9 * k) ** 2 * x * 2e-18, 0, 1)[0],
         lambda k: (k**2, 2 * k, 2.0),
@@ -75,6 +92,7 @@ CLOSED_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[float], tuple[floa
 }
 
 
+@pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_derivatives_in_closed_form(name: str) -> None:
     f, expected = CLOSED_FORMS[name]
@@ -120,6 +138,7 @@ def test_calls_that_depend_on_nothing_traced_are_those_of_scipy() -> None:
         (TypeError, lambda k: integrate.quad(lambda x: x, 0.0, np.array([k, 1.0]))[0]),
         (ValueError, lambda k: integrate.quad(lambda x: x, 0.0, 1.0, weight="cos", wvar=k)[0]),
         (ValueError, lambda k: integrate.quad(lambda x: x, 0.0, k, weight="alg", wvar=(1.0, 1.0))[0]),
+        (MissingRule, lambda k: integrate.quad(lambda x: np.floor(k * x), 0.0, 9.0)[0]),
         (ValueError, lambda k: integrate.quad(lambda x: k, 0.0, 1.0, weight="cos", wvar=1.0, wopts=(1, 2))[0]),
     ],
 )

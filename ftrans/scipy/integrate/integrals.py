@@ -27,10 +27,11 @@ from ...run.straightline import function_to_run
 from ...transforms.differentiate import pullback
 from ...transforms.jvp import jvp as jvp_program
 from ...transforms.simplify import simplify
+from .switches import Switches, divided, moving_switches
 
 Leaves = list[Any]
 
-_NUMBER = ArrayType((), np.dtype(np.float64))
+NUMBER = ArrayType((), np.dtype(np.float64))
 _COUNT = ArrayType((), np.dtype(np.int64))
 
 
@@ -42,6 +43,9 @@ class Quadrature(Protocol):
 
     def weighted(self, value: Any, x: Any) -> Any:
         """The integrand at a limit, times the weight there."""
+
+    def check_divisible(self) -> None:
+        """Raise if an integral is not the sum of those over parts of the interval."""
 
 
 class Computed(NamedTuple):
@@ -84,7 +88,7 @@ def _rule(program: Program, points: int, quadrature: Quadrature) -> Rule:
     def make() -> Rule:
         consts = program.in_types[:-1]
         code = _code(program, quadrature)
-        builder = Builder([*consts, _NUMBER, _NUMBER, ArrayType((points,), _NUMBER.dtype)])
+        builder = Builder([*consts, NUMBER, NUMBER, ArrayType((points,), NUMBER.dtype)])
         with building(builder):
             primal = builder.finish(black_box.apply(code, builder.inputs()), code.name)
         name = Name("quad", "reverse", None, None)
@@ -111,12 +115,15 @@ def _code(program: Program, quadrature: Quadrature) -> Code:
         outs = [part.reshape(t.shape) for part, t in zip(parts, types, strict=True)]
         return [*outs, np.float64(found.error), np.int64(found.evaluations), np.int64(found.intervals)]
 
-    return Code(f"quad({program.name})", compute, [*types, _NUMBER, _COUNT, _COUNT], "SciPy computes integrals")
+    return Code(f"quad({program.name})", compute, [*types, NUMBER, _COUNT, _COUNT], "SciPy computes integrals")
 
 
 def _linearized(program: Program, primal: Program, points: int, quadrature: Quadrature, active: Flags) -> Linearized:
     count = len(program.outputs)
     given = primal.in_types
+    switches = moving_switches(program, active[:-3]) if any(active[:-3]) else None
+    if switches is not None:
+        return _linearized_by_parts(switches, primal, quadrature, active)
 
     def traced(types: Sequence[ArrayType], rule: Callable[..., Leaves]) -> Program:
         builder = Builder([*given, *types])
@@ -130,6 +137,46 @@ def _linearized(program: Program, primal: Program, points: int, quadrature: Quad
         forward=traced(chosen(given, active), _tangents),
         backward=traced(program.out_types, _cotangents),
         out_active=tuple(i < count for i in range(len(primal.outputs))),
+        is_linear=True,
+    )
+
+
+def _linearized_by_parts(switches: Switches, primal: Program, quadrature: Quadrature, active: Flags) -> Linearized:
+    """The derivative of the sum of the integrals between points at which the integrand switches."""
+    given, outs = primal.in_types, switches.frozen.out_types
+    quadrature.check_divisible()
+    builder = Builder(given)
+    with building(builder):
+        *consts, a, b, _ = builder.inputs()
+        nowhere = full((0,), 0, NUMBER.dtype)
+        parts = divided(switches, consts, a, b, lambda f, low, high: integrals(f, low, high, nowhere, quadrature)[0])
+        whole = simplify(builder.finish(parts, primal.name))
+    derived = jvp_program(whole, active)
+    tangents = with_outputs(derived.program, range(len(outs), len(derived.program.outputs)))
+    pulled = pullback(whole, active)
+    along = chosen(given, active)
+
+    def forward(tracers: Leaves) -> Leaves:
+        found = spread(inline(tangents, tracers), derived.out_active)
+        return [full(t.shape, 0, t.dtype) if d is None else d for d, t in zip(found, outs, strict=True)]
+
+    def backward(tracers: Leaves) -> Leaves:
+        known, cts = cut(tracers, len(given))
+        residuals = inline(pulled.values, known)[len(outs) :]
+        found = spread(inline(pulled.linear, [*residuals, *chosen(cts, pulled.out_active)]), pulled.in_active)
+        return [full(t.shape, 0, t.dtype) if d is None else d for d, t in zip(found, along, strict=True)]
+
+    def traced(types: Sequence[ArrayType], rule: Callable[[Leaves], Leaves]) -> Program:
+        builder = Builder([*given, *types])
+        with building(builder):
+            return builder.finish(rule(builder.inputs()), f"{rule.__name__} of {primal.name}")
+
+    return Linearized(
+        values=primal,
+        sources=tuple(range(len(given))),
+        forward=traced(along, forward),
+        backward=traced(outs, backward),
+        out_active=tuple(i < len(outs) for i in range(len(primal.outputs))),
         is_linear=True,
     )
 
@@ -193,7 +240,7 @@ def _with_cotangents(program: Program, moving: Flags) -> Program:
     def make() -> Program:
         consts = program.in_types[:-1]
         builder = Builder(
-            [*consts, *program.out_types, *(_NUMBER for _ in range(moving.count(True))), program.in_types[-1]]
+            [*consts, *program.out_types, *(NUMBER for _ in range(moving.count(True))), program.in_types[-1]]
         )
         with building(builder):
             known, cts, scales, (x,) = cut(builder.inputs(), len(consts), len(program.outputs), moving.count(True))

@@ -13,6 +13,7 @@ import scipy.integrate
 from ...api.call import name_of
 from ...api.derivatives import stop_gradient
 from ...base.source import at_line, user_line
+from ...core.primitive import MissingRule
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ...numpy.dispatch import implements
@@ -77,6 +78,14 @@ class Adaptive(NamedTuple):
             return value
         return value * (np.cos if self.weight == "cos" else np.sin)(self.wvar * x)
 
+    def check_divisible(self) -> None:
+        """Raise if the weight depends on the limits."""
+        if self.weight not in (None, "cos", "sin"):
+            raise MissingRule(
+                f"quad with the weight {self.weight!r} has no derivative where the integrand switches between "
+                f"expressions at points that move: write the weight into the integrand{at_line(user_line())}"
+            )
+
 
 @implements(scipy.integrate.quad, takes_functions=True)
 def quad(
@@ -100,8 +109,8 @@ def quad(
 
     Derivatives are integrals of the derivative of the integrand, by the same method and with the same tolerances,
     relative to the size of what they are derivatives by.  An infinite limit has none.  Where the
-    integrand jumps at a point that moves, the derivative lacks the jump: divide the integral there.  Breakpoints have
-    no derivative.  Where nothing is traced, this is SciPy's function.
+    integrand switches between expressions (`numpy.where`) at points that move, integrals up to and from there are
+    derived.  Breakpoints have no derivative.  Where nothing is traced, this is SciPy's function.
 
     Args:
         func: as for SciPy; it is traced once.

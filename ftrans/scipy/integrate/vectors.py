@@ -39,6 +39,9 @@ class Together(NamedTuple):
         """The integrand, since there is no weight."""
         return value
 
+    def check_divisible(self) -> None:
+        """There is no weight."""
+
 
 @implements(scipy.integrate.quad_vec, takes_functions=True)
 def quad_vec(
