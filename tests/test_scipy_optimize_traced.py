@@ -167,3 +167,11 @@ def test_where_nothing_is_traced_scipy_answers() -> None:
     assert found[0].flag == "converged"
     assert set(found[1].ftrans) == {"jac"}
     assert found[2] == scipy.optimize.root(lambda x: x**2 - 2.0, [1.0])
+
+
+def test_roots_at_zero() -> None:
+    f = lambda a: optimize.brentq(lambda x: np.sinh(x) - a + 1.0, -1.0, 1.5)  # noqa: E731
+    assert np.allclose(ft.grad(f)(1.0), 1.0, rtol=1e-12)
+    assert np.allclose(ft.grad(ft.grad(f))(1.0), 0.0, atol=1e-9)
+    g = lambda a: optimize.root(lambda x: [x[0] - a, 3.0 * x[1] - x[0] * x[1] - 2.0 * a], [0.5, 0.5]).x  # noqa: E731
+    assert np.allclose(ft.jacobian(g)(0.0), [1.0, 2.0 / 3.0], rtol=1e-9)

@@ -1,4 +1,7 @@
-"""What happens when a solver does not converge: an error where the program runs on NumPy, NaN where it is compiled."""
+"""What happens when a solver does not converge: an error where the program runs on NumPy, NaN where it is compiled.
+
+The same happens to the derivative of a solution that has none.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType
 from ..ops.broadcast import with_batch_axis
+from ..ops.literals import full
 
 
 class ConvergenceError(RuntimeError):
@@ -75,3 +79,43 @@ class Required(Moving):
 
 
 required = Required()
+
+
+class DerivativeRequired(Moving):
+    """The vectors `x`, unchanged; their tangents are `required` to exist: `holds` says so for each vector."""
+
+    name = "derivative_required"
+
+    def type_rule(self, x: ArrayType, holds: ArrayType, *, message: str) -> ArrayType:
+        if holds is not ArrayType(x.shape[:-1], np.bool_):
+            raise TypeError(f"{self.name}: {holds} does not fit the lanes of {x}")
+        return x
+
+    def numpy(self, x: Any, holds: Any, *, message: str) -> Any:
+        return x
+
+    def xla(self, x: Any, holds: Any, *, message: str) -> Any:
+        return x
+
+    def local(
+        self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
+    ) -> Any:
+        return [each_on_itself(types[0].shape), ()]
+
+    def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], *, message: str) -> tuple[Any, Any]:
+        x, holds = primals
+        out = self(x, holds, message=message)
+        if tangents[0] is None:
+            return out, None
+        unknown = full(holds.shape, 0, np.dtype(np.int64)), full(holds.shape, 0, x.dtype)
+        return out, required(tangents[0], holds, *unknown, message=message)
+
+    def transpose(self, ct: Tracer, operands: Sequence[Any], *, message: str) -> list[Tangent]:
+        return [ct, None]
+
+    def batch(self, size: int, operands: Sequence[Tracer], batched: Sequence[bool], *, message: str) -> Any:
+        lanes = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
+        return self(*lanes, message=message), True
+
+
+derivative_required = DerivativeRequired()

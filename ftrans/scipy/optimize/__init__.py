@@ -35,17 +35,21 @@ import typing as _typing
 import scipy.optimize as _scipy_optimize
 from scipy.optimize import BFGS as BFGS
 from scipy.optimize import SR1 as SR1
-from scipy.optimize import Bounds as Bounds
 from scipy.optimize import HessianUpdateStrategy as HessianUpdateStrategy
-from scipy.optimize import LinearConstraint as LinearConstraint
 from scipy.optimize import OptimizeResult as OptimizeResult
 from scipy.optimize import OptimizeWarning as OptimizeWarning
 
 from ...base.exports import exported as _exported
+from .constraints import Bounds as Bounds
+from .constraints import LinearConstraint as LinearConstraint
 from .constraints import NonlinearConstraint as NonlinearConstraint
 from .curve_fit import curve_fit as curve_fit
 from .differential_evolution import differential_evolution as differential_evolution
 from .least_squares import least_squares as least_squares
+from .linear_problems import linprog as linprog
+from .linear_problems import lsq_linear as lsq_linear
+from .linear_problems import nnls as nnls
+from .minima import minimize_scalar as minimize_scalar
 from .minimize import minimize as minimize
 from .roots import fsolve as fsolve
 from .roots import root as root
@@ -57,6 +61,7 @@ from .scalar_roots import newton as newton
 from .scalar_roots import ridder as ridder
 from .scalar_roots import root_scalar as root_scalar
 from .scalar_roots import toms748 as toms748
+from .squares import leastsq as leastsq
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -85,7 +85,6 @@ def _form(original: Function, solve: Function, traced: Callable[[Call], Any]) ->
         except TypeError:
             # SciPy says what is wrong.
             return solve(*args, **kwargs)
-        bound.apply_defaults()
         try:
             return traced(Call(original.__name__, solve, bound))
         except NothingTraced:
@@ -204,15 +203,17 @@ class Call:
     def __init__(self, name: str, solve: Function, bound: inspect.BoundArguments) -> None:
         self.name = name
         self.solve = solve
+        self._given = dict(bound.arguments)
+        bound.apply_defaults()
         self.arguments = dict(bound.arguments)
-        self._bound = bound
+        self._signature = bound.signature
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
 
     def solved(self, arguments: dict[str, Any]) -> Any:
         """The result of the solver for other arguments."""
-        bound = inspect.BoundArguments(self._bound.signature, arguments)
+        bound = inspect.BoundArguments(self._signature, arguments)
         return self.solve(*bound.args, **bound.kwargs)
 
     def given(self, name: str, *types: ArrayType, as_read: Callable[[Function], Function] = lambda f: f) -> Given:
@@ -228,6 +229,7 @@ class Call:
         read: Callable[[Any], Sequence[Any]],
         types: Sequence[ArrayType],
         changed: Mapping[str, Any] | None = None,
+        put_together: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> list[Tracer]:
         """What the solver finds, without derivatives.
 
@@ -236,11 +238,12 @@ class Call:
             read: the wanted parts of the solver's result, of which the first are the unknowns of the functions.
             types: the types of these.
             changed: arguments that are changed.
+            put_together: makes the solver's arguments of those, and of the functions by their names.
 
         Raises:
             NothingTraced: neither arguments nor functions are.
         """
-        arguments = {**self.arguments, **(changed or {}), **dict.fromkeys(functions)}
+        arguments = {**self._given, **(changed or {}), **dict.fromkeys(functions)}
         if "args" in arguments:
             arguments["args"] = ()
         leaves, structure = tree.flatten(arguments)
@@ -249,7 +252,7 @@ class Call:
         for i in places:
             leaves[i] = None
         is_traced = any(map(has_tracer, operands))
-        host = _Host(self, (structure, leaves, places), functions, read, types)
+        host = _Host(self, (structure, leaves, places), functions, read, types, put_together)
         if any(f.captured is None for f in functions.values()):
             return self._found_now(host, functions, operands, is_traced)
         if not is_traced and not any(f.is_traced() for f in functions.values()):
@@ -301,6 +304,7 @@ class _Host(Code):
         functions: the functions that it is given.
         read: the wanted parts of its result.
         types: the types of these.
+        put_together: makes the solver's arguments, if not of these names.
     """
 
     def __init__(
@@ -310,18 +314,29 @@ class _Host(Code):
         functions: Mapping[str, Given],
         read: Callable[[Any], Sequence[Any]],
         types: Sequence[ArrayType],
+        put_together: Callable[[dict[str, Any]], dict[str, Any]] | None,
     ) -> None:
         super().__init__(call.name, self._on_values, types, "SciPy computes it")
         self._call = call
         self._structure, self._leaves, self._places = arguments
         self._read = read
+        self._put_together = put_together
         self._programs = [
             (name, f.captured.program, f.structure, len(f.captured.consts))
             for name, f in functions.items()
             if f.captured is not None
         ]
         statics = tuple(map(_key, self._leaves))
-        self._key = (call.solve, self._structure, statics, self._places, tuple(self._programs), read, self.types)
+        self._key = (
+            call.solve,
+            self._structure,
+            statics,
+            self._places,
+            tuple(self._programs),
+            read,
+            self.types,
+            put_together,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Host) and self._key == other._key
@@ -342,6 +357,8 @@ class _Host(Code):
         for i, x in zip(self._places, operands, strict=True):
             leaves[i] = x
         arguments = {**tree.unflatten(self._structure, leaves), **functions}
+        if self._put_together is not None:
+            arguments = self._put_together(arguments)
         found = self._read(self._call.solved(arguments))
         return [np.asarray(x, t.dtype).reshape(t.shape)[()] for x, t in zip(found, self.types, strict=True)]
 

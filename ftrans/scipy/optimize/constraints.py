@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 from scipy.optimize import BFGS
+from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
+from ...numpy.dispatch import TABLE
+from ...numpy.promotion import asarray, has_tracer
 from ..derivatives import DENSE_BELOW, FEW, hessian_of, jacobian_of, product_of, sparse_hessian_of, vector
 from ..supplied import Account, Function, attempt
 
@@ -23,6 +26,30 @@ class LeftOut(str):
 TWO_POINT = LeftOut("2-point")
 # What may be chosen about the updates that SciPy makes by default.
 _OF_BFGS = ("exception_strategy", "min_curvature", "init_scale")
+
+
+class Bounds(scipy.optimize.Bounds):
+    """`scipy.optimize.Bounds`, whose limits may be traced."""
+
+    def __init__(self, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> None:
+        if has_tracer([lb, ub]):
+            self.lb, self.ub, self.keep_feasible = asarray(lb), asarray(ub), keep_feasible
+        else:
+            super().__init__(lb, ub, keep_feasible)
+
+
+class LinearConstraint(scipy.optimize.LinearConstraint):
+    """`scipy.optimize.LinearConstraint`, whose matrix and limits may be traced."""
+
+    def __init__(self, A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> None:
+        if has_tracer([A, lb, ub]):
+            self.A = np.atleast_2d(asarray(A.toarray() if issparse(A) else A))
+            self.lb, self.ub, self.keep_feasible = asarray(lb), asarray(ub), keep_feasible
+        else:
+            super().__init__(A, lb, ub, keep_feasible)
+
+
+TABLE.update({scipy.optimize.Bounds: Bounds, scipy.optimize.LinearConstraint: LinearConstraint})
 
 
 class NonlinearConstraint(scipy.optimize.NonlinearConstraint):

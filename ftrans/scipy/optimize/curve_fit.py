@@ -11,9 +11,11 @@ import scipy.optimize
 from ...base.type_questions import is_plain
 from ..derivatives import jacobian_of, vector
 from ..supplied import Account, Function, Used, attempt, solving
+from .calls import entering
+from .squares import traced_curve_fit
 
 
-def curve_fit(
+def _curve_fit(
     f: Function,
     xdata: Any,
     ydata: Any,
@@ -123,3 +125,6 @@ def _count(f: Function) -> int:
     """The number of parameters of a model, behind its data."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(parameter.kind in positional for parameter in inspect.signature(f).parameters.values()) - 1
+
+
+curve_fit = entering(scipy.optimize.curve_fit, _curve_fit)(traced_curve_fit)

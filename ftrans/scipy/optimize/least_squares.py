@@ -11,13 +11,15 @@ from scipy.optimize import OptimizeResult
 
 from ..derivatives import jacobian_of, vector
 from ..supplied import Account, Function, attempt, solving
+from .calls import entering
 from .constraints import TWO_POINT, LeftOut
+from .squares import traced_least_squares
 
 # A dense Jacobian with fewer elements is solved by singular values, as SciPy does by default.
 _DENSE = 1_000_000
 
 
-def least_squares(
+def _least_squares(
     fun: Function,
     x0: Any,
     jac: Any = TWO_POINT,
@@ -108,3 +110,6 @@ def least_squares(
         )  # fmt: skip
     result.ftrans = account
     return result
+
+
+least_squares = entering(scipy.optimize.least_squares, _least_squares)(traced_least_squares)

@@ -1,4 +1,4 @@
-"""`scipy.optimize.minimize`, with exact gradients, Hessians, and derivatives of constraints."""
+"""`scipy.optimize.minimize`, with exact gradients, Hessians, and derivatives of constraints; also in traces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from scipy.optimize import OptimizeResult
 
 from ..derivatives import FEW, gradient_of, hessian_of, product_of, scalar, sparse_hessian_of
 from ..supplied import Account, Function, attempt, solving
+from .calls import entering
 from .constraints import with_derivatives
+from .minima import traced_minimize
 
 
 class Takes(NamedTuple):
@@ -48,7 +50,7 @@ METHODS = {
 }
 
 
-def minimize(
+def _minimize(
     fun: Function,
     x0: Any,
     args: Any = (),
@@ -185,3 +187,6 @@ def _products(matrix: Function) -> Function:
         return last[1] @ p
 
     return product
+
+
+minimize = entering(scipy.optimize.minimize, _minimize)(traced_minimize)

@@ -30,7 +30,7 @@ def _traced_root(call: Call) -> OptimizeResult:
         functions["jac"] = call.given("jac", unknown)
     x, success, status, evaluations = call.searched(functions, _found, [unknown, BOOL, INT, INT])
     residual = _residual(functions["fun"], unknown.size, call)
-    x = root_of(residual, x, call.name)
+    x = root_of(residual, x, call.name, call["x0"])
     return OptimizeResult(
         x=x, success=success, status=status, nfev=evaluations, fun=residual(x), message=TRACED_MESSAGE,
         method=call["method"],
@@ -72,7 +72,7 @@ def _traced_fsolve(call: Call) -> Any:
     has_report = bool(call["full_output"])
     x, *outcome = call.searched(functions, _reported if has_report else alone, [unknown, *[INT] * (2 * has_report)])
     residual = _residual(functions["func"], unknown.size, call)
-    x = root_of(residual, x, call.name)
+    x = root_of(residual, x, call.name, call["x0"])
     if not has_report:
         return x
     status, evaluations = outcome

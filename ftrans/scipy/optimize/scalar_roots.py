@@ -22,7 +22,7 @@ def _bracketed(call: Call) -> Any:
     f = call.given("f", NUMBER, as_read=scalar)
     types = [NUMBER, INT, INT, BOOL]
     x, *counts = call.searched({"f": f}, _results, types, {"full_output": True})
-    root = root_of(f, x, call.name)
+    root = root_of(f, x, call.name, call["a"], call["b"])
     return (root, _reported(root, counts, call.name)) if call["full_output"] else root
 
 
@@ -57,11 +57,11 @@ def _newton(call: Call) -> Any:
         lanes = BOOL.with_shape(shape)
         if call["full_output"]:
             x, *outcome = call.searched(functions, tuple, [unknown, lanes, lanes])
-            return _Roots(root_of_each(functions["func"], x, call.name), *outcome)
+            return _Roots(root_of_each(functions["func"], x, call.name, call["x0"]), *outcome)
         (x,) = call.searched(functions, alone, [unknown])
-        return root_of_each(functions["func"], x, call.name)
+        return root_of_each(functions["func"], x, call.name, call["x0"])
     x, *counts = call.searched(functions, _results, [unknown, INT, INT, BOOL], {"full_output": True})
-    root = root_of(functions["func"], x, call.name)
+    root = root_of(functions["func"], x, call.name, call["x0"])
     method = "secant" if call["fprime"] is None else "halley" if call["fprime2"] is not None else "newton"
     return (root, _reported(root, counts, method)) if call["full_output"] else root
 
@@ -92,7 +92,10 @@ def _root_scalar(call: Call) -> Any:
         # The function may return its derivatives, too.
         return out[0] if isinstance(out, tuple) else out
 
-    return _reported(root_of(residual, x, call.name), counts, call["method"] or "see scipy.optimize.root_scalar")
+    starts = [end for end in (*(() if call["bracket"] is None else call["bracket"]), call["x0"]) if end is not None]
+    return _reported(
+        root_of(residual, x, call.name, *starts), counts, call["method"] or "see scipy.optimize.root_scalar"
+    )
 
 
 def _fixed_point(call: Call) -> Any:
@@ -100,7 +103,7 @@ def _fixed_point(call: Call) -> Any:
     refuse_complex(call, "x0")
     f = call.given("func", NUMBER.with_shape(np.shape(call["x0"])))
     (x,) = call.searched({"func": f}, alone, f.types)
-    return root_of(lambda x: x - asarray(f(x)), x, call.name)
+    return root_of(lambda x: x - asarray(f(x)), x, call.name, call["x0"])
 
 
 newton = entering(scipy.optimize.newton)(_newton)
