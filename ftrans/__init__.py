@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from .api.taylor import bilaplacian, directional_derivative, jet, taylor
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
+    from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
     from .solvers.argmin import argmin
     from .solvers.implicit import fixed_point, root
@@ -39,6 +40,7 @@ if _typing.TYPE_CHECKING:
 __all__ = [
     "Coloring",
     "ConvergenceError",
+    "ObjectArrayWarning",
     "Sparsity",
     "argmin",
     "associative_scan",
@@ -133,6 +135,7 @@ _FILES = {
     "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),
+    "numpy.object_arrays": ("ObjectArrayWarning",),
     "patching.patch": ("patch", "patched"),
     "solvers.argmin": ("argmin",),
     "solvers.implicit": ("fixed_point", "root"),

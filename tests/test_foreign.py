@@ -119,28 +119,6 @@ class Watching:
     __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __add__
 
 
-@pytest.mark.parametrize(
-    ("evaluate", "name"),
-    [
-        (np.polynomial.polynomial.polyval, "c"),
-        (np.polynomial.polynomial.polyvalfromroots, "r"),
-        (np.polynomial.chebyshev.chebval, "c"),
-        (np.polynomial.legendre.legval, "c"),
-        (np.polynomial.laguerre.lagval, "c"),
-        (np.polynomial.hermite.hermval, "c"),
-        (np.polynomial.hermite_e.hermeval, "c"),
-    ],
-)
-def test_arguments_of_polynomials(evaluate: Any, name: str) -> None:
-    x = Watching(foreign.pairing_in)
-    evaluate(x, np.ones((2, 3)))
-    found = [pairing for pairing in x.seen if pairing is not None]
-    assert found, MOVED.format("pairing_in")
-    assert (found[0].function, found[0].name) == (evaluate.__name__, name), MOVED.format("pairing_in")
-    assert found[0].x is x, MOVED.format("pairing_in")
-    assert np.ndim(found[0].polynomials) == 2, MOVED.format("pairing_in")
-
-
 def test_ufuncs_of_python_functions() -> None:
     made = np.frompyfunc(lambda x, y: x, 2, 1)
     assert foreign.is_of_python_function(made), MOVED.format("is_of_python_function")

@@ -153,7 +153,7 @@ def test_traced_values_do_not_go_into_numpys_arrays() -> None:
         return out
 
     for function in (assigned, row_assigned, captured, assigned_in_line):
-        with pytest.raises(TypeError, match=r"np\.zeros_like\(x\) or ftrans\.numpy\.zeros") as error:
+        with pytest.raises(TypeError, match=r"np\.zeros_like\(x\).*ftrans\.numpy\.zeros") as error:
             ft.jacobian(function)(X)
         assert WHERE.search(str(error.value))
 
@@ -280,8 +280,6 @@ def test_arrays_of_objects_that_hold_traced_values(function: Callable[[Any], Any
     [
         lambda x: np.linalg.det(rotation(x[0])),
         lambda x: np.mean(filled(x)),
-        lambda x: np.sum(filled(x).astype(float)),
-        lambda x: np.sum(np.asarray(x, dtype=float)),
         lambda x: sum(np.nditer(x)),
     ],
 )

@@ -31,7 +31,7 @@ PUBLIC = {
     "value_and_jacobian", "hessian", "hvp", "vhp", "vmap", "jit", "stop_gradient", "trace", "cond", "scan",
     "while_loop", "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
-    "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError",
+    "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError", "ObjectArrayWarning",
     "explain_zero",
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
@@ -40,7 +40,7 @@ PUBLIC = {
     "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
 }  # fmt: skip
-ERRORS = {"ConvergenceError"}
+ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 PACKAGES = {f"ftrans.{name}" for name in ("autograd", "debug", "numpy", "scipy", "testing")}
 
 

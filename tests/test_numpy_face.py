@@ -501,7 +501,6 @@ ERRORS: list[tuple[str, Callable[[Any], Any], type[Exception], str]] = [
     ("length of a number", lambda x: len(x[0, 0]), TypeError, r"len\(\) of unsized object"),
     ("iteration over a number", lambda x: list(x[0, 0]), TypeError, "iteration over a 0-d"),
     ("item of an array", lambda x: x.item(), ValueError, "can only convert an array of size 1"),
-    ("float item", lambda x: x[0, 0].item(), TypeError, r"float\(\) of a traced value.*derivative"),
     ("float as a length", lambda x: range(x[0, 0]), TypeError, "integer scalar can be an index"),
     ("bins", lambda x: np.histogram(x, 0), ValueError, "`bins` must be positive"),
     ("sequence into an operator", lambda x: x + "a", TypeError, "unsupported operand"),

@@ -566,22 +566,24 @@ def test_nan_to_num_in_place() -> None:
 
 
 @pytest.mark.parametrize("name", ["polynomial.polyval", "chebyshev.chebval", "legendre.legval", "laguerre.lagval"])
-def test_several_polynomials_at_traced_points(name: str) -> None:
+@pytest.mark.parametrize("x", [np.array([0.3, -0.4]), 0.3], ids=["points", "a point"])
+def test_several_polynomials_at_traced_points(name: str, x: Any) -> None:
     module, function = name.split(".")
     call = getattr(getattr(np.polynomial, module), function)
-    x, c = np.array([0.3, -0.4]), np.arange(6.0).reshape(3, 2)
-    with pytest.raises(TypeError, match=r"c\.reshape\(c\.shape"):
-        ft.trace(lambda x: call(x, c))(x)
-    assert_close(ft.trace(lambda x: call(x, c.reshape((*c.shape, 1)), tensor=False))(x)(x)[0], call(x, c))
-    assert_close(ft.trace(lambda x: call(x, c, tensor=False))(x)(x)[0], call(x, c, tensor=False))
+    c = np.arange(6.0).reshape(3, 2)
+    assert_close(ft.trace(lambda x: fnp.asarray(call(x, c)))(x)(x)[0], call(x, c))
+    assert_close(ft.trace(lambda x: fnp.asarray(call(x, c, tensor=False)))(x)(x)[0], call(x, c, tensor=False))
     assert_close(ft.trace(lambda c: fnp.asarray(call(x, c)))(c)(c)[0], call(x, c))
 
 
 def test_polynomials_of_several_sets_of_roots_at_traced_points() -> None:
-    x, r, call = np.array([0.3, -0.4]), np.array([2.0, 1.0]), np.polynomial.polynomial.polyvalfromroots
-    with pytest.raises(TypeError, match=r"r\.reshape\(r\.shape"):
-        ft.trace(lambda x: call(x, r))(x)
-    assert_close(ft.trace(lambda x: call(x, r[:, None], tensor=False))(x)(x)[0], call(x, r))
+    x, r, call = np.array([0.3, -0.4, 0.5]), np.array([2.0, 1.0]), np.polynomial.polynomial.polyvalfromroots
+    assert_close(ft.trace(lambda x: call(x, r[:, None]))(x)(x)[0], call(x, r[:, None]))
+
+
+def test_polynomials_on_a_grid_of_traced_points() -> None:
+    x, y, c, call = np.array([0.3, -0.4]), np.array([2.0, 1.0, 0.5]), np.eye(3, 2), np.polynomial.polynomial.polygrid2d
+    assert_close(ft.trace(lambda x: fnp.asarray(call(x, y, c)))(x)(x)[0], call(x, y, c))
 
 
 def test_mesh_of_indices() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from enum import StrEnum
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -93,38 +93,6 @@ def _find_variable_of_error_modes() -> ContextVar[Any] | None:
 # Leans on: NumPy keeps its error modes in one context variable.
 # Without it, which is None here: `np.geterr()` is asked for each equation, so that tracing takes longer.
 VARIABLE_OF_ERROR_MODES: ContextVar[Any] | None = _find_variable_of_error_modes()
-
-
-class Pairing(NamedTuple):
-    """A function of `numpy.polynomial` that pairs each element of `x` with each polynomial.
-
-    Attributes:
-        function: its name.
-        x: where it evaluates.
-        name: the argument that holds the polynomials, "c" for coefficients or "r" for roots.
-        polynomials: these, as the function has them now.
-    """
-
-    function: str
-    x: Any
-    name: str
-    polynomials: Any
-
-
-def pairing_in(frame: FrameType) -> Pairing | None:
-    """The function of `numpy.polynomial` that runs in a frame with `tensor=True`, or None.
-
-    Leans on: it has its arguments `x`, `c` (or `r`) and `tensor` in variables of their names while it computes.
-    Without it: a traced `x`, which NumPy takes for a number because it is no array of NumPy's class, gives an error
-    about shapes, or meets the wrong polynomials.
-    """
-    if not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
-        return None
-    values = inspect.getargvalues(frame).locals
-    if not values.get("tensor"):
-        return None
-    name = "r" if "r" in values else "c"
-    return Pairing(frame.f_code.co_name, values["x"], name, values[name])
 
 
 def is_of_python_function(ufunc: np.ufunc) -> bool:

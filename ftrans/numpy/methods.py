@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from ..base.foreign import is_within_vectorize, leaves_to_other_operand, requires_properties, shuffles
+from ..base.foreign import leaves_to_other_operand, requires_properties, shuffles
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
-from ..core.witness import ConcretizationError, concretize, constant_of, refuse
+from ..core.witness import constant_of, refuse
 from .array_api import array_namespace, device, no_memory, to_device
 from .attributes import MissingAttribute
 from .delivery import assign_cast, deliver
 from .dispatch import TABLE
 from .indexing import getitem, setitem
-from .layouts import blank, layout
+from .object_arrays import objects_of
 from .promotion import asarray, cast, same_value
 from .protocols import array_function, array_ufunc
 from .selection import Selection
 from .texts import formatted, representation, text
-from .views import Flat, assignable, converted, in_order, is_scalar, lent_element, view_of
+from .to_numbers import item, to_bool, to_complex, to_float, to_index, to_int, tolist
+from .views import Flat, assignable, converted, in_order, is_scalar, view_of
 
 # Python's operators, by the names of their methods without underscores.
 BINARY = {
@@ -87,67 +88,7 @@ def _in_place_on_selection(ufunc: np.ufunc) -> Callable[..., Any]:
     return operator
 
 
-# Python's numbers
-
-
-def _to_bool(self: Tracer) -> bool:
-    if self.size != 1:
-        raise ValueError(
-            f"the truth value of a traced array with {self.size} elements is ambiguous; use .any() or .all()"
-            + at_line(user_line())
-        )
-    nonzero = self if self.dtype.kind == "b" else self != 0
-    return bool(concretize(nonzero, "a Python branch on"))
-
-
-def _to_index(self: Tracer) -> int:
-    if self.dtype.kind not in "biu" and not self.ndim:
-        error = TypeError(
-            f"a traced value of type {self.type} is no integer, so it cannot be an index or a length; write int(x), or "
-            f"x.astype(int) to stay traced{at_line(user_line())}"
-        )
-        raise refuse(error)
-    if self.dtype.kind not in "iu" or self.ndim:
-        instead = "compress(mask, table, axis=0)" if self.dtype.kind == "b" else "take(table, i, axis=0)"
-        error = TypeError(
-            f"only a traced integer scalar can be an index of a plain NumPy array, not {self.type}; write "
-            f"ftrans.numpy.{instead}{at_line(user_line())}"
-        )
-        raise refuse(error)
-    try:
-        return int(concretize(self, "a Python integer from"))
-    except ConcretizationError as error:
-        error.add_note("  To index a plain NumPy array by a traced integer, write ftrans.numpy.take(table, i, axis=0).")
-        raise
-
-
-def _to_int(self: Tracer) -> int:
-    if self.size != 1:
-        raise TypeError(f"only a traced array of one element becomes an int, not {self.type}{at_line(user_line())}")
-    whole = self if self.dtype.kind in "iub" else cast(TABLE[np.trunc](self), np.dtype(np.int64))
-    return int(concretize(whole, "a Python integer from").item())
-
-
-def _to_float(self: Tracer, target: str = "float") -> float:
-    known = constant_of(self)
-    if known is not None:
-        return float(known) if target == "float" else complex(known)  # type: ignore[return-value]
-    error = TypeError(
-        f"{target}() of a traced value ({self.type}) would cut it off from its derivative. Keep it as it is; for "
-        "functions of the math module take those of numpy (np.sin instead of math.sin), for np.asarray(x, dtype=float) "
-        "write x.astype(float), to fill an array with traced values start from np.zeros_like(x) or "
-        "ftrans.numpy.zeros(shape), for a list of traced values write ftrans.numpy.array([...]), and for np.arange(n) "
-        "ftrans.numpy.arange(n). For what needs the number itself, such as struct.pack or array.array, "
-        "return it from the traced function and use the result, or hand it over by ftrans.tap or ftrans.black_box"
-        + at_line(user_line())
-    )
-    if is_within_vectorize(sys._getframe(1)):
-        error.add_note("  np.vectorize with otypes= makes numbers of the results; write ftrans.numpy.vectorize")
-    raise refuse(error)
-
-
-def _to_complex(self: Tracer) -> complex:
-    return _to_float(self, "complex")
+# Conversions
 
 
 def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -161,7 +102,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
         array.flags.writeable = copy is True
         return array
     if dtype is not None and np.dtype(dtype) != object:
-        _to_float(self)
+        to_float(self)
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         if leaves_to_other_operand(caller):
@@ -176,20 +117,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
         # It would copy what cannot be written to, and nobody would see what is written to the copy.
         error = f"np.require of a traced value ({self.type}) is ftrans.numpy.require{at_line(user_line())}"
         raise refuse(TypeError(error))
-    if not self.shape:
-        array = np.empty((), object)
-        array[()] = same_value(self) if copy else lent_element(asarray(self), self)
-        array.flags.writeable = copy is True
-        return array
-    # In the order of NumPy's array, np.asfortranarray and its like copy if they copy there, and np.array keeps it.
-    strides = layout(self)
-    array = np.empty(self.shape, object) if strides is None else np.empty_like(blank(self.type, strides), object)
-    for index in np.ndindex(self.shape):
-        element = getitem(self, index)
-        array[index] = element if copy else lent_element(element, self)
-    # Here NumPy's own arrays stay what they are, so that whoever changes the result changes the array.
-    array.flags.writeable = copy is True
-    return array
+    return objects_of(self, copy is True)
 
 
 def _as_object(self: Tracer) -> Any:
@@ -234,20 +162,6 @@ def _no_pickle(self: Tracer, protocol: Any) -> Any:
     )
 
 
-def _item(self: Tracer, *index: Any) -> Any:
-    """The value as a Python number, for integers and booleans."""
-    if len(index) == 1 and isinstance(index[0], tuple):
-        index = index[0]
-    if not index and self.size != 1:
-        raise ValueError(
-            f"can only convert an array of size 1 to a Python number, not {self.type}{at_line(user_line())}"
-        )
-    element = getitem(self, index) if len(index) > 1 else getitem(view_of(self, Flat()), index[0] if index else 0)
-    if element.dtype.kind not in "biu":
-        return _to_float(element, "complex" if element.dtype.kind == "c" else "float")
-    return concretize(element, "a Python integer from").item()
-
-
 # Containers
 
 
@@ -276,11 +190,6 @@ def _setitem(self: Tracer, index: Any, value: Any) -> None:
                 "x = x[rng.permutation(len(x))]" + at_line(line)
             )
     setitem(self, index, value)
-
-
-def _tolist(self: Tracer) -> Any:
-    """The elements as nested lists of 0-d values."""
-    return [_tolist(x) for x in _iter(self)] if self.ndim else same_value(self)
 
 
 def _fill(self: Tracer, value: Any) -> None:
@@ -423,11 +332,11 @@ def install() -> None:
         "__array_priority__": 100.0,
         "__hash__": None,
         "__getattr__": _missing_attribute,
-        "__bool__": _to_bool,
-        "__index__": _to_index,
-        "__int__": _to_int,
-        "__float__": _to_float,
-        "__complex__": _to_complex,
+        "__bool__": to_bool,
+        "__index__": to_index,
+        "__int__": to_int,
+        "__float__": to_float,
+        "__complex__": to_complex,
         "__repr__": representation,
         "__str__": text,
         "__format__": formatted,
@@ -453,12 +362,12 @@ def install() -> None:
         "copy": _copy,
         "fill": _fill,
         "flatten": _flatten,
-        "item": _item,
+        "item": item,
         "partition": _partition,
         "reshape": _reshape,
         "sort": _sort,
         "to_device": to_device,
-        "tolist": _tolist,
+        "tolist": tolist,
         "transpose": _transpose,
         "view": _view,
     }

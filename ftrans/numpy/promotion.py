@@ -76,10 +76,15 @@ def asarray(x: Any) -> Any:
     return Tracer(here, here.atom(x))
 
 
-def _stack_nested(x: Any) -> Tracer:
+def _stack_nested(x: Any) -> Any:
     """One array of a nested list or object array whose innermost items may be tracers."""
     if is_plain(x, np.ndarray):
         refuse_lookalike(x)
+        first = x.flat[0]
+        if type(first) is Tracer and first.memory is not None and first.memory.is_of_number:
+            whole = first.memory.array_of(x)
+            if whole is not None:
+                return whole
         items = stack(list(x.reshape(-1)))
         return reshaped(items, (*x.shape, *items.shape[1:]))
     return stack(x)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ..base.foreign import is_of_python_function, pairing_in
+from ..base.foreign import is_of_python_function
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer, current_builder
@@ -32,8 +31,6 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
     if implementation is None:
         implementation = _of_others(ufunc)
     if method == "__call__":
-        if type(inputs[0]) is np.ndarray:
-            _require_clear_pairing(sys._getframe(1))
         if not kwargs:
             return implementation(*inputs)
         return call_with_options(ufunc, implementation, inputs, kwargs)
@@ -76,24 +73,4 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
                 f"{function.__name__}, whose arrays take traced values in a traced function{at_line(user_line())}"
             )
         raise missing(f"{module}.{function.__name__}")
-    if function is np.prod:
-        _require_clear_pairing(sys._getframe(1))
     return implementation(*args, **kwargs)
-
-
-def _require_clear_pairing(frame: FrameType) -> None:
-    """Raise if a function of `numpy.polynomial`, running in `frame`, takes a traced array for a number.
-
-    These functions give coefficients (or roots) further axes for those of `x`, if that is an array of NumPy's class.
-    The other argument is then an array where NumPy would have a number.
-    """
-    found = pairing_in(frame)
-    if found is None or type(found.x) is not Tracer or not found.x.ndim:
-        return
-    name, function = found.name, found.function
-    if name == "r" or np.ndim(found.polynomials) > 1:
-        raise TypeError(
-            f"{function} cannot pair each traced element of x with each of several polynomials, because it looks for "
-            f"arrays of the class numpy.ndarray. Write {function}(x, {name}.reshape({name}.shape + (1,) * x.ndim), "
-            f"tensor=False); in place of a function on a grid, that of points on np.meshgrid{at_line(user_line())}"
-        )

@@ -175,36 +175,6 @@ def _unclear_error(tracer: Tracer, line: Line | None) -> ValueError:
     )
 
 
-class _Lent:
-    """Stands in the place of a view, for an element of the array of objects that NumPy makes of a traced array.
-
-    NumPy's `asarray` returns the array itself, so that it would hold the new element after an assignment.
-    """
-
-    __slots__ = ("atom", "base")
-    is_of_number = True
-
-    def __init__(self, base: Tracer) -> None:
-        self.base = base
-        self.atom = base.atom
-
-    def refresh(self, tracer: Tracer) -> None:
-        self.base.builder.atom(self.base)
-        if self.base.atom is not self.atom:
-            raise ValueError(
-                f"np.asarray of a traced array ({self.base.type}) was used after an assignment to the array: it holds "
-                "the elements from before. Use the array itself, or ftrans.numpy.asarray, which returns it"
-                + at_line(user_line())
-            )
-
-
-def lent_element(element: Tracer, base: Tracer) -> Tracer:
-    """An element of `base`, which must not be used after an assignment to `base`."""
-    found = Tracer(element.builder, element.atom)
-    found.memory = _Lent(base)
-    return found
-
-
 def view_of(base: Tracer, access: Access) -> Tracer:
     """A view of `base`."""
     base = asarray(base)

@@ -1,0 +1,140 @@
+"""What to write in place of code that asks a traced value for its number: the one cause at hand, and one way out.
+
+Compiled code that calls `float` leaves no frame of its own.  What it is stands in the line that runs: an assignment to
+an element, or a call, whose function is looked up by its name in the frame.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import sys
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.foreign import assigns_element, is_within_vectorize
+from ..base.source import Line, of_package
+from ..core.trace import Tracer
+
+_ASARRAY = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require"}
+# What to write for functions of `math` and `cmath` that have another name elsewhere, or mean something else there.
+_OF_MATH = {
+    "acos": "np.arccos", "acosh": "np.arccosh", "asin": "np.arcsin", "asinh": "np.arcsinh", "atan": "np.arctan",
+    "atanh": "np.arctanh", "atan2": "np.arctan2", "erf": "ftrans.scipy.special.erf", "phase": "np.angle",
+    "erfc": "ftrans.scipy.special.erfc", "fsum": "ftrans.numpy.sum", "gamma": "ftrans.scipy.special.gamma",
+    "lgamma": "ftrans.scipy.special.gammaln", "pow": "np.power", "prod": "ftrans.numpy.prod", "ulp": "np.spacing",
+}  # fmt: skip
+_NOT_OF_NUMPY = {"remainder", "isclose", "hypot"}
+_KEEP = "keep the traced value as it is"
+_NUMBER_ITSELF = (
+    "return the traced value from the function and use the number in the result, or hand it over by ftrans.tap"
+)
+
+
+def advice(line: Line | None) -> tuple[str, str]:
+    """What asks for a number in the frame that runs, and what to write instead.
+
+    Args:
+        line: the user's line.
+    """
+    frame = _frame_of(line)
+    if line is None or frame is None:
+        return "", _KEEP
+    package = _installed_package(frame)
+    if package is not None:
+        return f"The package {package} asks for it", f'before, call ftrans.patch("{package}"), so that it need not'
+    if is_within_vectorize(sys._getframe(1)):
+        return "np.vectorize with otypes= makes numbers of results", "write ftrans.numpy.vectorize"
+    if assigns_element(frame):
+        return (
+            f"{line.expression or 'the target'} is an element of a plain NumPy array, which holds numbers",
+            "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)",
+        )
+    call = _call(line.expression)
+    if call is None:
+        return "", f"{_KEEP}, or {_NUMBER_ITSELF}"
+    name, function = ast.unparse(call.func), _looked_up(call.func, frame)
+    if getattr(function, "__module__", None) in ("math", "cmath"):
+        # It may have been imported by another name.
+        name = f"{function.__module__}.{function.__name__}"
+    return f"{name} asks for it", _instead(name, function, call, frame)
+
+
+def _instead(name: str, function: Any, call: ast.Call, frame: FrameType) -> str:
+    module, own = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
+    given = ast.unparse(call.args[0]) if call.args else "x"
+    if function is float or function is complex:
+        return f"write {given}: {_KEEP}"
+    if module in ("math", "cmath"):
+        return _instead_of_math(name, own, [ast.unparse(x) for x in call.args], module == "cmath")
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return f"write {given}.astype(np.{own})"
+    if module == "numpy" and own in _ASARRAY:
+        if call.args and isinstance(_looked_up(call.args[0], frame), Tracer):
+            return f"write {given}.astype({_dtype_of(call)})"
+        return f"write ftrans.numpy.{own}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
+    if module.partition(".")[0] == "numpy" and hasattr(sys.modules[__package__], own):
+        return f"write ftrans.numpy.{own}, which takes traced values"
+    if own == "astype" or name.endswith(".astype"):
+        return "write ftrans.numpy.asarray in place of np.array of the list, which is an array that is traced"
+    if module.partition(".")[0] == "scipy":
+        return f"write ftrans.{'.'.join(module.split('.')[:2])}.{own}, if it is there"
+    return _NUMBER_ITSELF
+
+
+def _instead_of_math(name: str, own: str, arguments: list[str], is_complex: bool) -> str:
+    if own == "log" and len(arguments) == 2:
+        return f"write np.log({arguments[0]}) / np.log({arguments[1]})"
+    if own == "hypot" and len(arguments) == 2:
+        return f"write np.hypot({', '.join(arguments)})"
+    known = _OF_MATH.get(own) or (f"np.{own}" if hasattr(np, own) and own not in _NOT_OF_NUMPY else None)
+    if known is None:
+        return f"compose {name} from functions of NumPy"
+    # Those of `cmath` take real numbers for complex ones.
+    given = [f"{x} + 0j" for x in arguments] if is_complex and known.startswith("np.") else arguments
+    return f"write {known}({', '.join(given)})"
+
+
+def _dtype_of(call: ast.Call) -> str:
+    """The dtype among the arguments of `np.asarray` and its like, as it was written."""
+    found = [k.value for k in call.keywords if k.arg == "dtype"] or call.args[1:2]
+    return ast.unparse(found[0]) if found else "float"
+
+
+def _call(expression: str) -> ast.Call | None:
+    try:
+        found = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        return None
+    return found if isinstance(found, ast.Call) else None
+
+
+def _looked_up(node: ast.expr, frame: FrameType) -> Any:
+    """The object that a name, or an attribute of a module, stands for in a frame; None for all else."""
+    if isinstance(node, ast.Name):
+        places = (frame.f_locals, frame.f_globals, vars(builtins))
+        return next((place[node.id] for place in places if node.id in place), None)
+    if isinstance(node, ast.Attribute):
+        owner = _looked_up(node.value, frame)
+        return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
+    return None
+
+
+def _frame_of(line: Line | None) -> FrameType | None:
+    """The innermost frame that runs the code of a line."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and (line is None or frame.f_code is not line.code):
+        frame = frame.f_back
+    return frame
+
+
+def _installed_package(frame: FrameType) -> str | None:
+    """The package whose code runs in a frame, if it is one that was installed, and not the user's."""
+    path = frame.f_code.co_filename
+    folders = [f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages")]
+    if of_package(path) is not None or not any(folder in path for folder in folders):
+        return None
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] or None

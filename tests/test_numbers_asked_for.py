@@ -1,0 +1,110 @@
+"""What Python and NumPy get that ask a traced value for a number: one cause and one way out, or a traced number."""
+
+from __future__ import annotations
+
+import array
+import cmath
+import math
+import struct
+import sys
+import textwrap
+from collections.abc import Callable
+from math import sin as sine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+from ftrans.testing import check_grads
+
+X = np.array([1.2, 0.7])
+
+
+def assigned(x: Any) -> Any:
+    out = np.zeros(2)
+    out[0] = x[0]
+    return out
+
+
+def of_objects(x: Any) -> Any:
+    objects = np.array([x[0], 1.0])
+    return objects.astype(float)
+
+
+# What asks for a number, what the error names, and the way out.
+MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
+    (lambda x: math.sin(x[0]), "math.sin", "write np.sin(x[0])"),
+    (lambda x: sine(x[0]), "math.sin", "write np.sin(x[0])"),
+    (lambda x: math.atan2(x[0], 2.0), "math.atan2", "write np.arctan2(x[0], 2.0)"),
+    (lambda x: math.log(x[0], 2), "math.log", "write np.log(x[0]) / np.log(2)"),
+    (lambda x: math.gamma(x[0]), "math.gamma", "write ftrans.scipy.special.gamma(x[0])"),
+    (lambda x: math.fsum([x[0], 1.0]), "math.fsum", "write ftrans.numpy.sum([x[0], 1.0])"),
+    (lambda x: math.remainder(x[0], 2.0), "math.remainder", "compose math.remainder"),
+    (lambda x: cmath.sqrt(x[0]), "cmath.sqrt", "write np.sqrt(x[0] + 0j)"),
+    (lambda x: float(x[0]), "float", "write x[0]: keep"),
+    (lambda x: complex(x[0]), "complex", "write x[0]: keep"),
+    (lambda x: np.asarray(x, float), "np.asarray", "write x.astype(float)"),
+    (lambda x: np.array(x, dtype=np.float32), "np.array", "write x.astype(np.float32)"),
+    (lambda x: np.array([x[0], 1.0], float), "np.array", "write ftrans.numpy.array([x[0], 1.0], float)"),
+    (lambda x: np.float64(x[0]), "np.float64", "write x[0].astype(np.float64)"),
+    (lambda x: np.arange(x[0]), "np.arange", "write ftrans.numpy.arange"),
+    (of_objects, "objects.astype", "write ftrans.numpy.asarray"),
+    (assigned, "out[0]", "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)"),
+    (lambda x: array.array("d", [x[0]]), "array.array", "return the traced value"),
+    (lambda x: struct.pack("d", x[0]), "struct.pack", "return the traced value"),
+    (
+        lambda x: np.vectorize(lambda y: y * x[0], otypes=[float])(np.ones(2)),
+        "np.vectorize with otypes=",
+        "write ftrans.numpy.vectorize",
+    ),
+]
+
+
+@pytest.mark.parametrize(("f", "cause", "instead"), MISTAKES, ids=[f"{i} {m[1]}" for i, m in enumerate(MISTAKES)])
+def test_errors_name_one_cause_and_one_way_out(f: Callable[[Any], Any], cause: str, instead: str) -> None:
+    with pytest.raises(TypeError) as error:
+        ft.jacobian(f)(X)
+    said = str(error.value)
+    assert f"its derivative. {cause}" in said
+    assert instead in said
+    assert "test_numbers_asked_for.py" in said
+
+
+def test_code_of_a_package_is_to_be_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "site-packages" / "some_package"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        textwrap.dedent("""
+        import math
+
+        def area(r):
+            return math.pi * math.pow(r, 2)
+        """)
+    )
+    monkeypatch.syspath_prepend(str(folder.parent))
+    import some_package  # type: ignore[import-not-found]
+
+    try:
+        with pytest.raises(TypeError, match=r'some_package asks for it; before, call ftrans.patch\("some_package"\)'):
+            ft.grad(some_package.area)(2.0)
+    finally:
+        del sys.modules["some_package"]
+
+
+def test_items_and_lists_are_traced_numbers() -> None:
+    check_grads(lambda x: x[0].item() ** 2 * x.item(1), X)
+    check_grads(lambda x: sum(row[0] * row[1] for row in (x[:, None] * x).tolist()), X)
+    check_grads(lambda x: x[0].astype(np.float32).item() * np.float32(2.0) * x[1], X, atol=1e-4, rtol=1e-4)
+
+    def f(x: Any) -> Any:
+        assert isinstance(x[0].item(), float)
+        assert not isinstance(x[0].item(), np.floating)
+        assert not isinstance(x.astype(np.float32).tolist()[0], np.floating)
+        assert x.argmax().item() == 0
+        assert (np.float32(1.0) * x[1].item()).dtype == np.float32
+        return x[0]
+
+    ft.grad(f)(X)
+    ft.jit(f)(X)
