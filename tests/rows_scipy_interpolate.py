@@ -131,3 +131,24 @@ row(
     call=lambda f, tx, ty, c, p: f(p / 2 + 0.2, p / 2, (tx, ty, c, 2, 1)),
     dtypes=(),
 )
+
+# Polynomials and scattered points
+
+data("KroghInterpolator", X, Y, POINTS)
+data("BarycentricInterpolator", X, Y, POINTS)
+row("scipy.interpolate.krogh_interpolate", given([0.0, 0.7, 1.1]), normal((3,)), POINTS, dtypes=())
+row("scipy.interpolate.barycentric_interpolate", given([0.0, 0.7, 1.1]), normal((3,)), POINTS, dtypes=(), der=1)
+PLACES = np.random.default_rng(0).normal(size=(7, 2))
+NEAR = given([[0.1, 0.2], [-0.4, 0.3]])
+data("RBFInterpolator", given(PLACES), normal((7,)), NEAR)
+row(
+    "scipy.interpolate.Rbf",
+    given(PLACES),
+    normal((7,)),
+    NEAR,
+    call=lambda f, x, d, p: f(x[:, 0], x[:, 1], d)(p[:, 0], p[:, 1]),
+    dtypes=(),
+)
+row("scipy.interpolate.LinearNDInterpolator", normal((7,)), NEAR, call=lambda f, d, p: f(PLACES, d)(p), dtypes=())
+row("scipy.interpolate.NearestNDInterpolator", normal((7,)), call=lambda f, d: f(PLACES, d)(PLACES / 2), dtypes=())
+row("scipy.interpolate.griddata", normal((7,)), NEAR, call=lambda f, d, p: f(PLACES, d, p), dtypes=())

@@ -290,6 +290,22 @@ def test_kind_of_interp1d() -> None:
     assert (kind, spline.k, spline.c.shape) == ("spline", 3, (5, 6)), MOVED
 
 
+def test_axes_of_polynomial() -> None:
+    y = np.arange(24.0).reshape(2, 4, 3)
+    for cls in (scipy.interpolate.KroghInterpolator, scipy.interpolate.BarycentricInterpolator):
+        f = cls(np.arange(4.0), y, axis=1)
+        assert foreign.axes_of_polynomial(f) == (1, (2, 3)), MOVED
+        assert f.yi.shape == (4, 6), MOVED
+
+
+def test_parts_of_rbf() -> None:
+    y = np.random.default_rng(0).normal(size=(9, 2))
+    f = scipy.interpolate.RBFInterpolator(y, np.ones((9, 3)) * 2j, kernel="linear")
+    shift, scale, c = foreign.parts_of_rbf(f)
+    assert (shift.shape, scale.shape, c.shape) == ((2,), (2,), (10, 6)), MOVED
+    np.testing.assert_allclose(np.ascontiguousarray(c).view(complex)[-1], 2j, atol=1e-12, err_msg=MOVED)
+
+
 def test_spline_of_grid() -> None:
     grid, values = (np.arange(5.0), np.arange(4.0)), np.random.default_rng(0).normal(size=(5, 4, 2))
     assert foreign.spline_of_grid(scipy.interpolate.RegularGridInterpolator(grid, values)) is None, MOVED

@@ -31,7 +31,7 @@ def assert_as_in_scipy(f: Callable[..., Any], *args: Any) -> None:
     """The same values from a function of `scipy.interpolate` and of ours, with arguments plain and traced in turn."""
     expected = f(scipy.interpolate, *args)
     np.testing.assert_array_equal(f(interpolate, *args), expected)
-    for places in ([len(args) - 1], range(len(args) - 1), range(len(args))):
+    for places in ([len(args) - 1], [len(args) - 2], range(len(args))):
 
         def part(*xs: Any, places: Any = places) -> Any:
             full = list(args)
@@ -190,6 +190,86 @@ def test_other_calls_on_grids() -> None:
     grid = interpolate.RegularGridInterpolator((GX, GY), plane)
     with pytest.raises(ValueError, match=r"(?s)out of bounds.*test_scipy_interpolate.py"):
         ft.grad(lambda p: grid(p)[0])(np.array([9.0, 9.0]))
+
+
+@pytest.mark.parametrize("name", ["KroghInterpolator", "BarycentricInterpolator"])
+def test_polynomials_and_their_derivatives(name: str) -> None:
+    y = np.stack([Y, 2 * Y - 1])
+    for f in (
+        lambda m, x, y, p: getattr(m, name)(x, y, axis=1)(p.reshape(2, 7)),
+        lambda m, x, y, p: getattr(m, name)(x, y, axis=1).derivative(p, 2),
+        lambda m, x, y, p: getattr(m, name)(x, y, axis=1).derivatives(p, 3),
+    ):
+        expected = f(scipy.interpolate, X, y, EVERYWHERE)
+        # SciPy's weights are rounded differently every time.
+        np.testing.assert_allclose(f(interpolate, X, y, EVERYWHERE), expected, rtol=1e-11, atol=1e-11)
+        found = ft.vjp(lambda x, y, p, f=f: f(interpolate, x, y, p), X, y, EVERYWHERE)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    curve = getattr(interpolate, name)(X, Y)
+    # At a node, too.
+    assert np.isclose(ft.grad(curve)(X[2]), curve.derivative(X[2]))
+    assert np.isclose(ft.hessian(curve)(X[2]), curve.derivative(X[2], 2))
+
+
+def test_polynomials_of_derivatives() -> None:
+    places = [0.0, 0.0, 1.0, 1.0, 1.0, 2.0]
+    assert_as_in_scipy(lambda m, y, p: m.KroghInterpolator(places, y)(p), Y[:6], INSIDE)
+
+
+PLACES = np.random.default_rng(0).normal(size=(12, 2))
+DATA = np.random.default_rng(1).normal(size=(12,))
+AROUND = np.random.default_rng(2).uniform(-1.5, 1.5, (2, 5, 2))
+KERNELS = {
+    "linear", "thin_plate_spline", "cubic", "quintic", "multiquadric", "inverse_multiquadric", "inverse_quadratic",
+    "gaussian",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_kernels(kernel: str) -> None:
+    points = np.concatenate([PLACES[:1], AROUND[0]])
+    for options in ({}, {"smoothing": 0.1, "degree": 2}):
+
+        def at(m: Any, y: Any, d: Any, e: Any, p: Any, options: Any = options) -> Any:
+            return m.RBFInterpolator(y, d, kernel=kernel, epsilon=e, **options)(p)
+
+        expected = at(scipy.interpolate, PLACES, DATA, 1.3, points)
+        found = ft.vjp(lambda y, d, e, p, at=at: at(interpolate, y, d, e, p), PLACES, DATA, 1.3, points)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        made = interpolate.RBFInterpolator(PLACES, DATA, kernel=kernel, epsilon=1.3, **options)
+        np.testing.assert_allclose(ft.vjp(made, points)[0], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_older_radial_functions() -> None:
+    for function in ("multiquadric", "inverse", "gaussian", "linear", "cubic", "quintic", "thin_plate"):
+
+        def at(m: Any, y: Any, d: Any, p: Any, function: str = function) -> Any:
+            return m.Rbf(y[:, 0], y[:, 1], d, function=function, smooth=0.1)(p[..., 0], p[..., 1])
+
+        expected = at(scipy.interpolate, PLACES, DATA, AROUND)
+        found = ft.vjp(lambda y, d, p, at=at: at(interpolate, y, d, p), PLACES, DATA, AROUND)[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_scattered_points() -> None:
+    columns = np.stack([DATA, DATA**2], axis=1)
+    for f in (
+        lambda m, d, p: m.LinearNDInterpolator(PLACES, d, 9.0, rescale=True)(p),
+        lambda m, d, p: m.LinearNDInterpolator(PLACES, d)(p[..., 0], p[..., 1]),
+        lambda m, d, p: m.NearestNDInterpolator(PLACES, d, rescale=True)(p),
+        lambda m, d, p: m.griddata((PLACES[:, 0], PLACES[:, 1]), d, (p[..., 0], p[..., 1])),
+        lambda m, d, p: m.griddata(PLACES, d, p, method="nearest"),
+        lambda m, d, p: m.griddata(PLACES[:, 0], d, p[..., 0], method="cubic"),
+    ):
+        assert_as_in_scipy(f, columns, AROUND)
+    for call in (
+        lambda c: interpolate.LinearNDInterpolator(c, DATA)(AROUND).sum(),
+        lambda c: interpolate.RBFInterpolator(c, DATA, neighbors=3)(AROUND[0]).sum(),
+        lambda c: interpolate.Rbf(c[:, 0], DATA, function=abs)(AROUND[0]).sum(),
+        lambda c: interpolate.griddata(PLACES, c[:, 0], AROUND, "cubic").sum(),
+    ):
+        with pytest.raises(MissingRule, match=r"(?s).*test_scipy_interpolate.py"):
+            ft.grad(call)(PLACES)
 
 
 def test_places_of_axes() -> None:

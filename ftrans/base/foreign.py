@@ -218,6 +218,24 @@ def kind_of_interp1d(f: Any) -> tuple[str, Any]:
     return f._kind, f._spline if f._kind == "spline" else None
 
 
+def axes_of_polynomial(f: Any) -> tuple[int, tuple[int, ...]]:
+    """The axis of the data of a `KroghInterpolator` or `BarycentricInterpolator`, and the shape of the other axes.
+
+    Leans on: the attributes `_y_axis` and `_y_extra_shape`.
+    Without it: traced points are refused where SciPy itself has made the object.
+    """
+    return f._y_axis, tuple(f._y_extra_shape)
+
+
+def parts_of_rbf(f: Any) -> tuple[Any, Any, Any]:
+    """Shift, scale and coefficients of a `scipy.interpolate.RBFInterpolator` without neighbors.
+
+    Leans on: the attributes `_shift`, `_scale` and `_coeffs`; complex coefficients lie in pairs of real columns.
+    Without it: traced points are refused where SciPy itself has made the object.
+    """
+    return f._shift, f._scale, f._coeffs
+
+
 def spline_of_grid(f: Any) -> tuple[Any, Any] | None:
     """Knots and coefficients of the spline of a `scipy.interpolate.RegularGridInterpolator`, if it has one.
 

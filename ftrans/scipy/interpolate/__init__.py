@@ -26,11 +26,15 @@ from .cubic import *
 from .fitpack import *
 from .grids import *
 from .pieces import *
+from .polynomials import *
+from .radial import *
+from .scattered import *
 from .surfaces import *
+from .untraced import FUNCTIONS as _FUNCTIONS
 
 
 def __getattr__(name: str) -> _typing.Any:
-    return getattr(_scipy, name)
+    return _FUNCTIONS[name] if name in _FUNCTIONS else getattr(_scipy, name)
 
 
 if not _typing.TYPE_CHECKING:

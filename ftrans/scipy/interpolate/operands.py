@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,17 +84,25 @@ def spread(values: Any, shape: tuple[int, ...], axis: int) -> Any:
     return values.transpose(order[count : count + axis] + order[:count] + order[count + axis :])
 
 
+@functools.lru_cache(maxsize=4)
+def _kept(function: str, content: bytes, shape: tuple[int, int]) -> Any:
+    """The inverse of a matrix: a function of data at the same places is often called again and again."""
+    found = getattr(np.linalg, function)(np.frombuffer(content).reshape(shape))
+    found.flags.writeable = False
+    return found
+
+
 def solve(a: Any, b: Any) -> Any:
     """Solve `a @ x = b` along the first axis of `b`.  The inverse of a plain matrix is a constant of the program."""
     columns = b.reshape(b.shape[0], -1)
-    found = np.linalg.inv(a) @ columns if is_plain(a) else np.linalg.solve(a, columns)
+    found = _kept("inv", a.tobytes(), a.shape) @ columns if is_plain(a) else np.linalg.solve(a, columns)
     return found.reshape(b.shape)
 
 
 def least_squares(a: Any, b: Any) -> Any:
     """The x along the first axis of `b` for which `a @ x` is nearest to `b`; `a` has full column rank."""
     columns = b.reshape(b.shape[0], -1)
-    found = np.linalg.pinv(a) @ columns if is_plain(a) else np.linalg.lstsq(a, columns, rcond=None)[0]
+    found = _kept("pinv", a.tobytes(), a.shape) @ columns if is_plain(a) else np.linalg.lstsq(a, columns, rcond=None)[0]
     return found.reshape((a.shape[1], *b.shape[1:]))
 
 
