@@ -38,7 +38,15 @@ from ftrans.spectral import limit  # noqa: E402
 
 # Namespaces of which every public function has an entry, and those of which ftrans.scipy mirrors a part.
 WHOLE = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
-MIRRORED = ("scipy.linalg", "scipy.stats", "scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.signal")
+MIRRORED = (
+    "scipy.linalg",
+    "scipy.stats",
+    "scipy.fft",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.signal",
+    "scipy.ndimage",
+)
 
 # Functions that are called with plain arguments (sizes, names, files), and their results are constants.
 PLAIN = {

@@ -172,3 +172,4 @@ _ENTERED_LATER["scipy.interpolate"] = lambda: _importlib.import_module(".scipy.i
 _ENTERED_LATER["scipy.signal"] = lambda: _importlib.import_module(".scipy.signal", __name__)
 _ENTERED_LATER["scipy.linalg"] = lambda: _importlib.import_module(".scipy.linalg", __name__)
 _ENTERED_LATER["scipy.stats"] = lambda: _importlib.import_module(".scipy.stats", __name__)
+_ENTERED_LATER["scipy.ndimage"] = lambda: _importlib.import_module(".scipy.ndimage", __name__)

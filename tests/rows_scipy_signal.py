@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from function_rows import row
-from sampling import c128, f32, given, normal
+from sampling import c128, distinct, f32, given, normal
 
 ONCE: dict[str, Any] = {"dtypes": ()}
 # A stable filter, and sections of one.
@@ -95,3 +95,11 @@ row("scipy.signal.freqz_zpk", normal((2,), c128), normal((1,), c128), given(0.7)
 row("scipy.signal.freqs", B, A, ANGLES, **ONCE)
 row("scipy.signal.freqs_zpk", normal((2,), c128), normal((1,), c128), given(0.7), ANGLES, **ONCE)
 row("scipy.signal.group_delay", given([1.0, 0.4, 0.2]), A, call=lambda f, b, a: f((b, a), 4), looseness=10, **ONCE)
+
+# Of windows
+
+row("scipy.signal.savgol_filter", normal((2, 8)), given(0.5), call=lambda f, x, d: f(x, 5, 2, 1, d), **ONCE)
+row("scipy.signal.savgol_filter", normal((6,)), window_length=4, polyorder=1, mode="nearest", **ONCE)
+row("scipy.signal.medfilt", distinct((5,)), **ONCE)
+row("scipy.signal.medfilt2d", distinct((2, 3)), kernel_size=(1, 3), **ONCE)
+row("scipy.signal.order_filter", distinct((5,)), domain=np.ones(3), rank=2, **ONCE)

@@ -14,9 +14,21 @@ import typing as _typing
 from . import linalg, special
 
 if _typing.TYPE_CHECKING:
-    from . import fft, integrate, interpolate, optimize, signal, sparse, spatial, stats
+    from . import fft, integrate, interpolate, ndimage, optimize, signal, sparse, spatial, stats
 
-__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "spatial", "special", "stats"]
+__all__ = [
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> _typing.Any:

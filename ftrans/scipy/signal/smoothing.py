@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.signal
 
 from ...core.types import is_complex
 from ...numpy.promotion import asarray, has_tracer
+from .. import ndimage
 from ..entries import bad_argument
 from .convolution import correlate
 from .operands import axis_of, implemented, inexact
 
-__all__ = ["detrend", "hilbert", "hilbert2", "wiener"]
+__all__ = ["detrend", "hilbert", "hilbert2", "medfilt", "medfilt2d", "order_filter", "savgol_filter", "wiener"]
 
 
 def _real(x: Any, name: str) -> Any:
@@ -97,3 +99,64 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     variance = correlate(im**2, box, "same") / count - mean**2
     noise = np.mean(variance) if noise is None else asarray(noise)
     return np.where(variance < noise, mean, (im - mean) * (1 - noise / variance) + mean)
+
+
+@implemented
+def savgol_filter(
+    x: Any,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: Any = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: Any = 0.0,
+) -> Any:
+    """Values, or derivatives, of the polynomials that fit the windows of a signal best."""
+    if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
+        raise bad_argument(f"mode must be 'mirror', 'constant', 'nearest', 'wrap' or 'interp', not {mode!r}")
+    x = _real(x, "savgol_filter")
+    axis = axis_of(x, axis)
+    x = np.moveaxis(x, axis, -1)
+    weights = scipy.signal.savgol_coeffs(window_length, polyorder, deriv)
+    y = ndimage.convolve1d(x, weights, -1, None, "constant" if mode == "interp" else mode, cval)
+    if mode == "interp":
+        half = window_length // 2
+        if window_length > x.shape[-1]:
+            raise bad_argument(f"where mode is 'interp', the window must not be longer than {x.shape[-1]} elements")
+        # The first and the last polynomial, at all of their places: what SciPy makes of unit vectors.
+        fitted = scipy.signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv).astype(x.dtype)
+        first = x[..., :window_length] @ fitted[:, :half]
+        last = x[..., x.shape[-1] - window_length :] @ fitted[:, window_length - half :]
+        y = np.concatenate([first, y[..., half : x.shape[-1] - half], last], -1)
+    return np.moveaxis(y / delta**deriv if deriv else y, -1, axis)
+
+
+def _odd(sizes: Any, x: Any, name: str) -> list[int]:
+    found = [sizes] * x.ndim if np.ndim(sizes) == 0 else list(sizes)
+    if len(found) != x.ndim or any(n % 2 != 1 for n in found):
+        raise bad_argument(f"{name} needs an odd size for each of {x.ndim} axes, not {sizes}")
+    return [int(n) for n in found]
+
+
+@implemented
+def medfilt(volume: Any, kernel_size: Any = None) -> Any:
+    """The median of the elements in a window around each element, between zeros."""
+    x = np.atleast_1d(_real(volume, "medfilt"))
+    sizes = _odd(3 if kernel_size is None else kernel_size, x, "medfilt")
+    return ndimage.rank_filter(x, int(np.prod(sizes)) // 2, sizes, mode="constant")
+
+
+@implemented
+def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
+    """The median of the elements in a window around each element of a matrix, between zeros."""
+    x = asarray(input)
+    if x.ndim != 2:
+        raise bad_argument(f"medfilt2d is of matrices, not of {x.type}")
+    return medfilt(x, kernel_size)
+
+
+@implemented
+def order_filter(a: Any, domain: Any, rank: int) -> Any:
+    """The element of a rank, of those in a window around each element, between zeros."""
+    return ndimage.rank_filter(_real(a, "order_filter"), rank, footprint=domain, mode="constant")
