@@ -470,3 +470,51 @@ def test_arrays_are_plain_until_something_traced_is_assigned(tmp_path, monkeypat
             np.testing.assert_allclose(derived(1.3), slope, rtol=1e-14)
         np.testing.assert_allclose(module.by_table(1.3), np.sum(1.3 ** (1 + np.cos(np.arange(4)))), rtol=1e-14)
     del sys.modules["constants_of_others"]
+
+
+ODD_ARRAYS = """
+import numpy as np
+
+class Named(np.ndarray):
+    pass
+
+def objects(x):
+    out = np.empty((2, 2), dtype=object)
+    for i in range(2):
+        for j in range(2):
+            out[i, j] = np.array([x * (i + 1), float(j)], dtype=float)
+    return float(sum(len(e) * e[0] for e in out.flat))
+
+def texts(x):
+    names = np.zeros(2, dtype="U4")
+    names[0] = "half"
+    return x / 2 if names[0] == "half" else x
+
+def classes(x):
+    named = np.ones(2).view(Named)
+    kept = np.asanyarray(named), np.zeros_like(named), np.array(named, subok=True)
+    plain = np.asarray(named), np.array(named)
+    assert [type(k) for k in kept] == [Named] * 3
+    assert not any(isinstance(p, Named) for p in plain)
+    return x * 3.0
+
+def enumerated(x):
+    return np.array([x, 2 * x], copy=np._CopyMode.IF_NEEDED, dtype=np.float64, subok=True, ndmin=2).sum()
+
+def named_fields(x):
+    table = np.zeros(2, dtype=[("a", float), ("b", int)])
+    table["a"][0] = x
+    return table["a"].sum()
+"""
+
+
+def test_arrays_that_are_not_of_numbers(tmp_path, monkeypatch):
+    (tmp_path / "odd_arrays.py").write_text(ODD_ARRAYS)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("odd_arrays")
+    with ft.patch(module):
+        slopes = [ft.grad(f)(1.3) for f in (module.objects, module.texts, module.classes, module.enumerated)]
+        np.testing.assert_allclose(slopes, [12.0, 0.5, 3.0, 3.0], rtol=1e-15)
+        with pytest.raises(TypeError, match=r"table\[.a.\]\[0\] = x"):
+            ft.grad(module.named_fields)(1.3)
+    del sys.modules["odd_arrays"]

@@ -31,6 +31,7 @@ from .promotion import (
     broadcast_to,
     cast,
     has_tracer,
+    is_number_dtype,
     promote,
     result_dtype,
     same_value,
@@ -55,30 +56,35 @@ def _shape(shape: Any) -> Shape:
         return tuple(operator.index(n) for n in shape)
 
 
+def _takes_traced(dtype: Any) -> bool:
+    """Whether a new array of a dtype may become one of traced values: a trace runs, and the elements are numbers."""
+    return current_builder() is not None and (dtype is None or is_number_dtype(np.dtype(dtype)))
+
+
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """Zeros; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float, order) if current_builder() is not None else np.zeros(shape, dtype, order)
+    return full(shape, 0, dtype or float, order) if _takes_traced(dtype) else np.zeros(shape, dtype or float, order)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """Ones; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 1, dtype or float, order) if current_builder() is not None else np.ones(shape, dtype, order)
+    return full(shape, 1, dtype or float, order) if _takes_traced(dtype) else np.ones(shape, dtype or float, order)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """An array to be filled; while a trace runs, one of zeros that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float, order) if current_builder() is not None else np.empty(shape, dtype, order)
+    return full(shape, 0, dtype or float, order) if _takes_traced(dtype) else np.empty(shape, dtype or float, order)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """An array filled with a value; while a trace runs, one that traced values can be assigned into."""
     check_device(device)
-    if current_builder() is None:
-        if not place_of_argument(fill_value).holds_arrays:
-            return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
+    if current_builder() is None and not place_of_argument(fill_value).holds_arrays:
+        return array(np.broadcast_to(array(fill_value, dtype), _shape(shape)))
+    if not _takes_traced(getattr(fill_value, "dtype", None) if dtype is None else dtype):
         return np.full(shape, fill_value, dtype, order)
     return _filled(_shape(shape), fill_value, dtype, None, order)
 
@@ -103,6 +109,11 @@ def traced_in_trace(like: Function) -> Function:
     return make  # type: ignore[return-value]
 
 
+def _is_of_another_class(a: Any) -> bool:
+    """Whether `a` is an array of a subclass of NumPy's, which its copies are to have as well."""
+    return isinstance(a, np.ndarray) and type(a) is not np.ndarray and not isinstance(a, Tracer)
+
+
 def _type(a: Any) -> ArrayType:
     """Shape and dtype of what is given as an array."""
     plain = is_plain(a, np.ndarray) and a.dtype != object
@@ -123,6 +134,8 @@ def full_like(
 ) -> Any:
     """An array filled with a value, of the shape and dtype of `a`."""
     check_device(device)
+    if (_is_of_another_class(a) and subok) or not _takes_traced(getattr(a, "dtype", None) if dtype is None else dtype):
+        return np.full_like(a, fill_value, dtype, order, subok, shape)
     type = _type(a)
     if shape is not None and _shape(shape) != type.shape:
         # NumPy lays out another shape in the order of `a` as well, if it has as many axes.
@@ -157,15 +170,30 @@ def empty_like(
     return full_like(prototype, 0, dtype, order, subok, shape, device=device)
 
 
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0) -> Any:
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
     """An array of nested lists, which may hold traced values or tensors.
 
     While a trace runs, a copy of floating-point numbers is one that traced values can be assigned into.
     """
+    # NumPy has three names for "if needed", one of them an enumeration that is no bool.
+    copy = {0: False, 1: True, 2: None}.get(getattr(copy, "value", copy), copy)
     place = place_of_argument(object)
     if place.holds_arrays:
-        made = np.array(object, dtype, copy=copy, order=order, ndmin=ndmin)
+        more = {"like": like} if place_of_argument(like).holds_arrays and like is not None else {}
+        more |= {"ndmax": ndmax} if ndmax else {}
+        made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **more)
         return assignable(made) if copy else made
+    order = order or "K"
     if place is not TRACE:
         x = _joined(read(object))
         x = x.astype(dtype) if dtype is not None and x.dtype != dtype else np.copy(x) if copy else x
@@ -185,7 +213,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
 def assignable(x: Any) -> Any:
     """A new array of floating-point numbers of NumPy as a traced one, while a trace runs."""
-    if not is_plain(x, np.ndarray) or x.dtype.char not in "efdFD" or current_builder() is None:
+    if type(x) is not np.ndarray or x.dtype.char not in "efdFD" or current_builder() is None:
         return x
     # A single number is part of the program, not an input of it.
     if not x.ndim:
@@ -211,19 +239,44 @@ def _joined(x: Any) -> Any:
     return np.stack([_joined(y) for y in x]) if isinstance(x, list | tuple) else x
 
 
-def as_array(a: Any, dtype: Any = None, order: str = "K", copy: bool | None = None) -> Any:
+def as_array(a: Any, dtype: Any = None, order: Any = "K", copy: bool | None = None, subok: bool = False) -> Any:
     """`a` as an array: a traced one, or a tensor, only if `a` is or holds one."""
     if place_of_argument(a).holds_arrays:
-        return np.array(a, dtype, order=order, copy=copy)
+        return np.array(a, dtype, order=order, copy=copy, subok=subok)
     return array(a, dtype, copy=copy, order=order)
 
 
-def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None) -> Any:
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    like: Any = None,
+) -> Any:
     """`a` as an array; a traced array, or lists that hold traced values, become a traced array.
 
     While a trace runs, floating-point numbers in lists, or in a copy, become one that traced values can be assigned
     into.
     """
+    return _converted(a, dtype, order, device, copy, False)
+
+
+def asanyarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    *,
+    device: Any = None,
+    copy: bool | None = None,
+    like: Any = None,
+) -> Any:
+    """`asarray`, but arrays of other classes stay what they are."""
+    return _converted(a, dtype, order, device, copy, True)
+
+
+def _converted(a: Any, dtype: Any, order: Any, device: Any, copy: bool | None, subok: bool) -> Any:
     check_device(device)
     if place_of_argument(a).is_jax:
         is_enough = not copy and (dtype is None or a.dtype == dtype)
@@ -232,11 +285,8 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, 
     is_new = given is None or is_plain(a, np.generic) or (dtype is not None and given != dtype)
     if copy is False and is_new:
         raise ValueError(f"Unable to avoid copy while creating an array as requested.{at_line(user_line())}")
-    made = array(a, dtype, order=order) if copy else as_array(a, dtype, order, copy)
+    made = array(a, dtype, order=order, subok=subok) if copy else as_array(a, dtype, order, copy, subok)
     return assignable(made) if is_new else made
-
-
-asanyarray = asarray
 
 
 @implements(np.copy)

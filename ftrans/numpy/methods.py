@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 from collections.abc import Callable, Iterator
@@ -270,7 +271,14 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None, *more: Any) -> Any:
         )
     if more:
         raise TypeError(f"view() takes a dtype, not {len(given)} arguments{at_line(user_line())}")
-    if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
+    is_class = isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)
+    if dtype is np.ndarray or (type is np.ndarray and dtype is None):
+        dtype = type = None
+    elif type is not None or is_class or (dtype is not None and np.dtype(dtype) != self.dtype):
+        known = constant_of(self)
+        if known is not None:
+            array = np.array(known)
+            return array.view(dtype) if type is None else array.view(dtype or array.dtype, type)
         raise TypeError(
             f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
             + at_line(user_line())

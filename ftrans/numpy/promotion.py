@@ -169,6 +169,11 @@ def is_bfloat16(kind: Any) -> bool:
     return isinstance(kind, np.dtype) and kind.name == "bfloat16"
 
 
+def is_number_dtype(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a dtype are numbers, which traced values can stand for."""
+    return dtype.kind in "biufc" or is_bfloat16(dtype)
+
+
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the real part of numbers of an inexact dtype."""
     return np.finfo(dtype).dtype if is_complex(dtype) else dtype

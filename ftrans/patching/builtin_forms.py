@@ -18,8 +18,9 @@ from ..numpy.promotion import asarray, cast, has_tracer
 def number(x: Any, dtype: Any) -> Any:
     """A traced value of one element as a traced number of Python, of NumPy's dtype for it."""
     x = asarray(x)
-    if x.size != 1:
-        raise TypeError(f"only length-1 arrays can be converted to Python scalars, not {x.type}")
+    if x.ndim:
+        # NumPy says whether an array of one element is a number.
+        float(np.ones(x.shape))
     found = cast(x.reshape(()), np.dtype(dtype))
     # Python's numbers take the dtype of an array that they meet.
     return Tracer(found.builder, found.builder.atom(found), weak=True)
