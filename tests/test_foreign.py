@@ -167,6 +167,34 @@ def test_operators_of_sparse_arrays(format: str) -> None:
         assert not any(other.seen), moved
 
 
+class Posing:
+    """An object that says it is a sparse array, but to code of `scipy.sparse` that computes."""
+
+    def __init__(self) -> None:
+        self.seen: list[bool] = []
+
+    @property
+    def __class__(self) -> type:
+        self.seen.append(foreign.computes_with_sparse_arrays(sys._getframe(1)))
+        return type(self) if self.seen[-1] else scipy.sparse.csr_array
+
+    def __rmatmul__(self, other: Any) -> str:
+        return "answered"
+
+    __radd__ = __rsub__ = __rmatmul__
+
+
+def test_questions_of_sparse_arrays() -> None:
+    moved = MOVED.format("computes_with_sparse_arrays")
+    for operate in (operator.matmul, operator.add, operator.sub):
+        x = Posing()
+        assert operate(scipy.sparse.eye_array(2, format="csc"), x) == "answered", moved
+    x = Posing()
+    assert scipy.sparse.issparse(x), moved
+    assert isinstance(x, scipy.sparse.csr_array)
+    assert not any(x.seen), moved
+
+
 def test_requirements() -> None:
     x = Watching(foreign.requires_properties)
     np.require(x, None, ["W"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -46,11 +47,11 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("format", FORMATS)
-def test_plain_sparse_arrays_meet_traced_values(format: str, operator: str) -> None:
+def test_plain_sparse_arrays_meet_traced_values(format: str, name: str) -> None:
     for made in (PLAIN.asformat(format), getattr(scipy.sparse, f"{format}_matrix")(PLAIN)):
-        check_along(*[lambda x, a=made: OPERATORS[operator](a, x)] * 2, V)
+        check_along(*[lambda x, a=made: OPERATORS[name](a, x)] * 2, V)
 
 
 def test_products_in_every_mode() -> None:
@@ -131,6 +132,27 @@ def test_sparse_arrays_with_traced_entries(name: str, kind: str) -> None:
         return lambda x: OF_ENTRIES[name](getattr(module, kind)((x, (ROWS, COLS)), shape=(3, 3)), module)
 
     check_along(of(sparse), of(scipy.sparse), X)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ["add", "subtract", "matmul", "multiply"])
+def test_plain_arrays_of_any_format_come_first(name: str, format: str) -> None:
+    operate = {"add": operator.add, "subtract": operator.sub, "matmul": operator.matmul}.get(name)
+
+    def of(module: Any) -> Callable[[Any], Any]:
+        def f(x: Any) -> Any:
+            a = module.csc_array((x, (ROWS, COLS)), shape=(3, 3))
+            plain = PLAIN.asformat(format)
+            return (a.multiply(plain) if operate is None else operate(plain, a)).toarray()
+
+        return f
+
+    check_along(of(sparse), of(scipy.sparse), X)
+
+
+def test_elements_of_formats_that_hold_others_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match=r"dia_array\.data has no form.*tocoo"):
+        ft.trace(lambda x: sparse.diags_array(x).data)(X)
 
 
 CONSTRUCTED: dict[str, Callable[[Any, Any], Any]] = {

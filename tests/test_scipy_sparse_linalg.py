@@ -10,6 +10,8 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
+import scipy.spatial.distance
+import scipy.spatial.transform
 
 import ftrans as ft
 from ftrans.numpy.dispatch import TABLE
@@ -194,3 +196,31 @@ def test_what_has_no_traced_form_says_so() -> None:
             ft.trace(f)(1.0)
     with pytest.raises(ValueError, match="square matrix"):
         ft.trace(lambda b: linalg.spsolve(PLAIN[:3], b))(B)
+
+
+LAPLACIAN = scipy.sparse.diags([np.ones(4), np.full(5, -2.0), np.ones(4)], [-1, 0, 1], format="csc")
+HEAT = scipy.sparse.linalg.splu((scipy.sparse.eye(5) - 0.1 * LAPLACIAN).tocsc())
+TURNS = scipy.spatial.transform.Rotation.random(4, rng=0)
+
+
+def diffused(k: Any) -> Any:
+    u = np.arange(5.0) * k
+    for _ in range(2):
+        u = scipy.sparse.linalg.spsolve(scipy.sparse.eye(5, format="csc") - k * LAPLACIAN, u)
+    u = scipy.sparse.linalg.factorized((scipy.sparse.eye(5) - k * LAPLACIAN).tocsc())(HEAT.solve(u))
+    return scipy.sparse.kron(scipy.sparse.eye(2), k * LAPLACIAN) @ np.concatenate([u, u])
+
+
+def turned(k: Any) -> Any:
+    slerp = scipy.spatial.transform.Slerp([0, 1, 2, 3], TURNS)
+    rotation = scipy.spatial.transform.Rotation.from_euler("xyz", [k, 2 * k, 0.3])
+    vectors = np.stack([rotation.apply([1.0, 2, 3]), TURNS.apply([k, 1, 2.0])[0], (TURNS[0] * slerp(k)).as_rotvec()])
+    return scipy.spatial.distance.cdist(vectors, vectors[:2])
+
+
+@pytest.mark.parametrize("f", [diffused, turned])
+def test_patched_code_reaches_the_traced_forms(f: Callable[[Any], Any]) -> None:
+    patched, k, step = ft.patch(f), 0.4, 1e-5
+    expected = (f(k + step) - f(k - step)) / (2 * step)
+    np.testing.assert_allclose(ft.jvp(patched, (k,), (1.0,))[1], expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ft.jit(patched)(k), f(k), rtol=1e-12, atol=1e-14)

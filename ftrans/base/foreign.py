@@ -164,6 +164,21 @@ def leaves_to_other_operand(frame: FrameType) -> bool:
     return outer.f_code.co_name.startswith("__") or outer.f_code.co_name == "dot"
 
 
+_QUESTIONS = {"__instancecheck__", "issparse", "isspmatrix", "isscalarlike", "isdense"}
+
+
+def computes_with_sparse_arrays(frame: FrameType) -> bool:
+    """Whether what runs in a frame is code of `scipy.sparse` that asks for itself, and not for a caller elsewhere.
+
+    Leans on: its operators ask `issparse`, or `isinstance`, and return NotImplemented for other objects.
+    Without it: a plain sparse array before one with traced entries is an error unless both have one format.
+    """
+    asking: FrameType | None = frame
+    while asking is not None and asking.f_code.co_name in _QUESTIONS:
+        asking = asking.f_back
+    return asking is not None and asking.f_globals.get("__name__", "").startswith("scipy.sparse")
+
+
 class Said(StrEnum):
     """What errors of Python and of other libraries say.
 

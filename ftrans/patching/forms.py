@@ -70,7 +70,11 @@ def traced_form(function: Any) -> Any:
 
 def _library(function: Any) -> str | None:
     """The module of NumPy or SciPy that a function belongs to, as far as it is entered in the table at once."""
-    name = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__module__", None)
+    owner = getattr(function, "__objclass__", None)
+    if owner is not None and owner.__name__ == "SuperLU":
+        # This compiled class says that it is one of Python's own.
+        return "scipy.sparse"
+    name = getattr(function, "__module__", None)
     if not isinstance(name, str) or not name.startswith(("numpy", "scipy.")):
         return None
     return ".".join(name.split(".")[:2])

@@ -68,7 +68,15 @@ class ExtremeEigenpairs(_Pairs):
         from scipy.sparse.linalg import eigsh
 
         start = np.cos(np.arange(shape[0]) ** 2.0).astype(data.dtype)
-        return list(eigsh(csc_array((data, (rows, cols)), shape), v0=start, **dict(options)))
+        matrix, keywords = csc_array((data, (rows, cols)), shape), dict(options)
+        in_order_of_values = keywords.pop("values_only")
+        values, vectors = eigsh(matrix, v0=start, **keywords)
+        if in_order_of_values:
+            # SciPy has another order where it computes no vectors.
+            alone = eigsh(matrix, v0=start, return_eigenvectors=False, **keywords)
+            order = np.argsort(values)[np.argsort(np.argsort(alone))]
+            values, vectors = values[order], vectors[:, order]
+        return [values, vectors]
 
     def jvp(self, primals: Sequence[Tracer], tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
         data, rows, cols = primals

@@ -10,8 +10,8 @@ import scipy.sparse
 
 from ...base.source import at_line, user_line
 from ...numpy.promotion import asarray, has_tracer
-from .arrays import TracedSparse, made_like
-from .entries import common_entries, dense, entries_of, product, sparse_times_sparse, sum_of
+from .arrays import TracedSparse, made, made_like
+from .entries import Entries, common_entries, dense, entries_of, product, sparse_times_sparse, sum_of
 
 
 def is_sparse(x: Any) -> bool:
@@ -25,13 +25,20 @@ def combined(ufunc: Callable[..., Any], x: Any, y: Any) -> Any:
     return NotImplemented if rule is None else rule(x, y)
 
 
+def _made_of_both(x: Any, y: Any, entries: Entries) -> Any:
+    """A sparse array made of two: of their format, or in rows where they differ."""
+    if x.format == y.format:
+        return made_like(x, entries)
+    return made("csr", isinstance(x, scipy.sparse.sparray), entries)
+
+
 def _matmul(x: Any, y: Any) -> Any:
     if not is_sparse(x):
         x = asarray(x)
         turned = product(entries_of(y).T, x if x.ndim < 2 else x.T)
         return turned if x.ndim < 2 else turned.T
     if is_sparse(y):
-        return made_like(x, sparse_times_sparse(entries_of(x), entries_of(y)))
+        return _made_of_both(x, y, sparse_times_sparse(entries_of(x), entries_of(y)))
     return product(entries_of(x), y)
 
 
@@ -47,7 +54,7 @@ def multiply_elements(x: Any, y: Any) -> Any:
         x, y = y, x
     if is_sparse(y):
         a, b = common_entries(entries_of(x), entries_of(y))
-        return made_like(x, a.with_data(a.data * b.data))
+        return _made_of_both(x, y, a.with_data(a.data * b.data))
     return _scaled(x, y, np.multiply)
 
 
@@ -91,7 +98,7 @@ def _subtract(x: Any, y: Any) -> Any:
 def _total(x: Any, y: Any, ufunc: Callable[..., Any]) -> Any:
     if is_sparse(x) and is_sparse(y):
         b = entries_of(y)
-        return made_like(x, sum_of(entries_of(x), b if ufunc is np.add else b.with_data(-b.data)))
+        return _made_of_both(x, y, sum_of(entries_of(x), b if ufunc is np.add else b.with_data(-b.data)))
     if not np.ndim(y if is_sparse(x) else x):
         raise NotImplementedError(
             "adding a number to a sparse array is not supported; write A.toarray() for the dense array"

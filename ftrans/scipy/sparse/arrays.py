@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ...base.foreign import computes_with_sparse_arrays
 from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...numpy.promotion import asarray
@@ -34,12 +36,19 @@ class TracedSparse:
 
     format: str
     entries: Entries
+    # The class of SciPy that it stands for.
+    kind: type
     ndim = 2
     __array_priority__ = 10.1
     __hash__ = object.__hash__
 
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        # For the operators of SciPy's arrays it is another object, which they leave the operation to.
+        return type(self) if computes_with_sparse_arrays(sys._getframe(1)) else self.kind
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape} of {self.dtype} with {self.nnz} traced entries>"
@@ -71,6 +80,8 @@ class TracedSparse:
     @property
     def data(self) -> Any:
         """The elements at the places of entries, in the order of the format."""
+        if self.format not in ("coo", "csc", "csr"):
+            raise _refusal(self, "data", "write A.tocoo().data, or A.tocsr().data")
         return self.entries.data
 
     @property
@@ -107,12 +118,12 @@ class TracedSparse:
     @property
     def real(self) -> Any:
         """The real part."""
-        return made_like(self, self.entries.with_data(asarray(self.data).real))
+        return made_like(self, self.entries.with_data(asarray(self.entries.data).real))
 
     @property
     def imag(self) -> Any:
         """The imaginary part."""
-        return made_like(self, self.entries.with_data(asarray(self.data).imag))
+        return made_like(self, self.entries.with_data(asarray(self.entries.data).imag))
 
     # Other forms
 
@@ -137,7 +148,7 @@ class TracedSparse:
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         """The same in another dtype."""
-        return made_like(self, self.entries.with_data(asarray(self.data).astype(dtype, casting=casting)))
+        return made_like(self, self.entries.with_data(asarray(self.entries.data).astype(dtype, casting=casting)))
 
     def diagonal(self, k: int = 0) -> Any:
         """The elements of a diagonal."""
@@ -158,7 +169,7 @@ class TracedSparse:
         picked = [_picked(i, n) for i, n in zip((rows, cols), self.shape, strict=True)]
         numbers = scipy.sparse.csr_array((np.arange(1, self.nnz + 1), (self.row, self.col)), shape=self.shape)
         found = numbers[picked[0]][:, picked[1]].tocoo()
-        entries = Entries(self.data[found.data - 1], found.row, found.col, found.shape)
+        entries = Entries(self.entries.data[found.data - 1], found.row, found.col, found.shape)
         if all(isinstance(i, int | np.integer) for i in (rows, cols)):
             return segment_sums(entries.data, entries.row, 1)[0]
         if self._is_array and any(isinstance(i, int | np.integer) for i in (rows, cols)):
@@ -170,12 +181,12 @@ class TracedSparse:
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """The sum of all elements, or along an axis."""
         if axis is None:
-            return np.sum(asarray(self.data))
+            return np.sum(asarray(self.entries.data))
         if axis not in (0, 1, -1, -2):
             raise ValueError(f"a sparse array has the axes 0 and 1, not {axis!r}{at_line(user_line())}")
         axis %= 2
         lines, count = (self.col, self.shape[1]) if axis == 0 else (self.row, self.shape[0])
-        total = segment_sums(self.data, lines, count)
+        total = segment_sums(self.entries.data, lines, count)
         return total if self._is_array else np.expand_dims(total, axis)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -189,13 +200,13 @@ class TracedSparse:
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Powers of elements."""
-        return made_like(self, self.entries.with_data(asarray(self.data) ** n))
+        return made_like(self, self.entries.with_data(asarray(self.entries.data) ** n))
 
     def __abs__(self) -> Any:
-        return made_like(self, self.entries.with_data(abs(asarray(self.data))))
+        return made_like(self, self.entries.with_data(abs(asarray(self.entries.data))))
 
     def __neg__(self) -> Any:
-        return made_like(self, self.entries.with_data(-asarray(self.data)))
+        return made_like(self, self.entries.with_data(-asarray(self.entries.data)))
 
     def __pos__(self) -> Any:
         return self
@@ -212,7 +223,7 @@ class TracedSparse:
 
 def _of_elements(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        return made_like(self, self.entries.with_data(getattr(np, name)(asarray(self.data))))
+        return made_like(self, self.entries.with_data(getattr(np, name)(asarray(self.entries.data))))
 
     method.__doc__ = f"`numpy.{name}` of each element."
     return method
@@ -269,8 +280,8 @@ def _class_of(format: str, is_array: bool) -> type:
     others = {n: _refused(n) for n in (public | _SPECIAL & set(dir(base))) - set(dir(TracedSparse))}
     # What Python asks of all objects is a method of each class.
     others |= {n: _refused(n) for n in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")}
-    members = {**others, "format": format, "__hash__": object.__hash__, "__module__": "scipy.sparse"}
-    cls = type(name, (TracedSparse, base), members)
+    members = {**others, "format": format, "kind": base, "__hash__": object.__hash__, "__module__": "scipy.sparse"}
+    cls = type(name, (TracedSparse,), members)
     live_in_trace(cls)
     return cls
 

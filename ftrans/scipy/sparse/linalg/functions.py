@@ -76,7 +76,15 @@ def eigsh(
         raise MissingRule(f"eigsh with traced entries has no mode={mode!r}{at_line(user_line())}")
     a = _real_entries("eigsh", A)
     values, vectors = _pairs(
-        extreme_eigenpairs, a, k=int(k), sigma=sigma, which=which, ncv=ncv, maxiter=maxiter, tol=tol
+        extreme_eigenpairs,
+        a,
+        k=int(k),
+        sigma=sigma,
+        which=which,
+        ncv=ncv,
+        maxiter=maxiter,
+        tol=tol,
+        values_only=not return_eigenvectors,
     )
     return (values, vectors) if return_eigenvectors else values
 
