@@ -170,6 +170,45 @@ def test_problems_without_traced_values_are_those_of_scipy() -> None:
     assert ft.grad(f)(1.0) == 1.0
 
 
+def test_branches_on_the_time_and_kinks_in_the_state() -> None:
+    def doses(t: Any, y: Any, k: Any) -> Any:
+        if t < 1.0:
+            return [k - y[0]]
+        return [-y[0]] if t < 2.0 else [-2.0 * y[0]]
+
+    options: Any = {"t_eval": [0.5, 1.0, 3.0], "max_step": 0.1, **TIGHT}
+
+    def f(k: Any, solve_ivp: Any = integrate.solve_ivp) -> Any:
+        return np.sum(solve_ivp(doses, (0, 3), [0.1 * k], args=(k,), **options).y)
+
+    def kink(k: Any) -> Any:
+        return integrate.solve_ivp(lambda t, y: k - np.maximum(y, 0.5), (0, 2), [0.0], t_eval=[2.0], **TIGHT).y[0, 0]
+
+    # The solution is linear in k.
+    value = f(1.3, scipy.integrate.solve_ivp)
+    np.testing.assert_allclose(ft.value_and_grad(f)(1.3), (value, value / 1.3), rtol=1e-8)
+    np.testing.assert_allclose(ft.jit(ft.grad(f))(1.3), value / 1.3, rtol=1e-8)
+    # The slope is k - 0.5 up to the kink at t = 0.5 / (k - 0.5), from where the state goes on to k at the rate 1.
+    expected = ft.grad(lambda k: k + (0.5 - k) * np.exp(0.5 / (k - 0.5) - 2.0))(1.3)
+    np.testing.assert_allclose(ft.grad(kink)(1.3), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["solve_ivp", "odeint"])
+def test_jumps_where_the_state_decides_are_told(solver: str) -> None:
+    def switching(t: Any, y: Any) -> Any:
+        return np.where(y > 0.5, 3.0 * y, 1.0)
+
+    def f(k: Any) -> Any:
+        if solver == "odeint":
+            return integrate.odeint(switching, k, [0.0, 1.0], tfirst=True)[1, 0]
+        return integrate.solve_ivp(switching, (0, 1), [k], t_eval=[1.0]).y[0, 0]
+
+    with pytest.raises(ft.ConvergenceError, match="jumps 1 times"):
+        ft.grad(f)(0.1)
+    assert np.isnan(ft.jit(ft.grad(f))(0.1))
+    np.testing.assert_allclose(ft.grad(f)(2.0), np.exp(3.0), rtol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.special
 
 import ftrans as ft
 from ftrans.core.primitive import MissingRule
@@ -19,6 +20,14 @@ from ftrans.scipy import integrate
 def test_plain_calls_are_those_of_scipy(name: str) -> None:
     arguments: Any = (np.cos, 0.0, 1.0) if name == "fixed_quad" else (np.arange(5.0) ** 2,)
     np.testing.assert_equal(getattr(integrate, name)(*arguments), getattr(scipy.integrate, name)(*arguments))
+
+
+def branching(x: Any, k: Any) -> Any:
+    if x < k:
+        return k * x
+    if x < 1.5:
+        return np.exp(-x)
+    return k**2
 
 
 # An integral as a function of a parameter, its value, and its first two derivatives in closed form.
@@ -73,6 +82,22 @@ CLOSED_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[float], tuple[floa
         lambda k: integrate.quad_vec(lambda x: np.where(x < k, k, np.exp(k - x)) * np.ones(1), 0, np.inf)[0][0],
         lambda k: (k**2 + 1, 2 * k, 2.0),
     ),
+    "branches": (
+        lambda k: integrate.quad(branching, 0, 2, args=(k,), points=[0.8, 1.5])[0],
+        lambda k: (
+            k**3 / 2 + np.exp(-k) - np.exp(-1.5) + 0.5 * k**2,
+            1.5 * k**2 - np.exp(-k) + k,
+            3 * k + np.exp(-k) + 1,
+        ),
+    ),
+    "branch at one point": (
+        lambda k: integrate.quad(lambda x: k if x == 0 else np.sin(k * x) / x, -2, 2)[0],
+        lambda k: (
+            2 * scipy.special.sici(2 * k)[0],
+            2 * np.sin(2 * k) / k,
+            4 * np.cos(2 * k) / k - 2 * np.sin(2 * k) / k**2,
+        ),
+    ),
     "large parameter": (
         lambda k: integrate.quad(lambda x: (1e9 * k) ** 2 * x * 2e-18, 0, 1)[0],
         lambda k: (k**2, 2 * k, 2.0),
@@ -108,6 +133,13 @@ def test_compiled_and_mapped() -> None:
     f, expected = CLOSED_FORMS["two constants at a moving limit"]
     ks = np.array([0.5, 0.8])
     np.testing.assert_allclose(ft.jit(ft.vmap(ft.hessian(f)))(ks), [expected(k)[2] for k in ks], rtol=1e-7)
+
+
+def test_branches_compiled() -> None:
+    f, expected = CLOSED_FORMS["branches"]
+    derivative = ft.jit(ft.grad(f))
+    for k in (0.8, 0.9):
+        np.testing.assert_allclose(derivative(k), expected(k)[1], rtol=1e-7)
 
 
 def test_more_outputs() -> None:

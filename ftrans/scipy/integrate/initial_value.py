@@ -21,8 +21,9 @@ from ...core.types import ArrayType
 from ...core.witness import known_value
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, cast
+from .branches import Evaluate, value_of
 from .integrands import FoundTraced, is_traced, plainly, traced_function
-from .states import NUMBER, Field, Solved, functions, states
+from .states import NUMBER, Field, Solved, Solver, functions, states
 
 __all__ = ["odeint"]
 
@@ -48,10 +49,10 @@ class Ivp(NamedTuple):
     is_exact: bool
     is_dense: bool
 
-    def result(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, **more: Any) -> Any:
+    def result(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, **more: Any) -> Any:
         """SciPy's result."""
         options = dict(self.options)
-        if self.is_exact and self.is_implicit():
+        if self.is_exact and jacobian is not None and self.is_implicit():
             options["jac"] = jacobian
         return scipy.integrate.solve_ivp(f, (start, stop), y0, self.method, **more, **options)
 
@@ -62,7 +63,7 @@ class Ivp(NamedTuple):
             inspect.isclass(method) and issubclass(method, tuple(getattr(scipy.integrate, m) for m in _IMPLICIT))
         )
 
-    def solve(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, times: Any) -> Solved:
+    def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times, as SciPy interpolates them."""
         found = np.full((len(times), len(y0)), np.nan)
         more: dict[str, Any] = {"dense_output": True} if self.is_dense else {"t_eval": times}
@@ -109,12 +110,14 @@ def solve_ivp(
             "events of solve_ivp are not taken with traced values: find the time of the event with ftrans.root, as that"
             f" at which it is 0 for the last state of solve_ivp up to that time{at_line(user_line())}"
         )
-    if vectorized:
-        field, y0 = _right_hand_side(lambda t, y: fun(t, y[:, None], *given), fun, y0, "solve_ivp")
-    else:
-        field, y0 = _right_hand_side(lambda t, y: fun(t, y, *given), fun, y0, "solve_ivp")
+    y0 = _state(y0, "solve_ivp")
     start, stop = (_number(t, "an end of t_span") for t in t_span)
     solver = Ivp(method, _hashable(options, "solve_ivp"), options.get("jac") is not None, False)
+
+    def call(t: Any, y: Any) -> Any:
+        return fun(t, y[:, None] if vectorized else y, *given)
+
+    field = _right_hand_side(call, fun, "solve_ivp", solver, y0, _ends(start, stop))
     times = _steps(field, y0, start, stop, solver) if t_eval is None else _times(t_eval, "t_eval of solve_ivp")
     found = states(field, y0, start, stop, _ends(start, stop) if times is None else times, solver)
     return scipy.optimize.OptimizeResult(
@@ -179,15 +182,21 @@ def _ends(start: Any, stop: Any) -> Any:
     return np.stack([start, stop])
 
 
-def _right_hand_side(call: Callable[..., Any], fun: Callable[..., Any], y0: Any, what: str) -> tuple[Captured, Tracer]:
-    """The program of a right-hand side, called by `call(t, y)`, and the first state."""
+def _state(y0: Any, what: str) -> Tracer:
+    """The first state."""
     y0 = asarray(y0)
     if y0.ndim > 1 or y0.dtype.kind not in "fiub":
         raise TypeError(
             f"{what} takes real states with one axis for traced values, not {y0.type}; write real and imaginary parts "
             f"one behind the other{at_line(user_line())}"
         )
-    y0 = cast(np.reshape(y0, (-1,)), NUMBER.dtype)
+    return cast(np.reshape(y0, (-1,)), NUMBER.dtype)
+
+
+def _right_hand_side(
+    call: Callable[..., Any], fun: Callable[..., Any], what: str, solver: Solver, y0: Tracer, times: Any
+) -> Captured:
+    """The program of a right-hand side, called by `call(t, y)`."""
 
     def slopes(t: Tracer, y: Tracer) -> list[Tracer]:
         found = asarray(call(t, y))
@@ -198,7 +207,14 @@ def _right_hand_side(call: Callable[..., Any], fun: Callable[..., Any], y0: Any,
             )
         return [cast(np.reshape(found, y.shape), NUMBER.dtype)]
 
-    return traced_function(fun, [NUMBER, y0.type], slopes, what), y0
+    def explore(evaluate: Evaluate) -> None:
+        def f(t: float, y: Any) -> Any:
+            return evaluate(np.float64(t), np.array(y))[0]
+
+        at = value_of(times)
+        solver.solve(f, None, value_of(y0), at[0], at[-1], at)
+
+    return traced_function(fun, [NUMBER, y0.type], slopes, what, explore)
 
 
 def _number(x: Any, name: str) -> Tracer:
@@ -310,9 +326,9 @@ class Lsoda(NamedTuple):
     options: Options
     is_exact: bool
 
-    def solve(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, times: Any) -> Solved:
+    def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times, the first of which is that of the first state."""
-        more = {"Dfun": jacobian} if self.is_exact else {}
+        more = {"Dfun": jacobian} if self.is_exact and jacobian is not None else {}
         found, info = scipy.integrate.odeint(f, y0, times, full_output=1, tfirst=True, **more, **dict(self.options))
         evaluations, jacobians = (int(info[name][-1]) if len(times) > 1 else 0 for name in ("nfe", "nje"))
         return Solved(found, 0 if info["message"] == "Integration successful." else -1, evaluations, jacobians, 0)
@@ -354,7 +370,8 @@ def odeint(
     if full_output:
         raise ValueError(f"full_output of odeint is not there for traced values: leave it out{at_line(user_line())}")
     order = (lambda t, y: (t, y)) if tfirst else (lambda t, y: (y, t))
-    field, y0 = _right_hand_side(lambda t, y: func(*order(t, y), *args), func, y0, "odeint")
+    y0 = _state(y0, "odeint")
     times = _times(np.stack(list(t)) if isinstance(t, list | tuple) else t, "t of odeint")
     solver = Lsoda(_hashable(options, "odeint"), Dfun is not None)
+    field = _right_hand_side(lambda t, y: func(*order(t, y), *args), func, "odeint", solver, y0, times)
     return states(field, y0, times[0], times[-1], times, solver).states

@@ -27,7 +27,8 @@ from ...run.straightline import function_to_run
 from ...transforms.differentiate import pullback
 from ...transforms.jvp import jvp as jvp_program
 from ...transforms.simplify import simplify
-from .switches import Switches, divided, moving_switches
+from .branches import Evaluate, Explore, value_of
+from .switches import Switches, divided, grid, moving_switches
 
 Leaves = list[Any]
 
@@ -84,6 +85,21 @@ def integrals(integrand: Captured, a: Any, b: Any, points: Any, quadrature: Quad
     return outs, Details(*details)
 
 
+def exploring(quadrature: Quadrature, a: Any, b: Any, points: Any) -> Explore:
+    """What calls an integrand at the points of a quadrature, and at some more."""
+
+    def explore(evaluate: Evaluate) -> None:
+        low, high, breaks = value_of(a), value_of(b), value_of(points)
+
+        def at(x: float) -> Any:
+            return np.concatenate([np.ravel(y) for y in evaluate(np.float64(x))])
+
+        inside = [at(x) for x in grid(float(low), float(high))[1:-1]]
+        quadrature.compute(at, inside[0].size, float(low), float(high), breaks)
+
+    return explore
+
+
 def _rule(program: Program, points: int, quadrature: Quadrature) -> Rule:
     def make() -> Rule:
         consts = program.in_types[:-1]
@@ -121,7 +137,8 @@ def _code(program: Program, quadrature: Quadrature) -> Code:
 def _linearized(program: Program, primal: Program, points: int, quadrature: Quadrature, active: Flags) -> Linearized:
     count = len(program.outputs)
     given = primal.in_types
-    switches = moving_switches(program, active[:-3]) if any(active[:-3]) else None
+    moving = (*active[:-3], False)
+    switches = moving_switches(program, moving, tuple(i + 1 == len(moving) for i in range(len(moving))))
     if switches is not None:
         return _linearized_by_parts(switches, primal, quadrature, active)
 

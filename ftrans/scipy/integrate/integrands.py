@@ -10,7 +10,9 @@ from ...api.vectors import Captured
 from ...base import tree
 from ...core.trace import NoWitness
 from ...core.types import ArrayType
+from ...core.witness import ConcretizationError
 from ...numpy.promotion import asarray, has_tracer
+from .branches import Explore, NotKnown, by_ways
 
 
 class FoundTraced(Exception):
@@ -34,7 +36,9 @@ def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def traced_function(f: Callable[..., Any], types: Sequence[ArrayType], call: Callable[..., Any], what: str) -> Captured:
+def traced_function(
+    f: Callable[..., Any], types: Sequence[ArrayType], call: Callable[..., Any], what: str, explore: Explore
+) -> Captured:
     """The program of `call`, which calls `f`: it takes what `f` closes over, then arguments of these types.
 
     Args:
@@ -42,7 +46,18 @@ def traced_function(f: Callable[..., Any], types: Sequence[ArrayType], call: Cal
         types: types of the arguments.
         call: takes a tracer for each, and returns a list of tracers.
         what: name of the solver, for messages.
+        explore: calls a function at all points that the solver needs, in case that `f` has branches there.
+
+    Raises:
+        ConcretizationError: `f` has branches, and the points are not known.
     """
     reason = NoWitness(f"{what} evaluates {name_of(f)} at many points, so a branch has no single value")
-    traced, _ = trace_flat(f, types, lambda tracers: call(*tracers), reason)
+    try:
+        traced, _ = trace_flat(f, types, lambda tracers: call(*tracers), reason)
+    except ConcretizationError as error:
+        try:
+            chosen = by_ways(types, call, explore)
+        except NotKnown:
+            raise error from None
+        traced, _ = trace_flat(f, types, lambda tracers: chosen(*tracers), reason)
     return Captured.of(traced.program, [asarray(x) for x in traced.captured], len(types))

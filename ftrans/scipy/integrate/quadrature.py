@@ -18,7 +18,7 @@ from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, cast
-from .integrals import Computed, integrals
+from .integrals import Computed, exploring, integrals
 from .integrands import FoundTraced, is_traced, plainly, traced_function
 
 __all__ = ["quad"]
@@ -113,7 +113,7 @@ def quad(
     derived.  Breakpoints have no derivative.  Where nothing is traced, this is SciPy's function.
 
     Args:
-        func: as for SciPy; it is traced once.
+        func: as for SciPy; it may have branches that depend on its arguments.
         a: the lower limit.
         b: the upper limit.
         args: further arguments of `func`.
@@ -161,10 +161,11 @@ def quad(
         y = _number(func, func(x, *args), complex_func)
         return [cast(part, NUMBER.dtype) for part in ((y.real, y.imag) if complex_func else (y,))]
 
-    traced = traced_function(func, [NUMBER], integrand, "quad")
     options["wvar"] = tuple(np.ravel(wvar).tolist()) if weight and weight.startswith("alg") else wvar
-    quadrature = Adaptive(**options, silent=bool(full_output))
-    outs, details = integrals(traced, *limits(a, b, "quad"), breakpoints(points), quadrature)
+    how = Adaptive(**options, silent=bool(full_output))
+    low, high, breaks = *limits(a, b, "quad"), breakpoints(points)
+    traced = traced_function(func, [NUMBER], integrand, "quad", exploring(how, low, high, breaks))
+    outs, details = integrals(traced, low, high, breaks, how)
     value: Any = outs[0] + 1j * outs[1] if parts == 2 else outs[0]
     error = details.error * (1 + 1j) if complex_func else details.error
     if full_output:

@@ -16,6 +16,7 @@ import numpy as np
 from ...api.derivatives import stop_gradient
 from ...api.vectors import Captured
 from ...api.vmap import vmap
+from ...control.convergence import required
 from ...control.rules.black_box import Code, black_box
 from ...control.rules.custom_rule import Linearized, Rule, custom
 from ...control.rules.linear_call import Name
@@ -30,11 +31,14 @@ from ...solvers.jacobians import jacobian
 from ...structure.dense.basis import unit_vectors
 from ...transforms.jvp import jvp as jvp_program
 from ...transforms.simplify import simplify
+from .switches import Switches, moving_switches
 
 Leaves = list[Any]
 Field = Callable[[float, Any], Any]
 
 NUMBER = ArrayType((), np.dtype(np.float64))
+# How many states of a solution are looked at for jumps, and how large a jump is, relative to the largest slope.
+_LOOKED_AT, _SMALLEST_JUMP = 400, 1e-3
 _COUNT = ArrayType((), np.dtype(np.int64))
 
 
@@ -59,7 +63,7 @@ class Solved(NamedTuple):
 class Solver(Protocol):
     """How an initial value problem is solved.  Two that are equal find the same."""
 
-    def solve(self, f: Field, jacobian: Field, y0: Any, start: float, stop: float, times: Any) -> Solved:
+    def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times of dy/dt = f(t, y), y(start) = y0."""
 
     def with_tangents(self, columns: int) -> Solver:
@@ -141,7 +145,10 @@ def _linearized(field: Program, primal: Program, solver: Solver, active: Flags) 
             (found,), operands, moved = cut(builder.inputs(), 1, len(given))
             *consts, y0, start, stop, times = operands
             problem = Problem(field, consts, y0, start, stop, times, solver)
-            return builder.finish(rule(problem, found, moved, active), rule.__name__)
+            results = rule(problem, found, moved, active)
+            if any(active[:-2]):
+                results = _without_jumps(results, problem, active[:-4])
+            return builder.finish(results, rule.__name__)
 
     return Linearized(
         values=primal,
@@ -151,6 +158,66 @@ def _linearized(field: Program, primal: Program, solver: Solver, active: Flags) 
         out_active=tuple(i == 0 for i in range(len(primal.outputs))),
         is_linear=True,
     )
+
+
+def _without_jumps(results: Leaves, problem: Problem, moving: Flags) -> Leaves:
+    """Derivatives of a solution, along which the right-hand side is required not to jump where the state decides.
+
+    There, the variational equations do not tell the derivative.
+    """
+    field = problem.field
+    constants = (False,) * len(moving)
+    switches = moving_switches(field, (*moving, False, True), (*constants, True, True))
+    if switches is None:
+        return results
+    code = field.derive(("jumps", problem.solver), lambda: _jumps(field, switches, problem.solver))
+    operands = [stop_gradient(x) for x in (*problem.consts, problem.y0, problem.start, problem.stop)]
+    count, time = black_box.apply(code, operands)
+    message = (
+        "the right-hand side of a differential equation jumps {iterations} times where the state or a parameter "
+        "decides, first at t = {residual}, and the derivative of the state does not tell that: solve up to there, and "
+        "go on from there, or write a smooth function"
+    )
+    return [
+        np.reshape(required(np.reshape(x, (-1,)), count == 0, count, time, message=message), x.shape) for x in results
+    ]
+
+
+def _jumps(field: Program, switches: Switches, solver: Solver) -> Code:
+    """Python code that counts the jumps of a right-hand side along a solution, and finds the time of the first."""
+    outcomes, frozen = function_to_run(switches.outcomes), function_to_run(simplify(switches.frozen))
+
+    def compute(*arrays: Any) -> Sequence[Any]:
+        *consts, y0, start, stop = arrays
+        times = np.linspace(start, stop, _LOOKED_AT)
+        path = solver.solve(functions(field, consts)[0], None, y0, float(start), float(stop), times).states
+        slopes = [functions(field, consts)[0](t, y) for t, y in zip(times, path, strict=True)]
+        told = [[np.asarray(x) for x in outcomes(*consts, t, y)] for t, y in zip(times, path, strict=True)]
+        largest, found = np.max(np.abs(slopes), initial=0.0), []
+        for i in range(len(times) - 1):
+            if any((a != b).any() for a, b in zip(told[i], told[i + 1], strict=True)):
+                t, y = _crossing(lambda t, y: outcomes(*consts, t, y), times[i : i + 2], path[i : i + 2])
+                before, after = (frozen(*consts, t, *told[j], y)[0] for j in (i, i + 1))
+                if np.max(np.abs(after - before)) > _SMALLEST_JUMP * largest:
+                    found.append(t)
+        return [np.int64(len(found)), np.float64(found[0] if found else np.nan)]
+
+    return Code(f"jumps({field.name})", compute, [_COUNT, NUMBER], "SciPy solves the equation")
+
+
+def _crossing(outcomes: Callable[[float, Any], Any], times: Any, path: Any) -> tuple[float, Any]:
+    """Where outcomes change on the line between two states."""
+
+    def at(part: float) -> tuple[float, Any]:
+        return times[0] + part * (times[1] - times[0]), path[0] + part * (path[1] - path[0])
+
+    low, high = 0.0, 1.0
+    first = [np.asarray(x) for x in outcomes(*at(low))]
+    for _ in range(40):
+        middle = (low + high) / 2
+        same = all((a == b).all() for a, b in zip(first, outcomes(*at(middle)), strict=True))
+        low, high = (middle, high) if same else (low, middle)
+    return at(high)
 
 
 class Problem(NamedTuple):

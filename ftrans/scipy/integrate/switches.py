@@ -41,9 +41,9 @@ class Switches(NamedTuple):
     """The comparisons of an integrand, in place of which it may be given their outcomes.
 
     Attributes:
-        differences: takes the constants and the variable; where an element of its result changes sign, one switches.
+        differences: takes what the program takes; where an element of its result changes sign, one switches.
         outcomes: takes the same; the results of the comparisons.
-        frozen: takes the constants, the outcomes, then the variable; the integrand.
+        frozen: the program without the comparisons; takes their outcomes before its last input.
     """
 
     differences: Program
@@ -51,23 +51,23 @@ class Switches(NamedTuple):
     frozen: Program
 
 
-def moving_switches(program: Program, moving: Flags) -> Switches | None:
-    """The comparisons between values that depend on the variable and on constants that move; None without any.
+def moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches | None:
+    """The comparisons between values that depend on variables and on what moves; None without any.
 
     Args:
-        program: takes the constants, then the variable.
-        moving: which constants move.
+        program: the program.
+        moving: which inputs change with what is derived by.
+        varying: which inputs are variables.
 
     Raises:
         MissingRule: such values are rounded.
     """
-    return program.derive(("moving switches", moving), lambda: _moving_switches(program, moving))
+    return program.derive(("moving switches", moving, varying), lambda: _moving_switches(program, moving, varying))
 
 
-def _moving_switches(program: Program, moving: Flags) -> Switches | None:
-    x = program.inputs[-1]
-    by_variable: set[Any] = {x}
-    by_constants: set[Any] = set(chosen(program.inputs[:-1], moving))
+def _moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches | None:
+    by_variable: set[Any] = set(chosen(program.inputs, varying))
+    by_constants: set[Any] = set(chosen(program.inputs, moving))
     found: list[Eqn] = []
     for eqn in program.eqns:
         is_varying, is_moving = (any(a in among for a in eqn.operands) for among in (by_variable, by_constants))
@@ -75,8 +75,8 @@ def _moving_switches(program: Program, moving: Flags) -> Switches | None:
         is_of_numbers = all(is_inexact(a.type.dtype) for a in eqn.operands)
         if is_varying and is_moving and name in _ROUNDING:
             raise MissingRule(
-                f"an integrand jumps at points that move where it is rounded by {name}, so the derivative of the "
-                f"integral is not that of the integrand: divide the integral there{at_line(eqn.line)}"
+                f"an integrand or a right-hand side jumps at points that move where it is rounded by {name}, which has "
+                f"no derivative here: divide the interval there{at_line(eqn.line)}"
             )
         if is_varying and is_moving and is_of_numbers and _sides(program, eqn) is not None:
             found.append(eqn)
@@ -182,12 +182,14 @@ def _finder(differences: Program) -> Code:
             def at(x: float) -> Any:
                 return run(*consts, np.float64(x))[0]
 
-            grid = _grid(float(a), float(b))
-            signs = np.array([at(x) for x in grid]) > 0
+            around = grid(float(a), float(b))
+            signs = np.array([at(x) for x in around]) > 0
             found = []
             for place, kind in np.argwhere(signs[1:] != signs[:-1]):
-                x = scipy.optimize.brentq(lambda x, kind=kind: at(x)[kind], grid[place], grid[place + 1], xtol=1e-300)
-                found.append((place, abs(x - grid[place]), x, kind))
+                x = scipy.optimize.brentq(
+                    lambda x, kind=kind: at(x)[kind], around[place], around[place + 1], xtol=1e-300
+                )
+                found.append((place, abs(x - around[place]), x, kind))
             if len(found) > _MOST:
                 raise ValueError(
                     f"an integrand switches at more than {_MOST} points that move with what it is derived by: divide "
@@ -205,7 +207,7 @@ def _finder(differences: Program) -> Code:
     return differences.derive("finder", make)
 
 
-def _grid(a: float, b: float) -> Any:
+def grid(a: float, b: float) -> Any:
     """Points from one limit to the other, at uneven distances; of infinite limits, to large numbers."""
     steps = np.linspace(0.0, 1.0, _PARTS + 1)
     steps[1:-1] += 0.3 / _PARTS * np.sin(np.arange(1, _PARTS) ** 2)
@@ -214,6 +216,6 @@ def _grid(a: float, b: float) -> Any:
     if np.isfinite(a):
         return a + np.copysign(1.0, b) * np.concatenate([steps[:-1] / (1 - steps[:-1]), [1e9]])
     if np.isfinite(b):
-        return _grid(b, a)[::-1]
+        return grid(b, a)[::-1]
     around = 2 * steps[1:-1] - 1
     return np.sign(b) * np.concatenate([[-1e9], around / (1 - around**2), [1e9]])

@@ -12,7 +12,7 @@ from ...core.trace import Tracer
 from ...core.types import is_complex
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, cast
-from .integrals import Computed, integrals
+from .integrals import Computed, exploring, integrals
 from .integrands import FoundTraced, is_traced, plainly, traced_function
 from .quadrature import NUMBER, breakpoints, limits
 
@@ -78,7 +78,8 @@ def quad_vec(
         y = asarray(f(x, *args))
         return [cast(part, NUMBER.dtype) for part in ((y.real, y.imag) if is_complex(y.dtype) else (y,))]
 
-    traced = traced_function(f, [NUMBER], integrand, "quad_vec")
-    outs, details = integrals(traced, *limits(a, b, "quad_vec"), breakpoints(points), how)
+    low, high, breaks = *limits(a, b, "quad_vec"), breakpoints(points)
+    traced = traced_function(f, [NUMBER], integrand, "quad_vec", exploring(how, low, high, breaks))
+    outs, details = integrals(traced, low, high, breaks, how)
     value: Any = outs[0] + 1j * outs[1] if len(outs) == 2 else outs[0]
     return (value, details.error, SimpleNamespace(neval=details.evaluations)) if full_output else (value, details.error)

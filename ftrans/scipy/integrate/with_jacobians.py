@@ -47,7 +47,9 @@ def solve_ivp(
 
     Where a trace runs, the states are differentiable by `y0`, `t_span`, `t_eval`, `args` and whatever `fun` closes
     over, in every mode and of every order.  Their derivatives are states of the variational equations, which the same
-    method solves with the same tolerances; steps in between have no derivative.  States must be real.
+    method solves with the same tolerances; steps in between have no derivative.  States must be real.  `fun` may have
+    branches on the time and on the state; where it jumps at a time that the state or a parameter decides, there is no
+    derivative.  Reverse mode solves for as many tangents as there are numbers to derive by.
 
     Args:
         fun: as for SciPy.
@@ -67,7 +69,8 @@ def solve_ivp(
         SciPy's result.  `result.ftrans["jac"]` says what was used.
 
     Raises:
-        ValueError: as SciPy.
+        ValueError: as SciPy; where a trace runs, also if there are `events`, or an option is traced.
+        ConvergenceError: the solution is derived, and `fun` jumps where the state decides.
 
     Example:
         >>> import numpy as np
