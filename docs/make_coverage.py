@@ -46,6 +46,11 @@ MIRRORED = (
     "scipy.interpolate",
     "scipy.signal",
     "scipy.ndimage",
+    "scipy.spatial",
+    "scipy.spatial.distance",
+    "scipy.spatial.transform",
+    "scipy.sparse",
+    "scipy.sparse.linalg",
 )
 
 # Functions that are called with plain arguments (sizes, names, files), and their results are constants.
@@ -136,7 +141,8 @@ def public(namespace: str) -> dict[str, Any]:
 def _mirrored(namespace: str) -> Iterator[tuple[str, Any]]:
     original, mirror = importlib.import_module(namespace), importlib.import_module(f"ftrans.{namespace}")
     for name in mirror.__all__:
-        yield name, getattr(original, name)
+        if callable(getattr(original, name)):
+            yield name, getattr(original, name)
 
 
 def methods(namespace: str, name: str) -> list[str]:
