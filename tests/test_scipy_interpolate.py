@@ -218,7 +218,7 @@ def test_polynomials_of_derivatives() -> None:
 
 PLACES = np.random.default_rng(0).normal(size=(12, 2))
 DATA = np.random.default_rng(1).normal(size=(12,))
-AROUND = np.random.default_rng(2).uniform(-1.5, 1.5, (2, 5, 2))
+AROUND = np.random.default_rng(2).uniform(-1.5, 1.5, (2, 3, 2))
 KERNELS = {
     "linear", "thin_plate_spline", "cubic", "quintic", "multiquadric", "inverse_multiquadric", "inverse_quadratic",
     "gaussian",
@@ -255,7 +255,6 @@ def test_scattered_points() -> None:
     columns = np.stack([DATA, DATA**2], axis=1)
     for f in (
         lambda m, d, p: m.LinearNDInterpolator(PLACES, d, 9.0, rescale=True)(p),
-        lambda m, d, p: m.LinearNDInterpolator(PLACES, d)(p[..., 0], p[..., 1]),
         lambda m, d, p: m.NearestNDInterpolator(PLACES, d, rescale=True)(p),
         lambda m, d, p: m.griddata((PLACES[:, 0], PLACES[:, 1]), d, (p[..., 0], p[..., 1])),
         lambda m, d, p: m.griddata(PLACES, d, p, method="nearest"),
@@ -315,13 +314,43 @@ def test_objects_of_traced_data_answer_for_scipy() -> None:
         assert isinstance(spline, scipy.interpolate.CubicSpline)
         assert isinstance(spline, interpolate.CubicSpline)
         assert spline.c.shape == (4, 6)
-        with pytest.raises(MissingRule, match=r"(?s)CubicSpline.roots.*test_scipy_interpolate.py"):
-            spline.roots()
+        with pytest.raises(MissingRule, match=r"(?s)CubicSpline.extend.*test_scipy_interpolate.py"):
+            spline.extend(Y, X)
         with pytest.raises(AttributeError, match="no attribute 'surely_not'"):
             spline.surely_not  # noqa: B018
         return spline.derivative()(0.3)
 
     ft.grad(slope)(Y)
+
+
+def test_roots_are_differentiated_implicitly() -> None:
+    spline = interpolate.CubicSpline(X, Y)
+    places = spline.solve(0.2)
+    found, slopes = ft.jvp(spline.solve, (0.2,), (1.0,))
+    np.testing.assert_allclose(found, places, rtol=1e-12)
+    np.testing.assert_allclose(slopes, 1 / spline(places, 1), rtol=1e-12)
+    check_grads(lambda x, y: interpolate.CubicSpline(x, y).roots(extrapolate=False), X, Y)
+    steps = np.array([[1.0, -1.0]])
+    for call in (
+        lambda c: interpolate.PPoly(c, [0.0, 1.0, 2.0]).roots(),
+        lambda c: interpolate.PPoly(0 * c, [0.0, 1.0, 2.0]).roots(),
+    ):
+        with pytest.raises(MissingRule, match=r"(?s)no root with a derivative.*test_scipy_interpolate.py"):
+            ft.jacobian(call)(steps)
+
+
+def test_points_and_data_that_are_tensors() -> None:
+    points, values = (ft.autograd.tensor(x, requires_grad=True) for x in (np.stack([INSIDE / 2, INSIDE / 3], 1), Y))
+    grid = interpolate.RegularGridInterpolator((X, X), np.outer(Y, Y))
+    for f, x in (
+        (lambda p: grid(p), points),
+        (lambda p: interpolate.CubicSpline(X, Y)(p), points),
+        (lambda y: interpolate.interp1d(X, y)(INSIDE), values),
+    ):
+        x.grad = None
+        np.sum(f(x)).backward()
+        expected = ft.grad(lambda x, f=f: np.sum(f(x)))(x.detach().numpy())
+        np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12)
 
 
 def test_data_that_make_no_spline() -> None:

@@ -217,7 +217,7 @@ def _periodic_slopes(h: Any, secant: Any) -> Any:
 
 
 def _entered(original: type, make: Callable[..., Pieces]) -> Any:
-    return enter(original, make, of_pieces, METHODS)
+    return enter(original, make, of_pieces, (*METHODS, "solve"))
 
 
 CubicHermiteSpline = _entered(scipy.interpolate.CubicHermiteSpline, _cubic_hermite_spline)

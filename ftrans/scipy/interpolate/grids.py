@@ -18,7 +18,6 @@ from ...base.foreign import spline_of_grid
 from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...numpy.dispatch import implements
-from ...numpy.promotion import asarray
 from ...numpy.selecting import take_along_axis
 from .bsplines import basis, interpolating
 from .cubic import pchip_pieces
@@ -29,6 +28,14 @@ __all__ = ["RegularGridInterpolator", "interpn"]
 
 _DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
 _METHODS = ("linear", "nearest", "pchip", *_DEGREES, *(f"{name}_legacy" for name in _DEGREES))
+
+
+def _elements(values: Any, places: Sequence[Any]) -> Any:
+    """The elements of an array at indices along its first axes."""
+    flat = places[0]
+    for size, place in zip(values.shape[1:], places[1:], strict=False):
+        flat = flat * size + place
+    return take(values.reshape(-1, *values.shape[len(places) :]), flat, axis=0)
 
 
 def tensor_values(
@@ -48,12 +55,12 @@ def tensor_values(
         interval, values = basis(t, k, x, order)
         places.append([interval - k + a for a in range(k + 1)])
         factors.append(values)
-    c, total = asarray(c), 0.0
+    total: Any = 0.0
     for corner in itertools.product(*(range(k + 1) for k in degrees)):
         weight = factors[0][corner[0]]
         for values, a in zip(factors[1:], corner[1:], strict=True):
             weight = weight * values[a]
-        chosen = c[tuple(place[a] for place, a in zip(places, corner, strict=True))]
+        chosen = _elements(c, [place[a] for place, a in zip(places, corner, strict=True)])
         total = total + chosen * in_column(weight, chosen.ndim)
     return total
 
@@ -143,20 +150,21 @@ class Grid(Form):
         return tensor_values(knots, c, degrees, points, orders)
 
     def _by_cells(self, points: list[Any], is_nearest: bool) -> Any:
-        values, places, parts = asarray(self.values), [], []
+        places, parts = [], []
         for x, axis in zip(points, self.grid, strict=True):
             low = intervals(axis, x, 0, axis.shape[0] - 2)
             left = take(axis, low)
             places.append(low)
             parts.append((x - left) / (take(axis, low + 1) - left))
         if is_nearest:
-            return values[tuple(np.where(part <= 0.5, low, low + 1) for low, part in zip(places, parts, strict=True))]
-        total = 0.0
+            nearest = [np.where(part <= 0.5, low, low + 1) for low, part in zip(places, parts, strict=True)]
+            return _elements(self.values, nearest)
+        total: Any = 0.0
         for corner in itertools.product((0, 1), repeat=len(points)):
-            weight = 1.0
+            weight: Any = 1.0
             for part, is_high in zip(parts, corner, strict=True):
                 weight = weight * (part if is_high else 1 - part)
-            chosen = values[tuple(low + step for low, step in zip(places, corner, strict=True))]
+            chosen = _elements(self.values, [low + step for low, step in zip(places, corner, strict=True)])
             total = total + chosen * in_column(weight, chosen.ndim)
         return total
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...numpy.dispatch import implements
-from ...run.places import NUMPY, place_of_arguments
+from ...run.places import CELLS, NUMPY, place_of_arguments
 
 # What makes the form of an object of a class of SciPy.
 _FORMS: dict[type, Callable[[Any], Any]] = {}
@@ -119,7 +119,10 @@ def _wherever(original: type, name: str) -> Callable[..., Any]:
         place = place_of_arguments(args, kwargs)
         if place is NUMPY:
             return plain(self, *args, **kwargs)
-        return place.call(functools.partial(traced, self), args, kwargs)
+        if place.is_jax or place is CELLS:
+            return place.call(functools.partial(traced, self), args, kwargs)
+        # Tensors record what the functions of NumPy do in which a form computes.
+        return traced(self, *args, **kwargs)
 
     return method
 

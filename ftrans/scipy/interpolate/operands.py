@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer, current_builder
-from ...core.witness import ConcretizationError
+from ...core.witness import ConcretizationError, concretize
 from ...numpy.promotion import asarray
 from ...numpy.selecting import take
 from ...numpy.sorting import searchsorted
@@ -18,7 +18,7 @@ from ...run.places import NUMPY, TRACE, place_of_arguments
 
 __all__ = [
     "as_double", "as_real", "holds", "in_column", "intervals", "is_plain", "joined", "least_squares", "require",
-    "solve", "spread", "take",
+    "solve", "spread", "take", "value_of",
 ]  # fmt: skip
 
 
@@ -56,6 +56,11 @@ def holds(condition: Any) -> bool:
         if builder is not None:
             builder.refused = before
         return False
+
+
+def value_of(x: Any, what: str) -> Any:
+    """The value of a traced array, which the program then holds for; `what` says who asks, for messages."""
+    return concretize(x, what) if type(x) is Tracer else np.asarray(x)
 
 
 def require(condition: Any, message: str) -> None:

@@ -14,8 +14,10 @@ import numpy as np
 import scipy.interpolate
 
 from ...base.source import at_line, user_line
+from ...core.primitive import MissingRule
+from ...solvers.implicit import root
 from .objects import Form, enter
-from .operands import as_double, as_real, holds, in_column, intervals, require, spread, take
+from .operands import as_double, as_real, holds, in_column, intervals, require, spread, take, value_of
 
 __all__ = ["BPoly", "PPoly"]
 
@@ -111,6 +113,29 @@ class Pieces(Form):
 
         return up_to(b) - up_to(a)
 
+    def solve(self, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """The points where the value is `y`, in ascending order.
+
+        They are differentiated implicitly.  How many there are depends on values, so a compiled function takes no data
+        for them; it is compiled again for another `y`.
+        """
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        if self.c.ndim > 2:
+            raise MissingRule(f"roots of traced values are those of one polynomial{at_line(user_line())}")
+        c, x, level = (value_of(z, "looking for roots needs the value of") for z in (self.c, self.x, y))
+        places = scipy.interpolate.PPoly(c, x).solve(level, discontinuity, extrapolate)
+        jumps = np.abs(scipy.interpolate.PPoly(c, x)(places) - level) > 1e-6 * np.max(np.abs(c), initial=1.0)
+        if np.any(np.isnan(places) | jumps):
+            raise MissingRule(
+                f"the polynomial is equal to {level} on a whole piece, or jumps over it: there is no root with a "
+                f"derivative; with discontinuity=False jumps are left out{at_line(user_line())}"
+            )
+        return root(lambda points: self(points, extrapolate=True) - y, places)
+
+    def roots(self, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """The points where the value is 0, as of `solve`."""
+        return self.solve(0.0, discontinuity, extrapolate)
+
 
 class BernsteinPieces(Pieces):
     """A piecewise polynomial in Bernstein's basis."""
@@ -181,5 +206,5 @@ def _bpoly(c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Pieces:
 
 
 METHODS = ("__call__", "integrate")
-PPoly = enter(scipy.interpolate.PPoly, _ppoly, of_pieces, METHODS)
+PPoly = enter(scipy.interpolate.PPoly, _ppoly, of_pieces, (*METHODS, "solve"))
 BPoly = enter(scipy.interpolate.BPoly, _bpoly, of_pieces, METHODS)
