@@ -119,6 +119,19 @@ class Watching:
     __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __add__
 
 
+def test_reads_of_attributes() -> None:
+    class Watched:
+        @property
+        def part(self) -> bool:
+            return foreign.reads_attribute(sys._getframe(1), "part")
+
+    x = Watched()
+    found = [x.part, getattr(x, "part"), getattr(x, "part", None)]  # noqa: B009
+    assert found == [True] * 3, MOVED.format("reads_attribute")
+    others = [operator.attrgetter("part")(x), ("part", operator.attrgetter("part")(x))[1]]
+    assert others == [False] * 2, MOVED.format("reads_attribute")
+
+
 def test_ufuncs_of_python_functions() -> None:
     made = np.frompyfunc(lambda x, y: x, 2, 1)
     assert foreign.is_of_python_function(made), MOVED.format("is_of_python_function")

@@ -8,6 +8,7 @@ when the ground has moved.
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import warnings
 from collections.abc import Callable
@@ -62,6 +63,27 @@ def with_global_names(code: CodeType, renamed: Callable[[str, bool], str]) -> Co
         if max(place, new) < 256:
             changed[instruction.offset + 1] = new
     return code.replace(co_names=tuple(places), co_code=bytes(changed))
+
+
+@functools.cache
+def _reads_attribute(code: CodeType, place: int, name: str) -> bool:
+    instructions = [i for i in dis.get_instructions(code) if i.offset <= place]
+    *before, running = [i for i in instructions if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    if running.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        return bool(running.argval == name)
+    # Python 3.11 prepares a call by an instruction of its own.
+    before = [i for i in before if i.opname != "PRECALL"]
+    count = running.arg if running.opname in ("CALL", "PRECALL") else None
+    return count in (2, 3) and len(before) >= count and before[1 - count].argval == name
+
+
+def reads_attribute(frame: FrameType, name: str) -> bool:
+    """Whether what runs in a frame is `x.name`, `hasattr(x, "name")` or `getattr(x, "name", default)`.
+
+    Leans on: the names of the instructions for it.
+    Without it: traced numbers are said to have `__iter__`, which they have not.
+    """
+    return _reads_attribute(frame.f_code, instruction_at(frame.f_code, frame.f_lasti), name)
 
 
 def receiver_of_warnings() -> Any:

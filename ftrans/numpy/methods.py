@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.foreign import leaves_to_other_operand, requires_properties, shuffles
+from ..base.foreign import leaves_to_other_operand, reads_attribute, requires_properties, shuffles
 from ..base.source import at_line, user_line
-from ..base.type_questions import is_plain
+from ..base.type_questions import MethodOfArrays, is_plain
 from ..core.trace import Tracer
 from ..core.witness import constant_of, refuse
 from .array_api import array_namespace, device, no_memory, to_device
@@ -348,8 +348,8 @@ def install() -> None:
         "__repr__": representation,
         "__str__": text,
         "__format__": formatted,
-        "__len__": _len,
-        "__iter__": _iter,
+        "__len__": MethodOfArrays(_len, "len() of unsized object", lambda frame: True),
+        "__iter__": MethodOfArrays(_iter, "a number is not iterable", lambda frame: reads_attribute(frame, "__iter__")),
         "__contains__": _contains,
         "__getitem__": getitem,
         "__setitem__": _setitem,
@@ -392,7 +392,11 @@ def install() -> None:
     for name, method in methods.items():
         setattr(Tracer, name, method)
         # Python looks up operators on the class, so `Selection.__getattr__` does not see them.
-        if name.startswith("__") and name not in vars(Selection) and callable(method):
+        if (
+            name.startswith("__")
+            and name not in vars(Selection)
+            and (callable(method) or isinstance(method, MethodOfArrays))
+        ):
             setattr(Selection, name, _of_taken(name))
     name_methods(Tracer, methods)
     for name in ("add", "sub", "mul", "truediv"):

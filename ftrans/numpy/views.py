@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..base.source import Line, at_line, user_line
+from ..base.type_questions import is_scalar as is_scalar
 from ..core.program import Const
 from ..core.trace import Tracer, current_builder, definition, recording_in
 from ..core.types import Shape
@@ -195,11 +196,6 @@ def sharing(tracer: Tracer, base: Tracer, access: Access) -> Tracer:
     # What is read may be what was written before, which lies in memory in its own way.
     note(tracer)
     return tracer
-
-
-def is_scalar(x: Tracer) -> bool:
-    """Whether NumPy has an immutable number in the place of `x`, of which there are no views."""
-    return not x.atom.type.shape and (x.memory is None or x.memory.is_of_number)
 
 
 def as_array(x: Tracer) -> Tracer:
