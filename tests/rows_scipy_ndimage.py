@@ -59,14 +59,12 @@ row("scipy.ndimage.spline_filter1d", IMAGE, **degree(4), axis=0, mode="reflect",
 row("scipy.ndimage.spline_filter", normal((3, 3)), **ONCE)
 row("scipy.ndimage.map_coordinates", IMAGE, POINTS, mode="mirror", looseness=10, **ONCE)
 row("scipy.ndimage.map_coordinates", IMAGE, POINTS, **degree(2), mode="constant", cval=0.5, **ONCE)
-row("scipy.ndimage.map_coordinates", IMAGE, POINTS, **degree(1), mode="grid-wrap", **ONCE)
 row(
     "scipy.ndimage.map_coordinates", normal((3,), c128), given([[0.3, -0.6]]), mode="grid-constant", **degree(2), **ONCE
 )
 row("scipy.ndimage.shift", IMAGE, given([0.3, -1.4]), mode="nearest", **degree(2), **ONCE)
 row("scipy.ndimage.zoom", IMAGE, zoom=(2, 0.5), **ONCE)
 row("scipy.ndimage.rotate", normal((3, 3)), given(25.0), **degree(2), reshape=False, looseness=10, **ONCE)
-row("scipy.ndimage.rotate", normal((2, 3)), angle=60.0, **degree(1), mode="reflect", **ONCE)
 row(
     "scipy.ndimage.affine_transform",
     normal((3, 3)),

@@ -70,7 +70,6 @@ row("scipy.signal.resample", normal((5,), c128), num=8, **ONCE)
 row("scipy.signal.resample_poly", normal((6,)), up=3, down=2, window=("kaiser", 3.0), **ONCE)
 row("scipy.signal.resample_poly", normal((2, 5)), normal((5,)), call=lambda f, x, w: f(x, 1, 2, 1, w, "mean"), **ONCE)
 row("scipy.signal.decimate", normal((8,)), q=2, ftype="fir", **ONCE)
-row("scipy.signal.decimate", normal((30,)), q=3, looseness=10, **ONCE)
 
 # Spectra
 
@@ -78,17 +77,13 @@ ANGLES = given([0.3, 1.2, 2.0])
 WINDOWED: dict[str, Any] = {"nperseg": 4, **ONCE}
 row("scipy.signal.welch", normal((2, 9)), nperseg=4)
 row("scipy.signal.csd", normal((9,)), normal((9,)), nperseg=4, average="median", **ONCE)
-row("scipy.signal.csd", normal((8,), c128), normal((8,), c128), nperseg=3, nfft=4, detrend="linear", **ONCE)
 row("scipy.signal.periodogram", normal((6,)), fs=2.0, scaling="spectrum", **ONCE)
 row("scipy.signal.coherence", normal((12,)), normal((12,)), looseness=100, **WINDOWED)
 row("scipy.signal.spectrogram", normal((2, 9)), **WINDOWED)
-row("scipy.signal.spectrogram", normal((9, 2)), axis=0, mode="complex", **WINDOWED)
 row("scipy.signal.stft", normal((2, 7)), nperseg=4)
 row("scipy.signal.stft", normal((9,)), given([1.0, 2.0, 1.5]), call=lambda f, x, w: f(x, window=w, nperseg=3), **ONCE)
 row("scipy.signal.istft", normal((3, 5), c128), **ONCE)
-row("scipy.signal.istft", normal((4, 5), c128), input_onesided=False, noverlap=1, **ONCE)
 row("scipy.signal.freqz", B, A, worN=5, dtypes=(f32,))
-row("scipy.signal.freqz", normal((40,)), ANGLES, call=lambda f, b, w: f(b, 1, w), looseness=10, **ONCE)
 row("scipy.signal.freqz_sos", SOS, call=lambda f, s: f(leading(s), 4, whole=True), **ONCE)
 row("scipy.signal.sosfreqz", SOS, call=lambda f, s: f(leading(s), 4), **ONCE)
 row("scipy.signal.freqz_zpk", normal((2,), c128), normal((1,), c128), given(0.7), worN=3, **ONCE)
@@ -103,3 +98,29 @@ row("scipy.signal.savgol_filter", normal((6,)), window_length=4, polyorder=1, mo
 row("scipy.signal.medfilt", distinct((5,)), **ONCE)
 row("scipy.signal.medfilt2d", distinct((2, 3)), kernel_size=(1, 3), **ONCE)
 row("scipy.signal.order_filter", distinct((5,)), domain=np.ones(3), rank=2, **ONCE)
+
+# Design and windows
+
+BAND = given([0.2, 0.5])
+ROOTS = given([0.3 + 0.4j, -0.2 - 0.1j], c128)
+row("scipy.signal.butter", given(0.3), call=lambda f, w: f(3, w, "high"), looseness=10, **ONCE)
+row("scipy.signal.butter", BAND, call=lambda f, w: f(2, w, "stop", fs=3.0), looseness=10, **ONCE)
+row("scipy.signal.firwin", BAND, call=lambda f, w: f(5, w, pass_zero="bandpass"), looseness=10, **ONCE)
+row("scipy.signal.bilinear", normal((2,)), A, given(2.0), **ONCE)
+for name in ("lp2lp_zpk", "lp2hp_zpk", "bilinear_zpk"):
+    row(f"scipy.signal.{name}", normal((1,)), ROOTS, given(0.7), given(1.3), differentiated=(1, 3), **ONCE)
+for name in ("lp2bp_zpk", "lp2bs_zpk"):
+    operands = (normal((1,)), ROOTS, given(0.7), given(1.3), given(0.4))
+    row(f"scipy.signal.{name}", *operands, differentiated=(3, 4), looseness=10, **ONCE)
+row("scipy.signal.zpk2tf", ROOTS, ROOTS, given(0.7), **ONCE)
+# SciPy gives real roots as real numbers.
+row(
+    "scipy.signal.tf2zpk",
+    given([2.0, 3.0, 1.0]),
+    given([1.0, 4.0]),
+    canonical=lambda found: [found[0] + 0j, found[1] + 0j, found[2]],
+    looseness=100,
+    **ONCE,
+)
+row("scipy.signal.sos2tf", SOS, **ONCE)
+row("scipy.signal.get_window", given(3.0), call=lambda f, b: f(("kaiser", b), 4), **ONCE)

@@ -66,7 +66,11 @@ def traced_form(function: Any) -> Any:
         if owner is None or isinstance(owner, type | type(np)):
             return _of_library(function)
         return _of_method(function, getattr(type(owner), function.__name__, None))
-    return _of_object(function)
+    found = _of_object(function)
+    if found is function and hasattr(function, "__name__") and not isinstance(function, np.ufunc):
+        # The functions of `scipy.fft` are objects of a compiled class.
+        return _of_library(function)
+    return found
 
 
 def _library(function: Any) -> str | None:

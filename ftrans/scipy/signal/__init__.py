@@ -17,7 +17,9 @@ import typing as _typing
 import scipy.signal as _scipy_signal
 
 from ...base.exports import exported as _exported
+from . import windows as windows
 from .convolution import *
+from .design import *
 from .filtering import *
 from .resampling import *
 from .responses import *

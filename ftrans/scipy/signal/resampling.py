@@ -14,6 +14,7 @@ from ..entries import bad_argument
 from .convolution import upfirdn
 from .filtering import filtfilt, lfilter, sosfilt, sosfiltfilt
 from .operands import axis_of, implemented, inexact, padded
+from .windows import window_of
 
 __all__ = ["decimate", "resample", "resample_poly"]
 
@@ -48,7 +49,7 @@ def _weights(window: Any, n: int) -> Any:
     if callable(window):
         return asarray(window(np.fft.fftfreq(n)))
     if isinstance(window, str | tuple | float):
-        return np.fft.fftshift(scipy.signal.get_window(window, n))
+        return np.fft.fftshift(window_of(window, n, True))
     if np.shape(window) != (n,):
         raise bad_argument(f"the window must have as many elements as there are frequencies, {n}")
     return asarray(window)

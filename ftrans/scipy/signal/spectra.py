@@ -6,13 +6,13 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.signal
 
 from ...core.types import is_complex
 from ...numpy.promotion import asarray, value_in_hand
 from ..entries import bad_argument
 from .operands import axis_of, extended, implemented, inexact, padded
 from .smoothing import detrend as without_trend
+from .windows import window_of
 
 __all__ = ["coherence", "csd", "istft", "periodogram", "spectrogram", "stft", "welch"]
 
@@ -45,7 +45,7 @@ def _windows(window: Any, nperseg: Any, noverlap: Any, nfft: Any, length: int) -
                 f"nperseg = {size} is greater than the length {length} of the signal, which is used", stacklevel=6
             )
             size = length
-        weights = scipy.signal.get_window(window, size) if size > 0 else None
+        weights = window_of(window, size, True) if size > 0 else None
     else:
         weights = asarray(window)
         size = weights.shape[0] if nperseg is None and weights.ndim == 1 else nperseg
@@ -60,13 +60,17 @@ def _windows(window: Any, nperseg: Any, noverlap: Any, nfft: Any, length: int) -
     return _Windows(weights, size, size - overlap, points)
 
 
-def _transformed(x: Any, windows: _Windows, detrend: Any, is_half: bool, axis: int) -> Any:
-    """The Fourier transforms (*lanes, window, frequency) of the windows of signals (*lanes, n)."""
+def _transformed(x: Any, windows: _Windows, detrend: Any, is_half: bool, axis: Any) -> Any:
+    """The Fourier transforms (*lanes, window, frequency) of the windows of signals (*lanes, n).
+
+    A function `detrend` is called for each window, or if `axis` is given for all, with their elements along that axis.
+    """
     count = (x.shape[-1] - windows.size) // windows.step + 1
     places = windows.step * np.arange(count)[:, None] + np.arange(windows.size)
     parts = x[..., places]
-    if callable(detrend):
-        # It is given the axis of the signal where the user has it.
+    if callable(detrend) and axis is None:
+        parts = np.stack([detrend(parts[..., i, :]) for i in range(count)], -2)
+    elif callable(detrend):
         parts = detrend(parts) if axis == x.ndim - 1 else np.moveaxis(detrend(np.moveaxis(parts, -1, axis)), axis, -1)
     elif detrend:
         parts = without_trend(parts, axis=-1, type=detrend)
@@ -116,11 +120,22 @@ def _averaged(power: Any, average: str) -> Any:
 
 
 def _cross_power(
-    x: Any, y: Any, fs: Any, options: _Options, detrend: Any, is_half: bool, scaling: str, axis: Any
+    x: Any,
+    y: Any,
+    fs: Any,
+    options: _Options,
+    detrend: Any,
+    is_half: bool,
+    scaling: str,
+    axis: Any,
+    of_all: bool = False,
 ) -> tuple[Any, Any, _Windows]:
-    """Frequencies, products of the transforms of windows (*lanes, window, frequency), and the windows."""
+    """Frequencies, products of the transforms of windows (*lanes, window, frequency), and the windows.
+
+    `of_all` says whether a function `detrend` is called for all windows together.
+    """
     x, *others = inexact(x, *([] if y is None else [y]))
-    place = axis_of(x, axis)
+    place = axis_of(x, axis) if of_all else None
     x, *others = (np.moveaxis(v, axis, -1) for v in (x, *others))
     length = max(v.shape[-1] for v in (x, *others))
     windows = _windows(*options, length)
@@ -243,7 +258,7 @@ def spectrogram(
         noverlap = _windows(window, nperseg, 0, None, x.shape[axis]).size // 8
     options = (window, nperseg, noverlap, nfft)
     if mode == "psd":
-        frequencies, found, windows = _cross_power(x, None, fs, options, detrend, return_onesided, scaling, axis)
+        frequencies, found, windows = _cross_power(x, None, fs, options, detrend, return_onesided, scaling, axis, True)
         times = _times(x.shape[axis], windows, fs)
     else:
         frequencies, times, found = _stft(x, fs, options, detrend, return_onesided, scaling, None, False, axis)

@@ -8,8 +8,8 @@ from ..entries import refused_functions
 
 _PLACES = "it finds places in a signal, which are integers; find them in plain values, and index the traced signal"
 _DESIGN = (
-    "filters are designed from plain numbers, outside of the traced function; lfilter and freqz have derivatives by "
-    "the coefficients"
+    "filters are designed from plain numbers, outside of the traced function, but for butter and firwin; lfilter and "
+    "freqz have derivatives by the coefficients"
 )
 _PAIRS = "it pairs roots by their values; give sections, or take zpk2tf, lfilter and freqz"
 _SYSTEM = "systems are objects of plain matrices; take lfilter or freqz, or ftrans.odeint with the matrices"
