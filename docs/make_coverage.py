@@ -51,6 +51,7 @@ MIRRORED = (
     "scipy.spatial.transform",
     "scipy.sparse",
     "scipy.sparse.linalg",
+    "scipy.optimize",
 )
 
 # Functions that are called with plain arguments (sizes, names, files), and their results are constants.
@@ -76,12 +77,22 @@ PLAIN = {
         """,
     },
     "numpy.linalg": {"errors": "LinAlgError"},
+    "scipy.optimize": {"what they hold may be traced": "Bounds LinearConstraint NonlinearConstraint"},
     "scipy.special": {
         "errors": "SpecialFunctionError SpecialFunctionWarning errstate geterr seterr",
         "of whole numbers": """
             bernoulli erf_zeros euler factorial2 factorialk fresnel_zeros fresnelc_zeros fresnels_zeros stirling2
         """,
     },
+}
+
+# Solvers that the tests run by themselves, not by rows; SciPy looks for the solution on the host.
+SOLVERS = {
+    "scipy.optimize": """
+        anderson bisect brent brenth broyden1 broyden2 curve_fit differential_evolution direct dual_annealing
+        fixed_point fmin fmin_bfgs fmin_cg fmin_ncg fmin_powell fminbound fsolve golden least_squares leastsq lsq_linear
+        minimize_scalar newton newton_krylov ridder root_scalar shgo toms748
+    """,
 }
 
 METHODS_OF_UFUNCS = ("reduce", "reduceat", "accumulate", "outer", "at")
@@ -210,6 +221,8 @@ def _entry(
         return Entry(tuple(names), "constant", remark=remark or "integers, booleans, or constant between jumps")
     if mine:
         return _differentiable(names, mine, remark)
+    if names[0] in SOLVERS.get(namespace, "").split():
+        return Entry(tuple(names), "differentiable", "host", "f64", remark)
     if isinstance(function, type) and issubclass(function, np.generic):
         return Entry(tuple(names), "constant", remark="a dtype")
     if any(n in plain for n in names):

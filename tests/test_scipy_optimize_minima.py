@@ -9,8 +9,8 @@ import pytest
 import scipy.optimize
 
 import ftrans as ft
+from ftrans.core.primitive import MissingRule
 from ftrans.scipy import optimize
-from ftrans.testing import check_grads
 
 POINT, BOUND = np.array([1.0, 2.0]), 1.0
 
@@ -58,14 +58,6 @@ def test_the_patched_form_has_the_values_of_scipy() -> None:
     value, gradient = ft.value_and_grad(lambda a: entered(hill, np.ones(2), (a,)).x[0])(POINT)
     assert np.allclose(value, scipy.optimize.minimize(hill, np.ones(2), (POINT,)).x[0], rtol=1e-14)
     assert np.allclose(gradient, [0.3418747, -0.24316243], atol=1e-8)
-
-
-def test_minimize_in_all_modes() -> None:
-    f = lambda a: minimiser(optimize, a, 0.5, method="SLSQP", tol=1e-12)  # noqa: E731
-    check_grads(f, POINT, rtol=1e-5, order=1)
-    points = np.stack([POINT, POINT + 0.3])
-    expected = np.stack([ft.jacobian(f)(x) for x in points])
-    assert np.allclose(ft.jit(ft.vmap(ft.jacobian(f)))(points), expected, rtol=1e-9)
 
 
 def test_the_result_of_minimize() -> None:
@@ -136,6 +128,45 @@ def test_no_derivative_without_convergence() -> None:
     stopped = lambda a: optimize.minimize(hill, np.ones(2) * 9, (a,), options={"maxiter": 1}).x[0]  # noqa: E731
     with pytest.raises(ft.ConvergenceError, match="lead far away"):
         ft.grad(stopped)(POINT)
+
+
+def bowl(x: Any, a: Any) -> Any:
+    return np.sum((x - a) ** 2) + np.sum(a) * x[0] * x[1]
+
+
+BOX = [(-1, 1), (-1, 1)]
+OTHERS = {
+    "dual_annealing": lambda a: optimize.dual_annealing(bowl, BOX, (a,), rng=1, maxiter=20).x,
+    "shgo": lambda a: optimize.shgo(bowl, BOX, (a,)).x,
+    "direct": lambda a: optimize.direct(bowl, BOX, args=(a,)).x,
+    "differential_evolution": lambda a: optimize.differential_evolution(bowl, BOX, (a,), rng=1, maxiter=20).x,
+    "fmin": lambda a: optimize.fmin(bowl, np.zeros(2), (a,), disp=False),
+    "fmin_bfgs": lambda a: optimize.fmin_bfgs(bowl, np.zeros(2), args=(a,), disp=False),
+    "fmin_powell": lambda a: optimize.fmin_powell(bowl, np.zeros(2), (a,), disp=False),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_minimisers(name: str) -> None:
+    a = np.array([0.3, -0.2])
+    exact = lambda a: np.linalg.solve(2 * np.eye(2) + np.sum(a) * np.eye(2)[::-1], 2 * a)  # noqa: E731
+    assert np.allclose(ft.vjp(OTHERS[name], a)[0], exact(a), atol=1e-3)
+    assert np.allclose(ft.jacobian(OTHERS[name])(a), ft.jacobian(exact)(a), rtol=1e-9)
+
+
+def test_older_minimisers_of_one_number() -> None:
+    for f in (
+        lambda a: optimize.fminbound(lambda x: (x - a) ** 2, 0, 3),
+        lambda a: optimize.brent(lambda x: (x - a) ** 2),
+        lambda a: optimize.golden(lambda x: (x - a) ** 2),
+    ):
+        assert np.allclose(ft.value_and_grad(f)(1.2), (1.2, 1.0))
+    with pytest.raises(ValueError, match="minimize_scalar"):
+        ft.grad(lambda a: optimize.brent(lambda x: (x - a) ** 2, full_output=True)[0])(1.2)
+    with pytest.raises(ValueError, match="minimize, which"):
+        ft.grad(lambda a: optimize.fmin(bowl, a, (a,), full_output=True)[0][0])(POINT)
+    with pytest.raises(MissingRule, match=r"ftrans\.jacobian"):
+        ft.grad(lambda a: optimize.approx_fprime(a, np.sum)[0])(POINT)
 
 
 # Fits

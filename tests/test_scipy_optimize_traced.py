@@ -11,7 +11,6 @@ import scipy.optimize
 import ftrans as ft
 from ftrans.numpy.dispatch import TABLE
 from ftrans.scipy import optimize
-from ftrans.testing import check_grads
 
 
 def cubic(x: Any, a: Any) -> Any:
@@ -47,6 +46,8 @@ ROOTS = {
         lambda x: (cubic(x, a), np.reshape(slope(x, a), (1, 1))), [1.2], jac=True, method="lm"
     ).x[0],
     "krylov": lambda m, a: m.root(lambda x: cubic(x, a), np.array([1.2]), method="krylov").x[0],
+    "newton_krylov": lambda m, a: m.newton_krylov(lambda x: cubic(x, a), np.array([1.2]))[0],
+    "broyden1": lambda m, a: m.broyden1(lambda x: cubic(x, a), np.array([1.2]))[0],
     "fsolve": lambda m, a: m.fsolve(cubic, 1.2, args=(a,))[0],
 }  # fmt: skip
 
@@ -62,16 +63,6 @@ def test_roots(name: str) -> None:
     assert np.allclose(traced[1], first, rtol=1e-12)
     f = lambda a: solve(optimize, a)  # noqa: E731
     assert np.allclose(ft.hessian(f)(2.2), second, rtol=1e-11)
-
-
-@pytest.mark.parametrize("name", ["by args", "root"])
-def test_roots_in_all_modes(name: str) -> None:
-    f = lambda a: ROOTS[name](optimize, a)  # noqa: E731
-    check_grads(f, 2.2, rtol=1e-6)
-    a = np.array([1.5, 2.2])
-    expected = [ft.grad(f)(x) for x in a]
-    assert np.allclose(ft.vmap(ft.grad(f))(a), expected, rtol=1e-12)
-    assert np.allclose(ft.jit(ft.vmap(ft.grad(f)))(a), expected, rtol=1e-12)
 
 
 def test_arrays_of_roots() -> None:

@@ -51,7 +51,27 @@ from .linear_problems import lsq_linear as lsq_linear
 from .linear_problems import nnls as nnls
 from .minima import minimize_scalar as minimize_scalar
 from .minimize import minimize as minimize
+from .other_minima import FUNCTIONS as _REFUSED
+from .other_minima import brent as brent
+from .other_minima import direct as direct
+from .other_minima import dual_annealing as dual_annealing
+from .other_minima import fmin as fmin
+from .other_minima import fmin_bfgs as fmin_bfgs
+from .other_minima import fmin_cg as fmin_cg
+from .other_minima import fmin_ncg as fmin_ncg
+from .other_minima import fmin_powell as fmin_powell
+from .other_minima import fminbound as fminbound
+from .other_minima import golden as golden
+from .other_minima import rosen as rosen
+from .other_minima import rosen_der as rosen_der
+from .other_minima import rosen_hess as rosen_hess
+from .other_minima import rosen_hess_prod as rosen_hess_prod
+from .other_minima import shgo as shgo
+from .roots import anderson as anderson
+from .roots import broyden1 as broyden1
+from .roots import broyden2 as broyden2
 from .roots import fsolve as fsolve
+from .roots import newton_krylov as newton_krylov
 from .roots import root as root
 from .scalar_roots import bisect as bisect
 from .scalar_roots import brenth as brenth
@@ -65,7 +85,7 @@ from .squares import leastsq as leastsq
 
 
 def __getattr__(name: str) -> _typing.Any:
-    return getattr(_scipy_optimize, name)
+    return _REFUSED.get(name) or getattr(_scipy_optimize, name)
 
 
 if not _typing.TYPE_CHECKING:

@@ -10,10 +10,12 @@ import scipy.optimize
 from scipy.optimize import OptimizeResult
 
 from ..supplied import Account, Function, solving
+from .calls import entering
 from .minimize import minimize
+from .other_minima import traced_global_minimum
 
 
-def differential_evolution(
+def _differential_evolution(
     func: Function,
     bounds: Any,
     args: tuple[Any, ...] = (),
@@ -106,3 +108,6 @@ def differential_evolution(
         )  # fmt: skip
     result.ftrans = account
     return result
+
+
+differential_evolution = entering(scipy.optimize.differential_evolution, _differential_evolution)(traced_global_minimum)

@@ -34,6 +34,11 @@ def bounds_of(given: Any) -> tuple[Any, Any] | None:
     ]
 
 
+def together(x: Any) -> Any:
+    """Numbers, some of which may be traced, as one array."""
+    return asarray(x) if isinstance(x, list) else x
+
+
 class Constraints:
     """The constraints of a call, taken apart.
 

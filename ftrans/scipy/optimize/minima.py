@@ -14,7 +14,7 @@ from ...api.derivatives import grad
 from ...core.trace import Tracer
 from ...numpy.promotion import asarray
 from .calls import BOOL, INT, NUMBER, TRACED_MESSAGE, Call, entering, refuse_complex, vector_of
-from .limits import Constraints, bounds_of, put_together
+from .limits import Constraints, bounds_of, put_together, together
 from .solutions import minimum_of
 
 
@@ -33,10 +33,10 @@ def traced_minimize(call: Call) -> OptimizeResult:
     bounds = bounds_of(call["bounds"])
     keep = (call["bounds"].keep_feasible,) if isinstance(call["bounds"], Bounds) else ()
     arguments = {
-        "bounds": None if bounds is None else (*map(_together, bounds), *keep),
+        "bounds": None if bounds is None else (*map(together, bounds), *keep),
         "constraints": constraints.arguments,
     }
-    x, *outcome = call.searched(functions, _found, [unknown, BOOL, INT, INT, INT, INT], arguments, put_together)
+    x, *outcome = call.searched(functions, found_outcome, [unknown, BOOL, INT, INT, INT, INT], arguments, put_together)
     f = functions["fun"]
 
     def objective(x: Tracer) -> Any:
@@ -51,12 +51,8 @@ def traced_minimize(call: Call) -> OptimizeResult:
     )
 
 
-def _together(x: Any) -> Any:
-    """Numbers, some of which may be traced, as one array."""
-    return asarray(x) if isinstance(x, list) else x
-
-
-def _found(result: Any) -> Sequence[Any]:
+def found_outcome(result: Any) -> Sequence[Any]:
+    """The minimiser, and how it was found."""
     return (
         result.x,
         result.success,

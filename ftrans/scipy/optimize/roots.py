@@ -210,5 +210,17 @@ def _jacobian(
     return attempt(account, "jac", make)
 
 
+def _quasi_newton(call: Call) -> Any:
+    """A root of equations, by itself."""
+    refuse_complex(call, "xin")
+    f = call.given("F", NUMBER.with_shape(np.shape(call["xin"])))
+    (x,) = call.searched({"F": f}, alone, f.types)
+    return root_of(_residual(f, x.size, call), x, call.name, call["xin"])
+
+
 root = entering(scipy.optimize.root, _root)(_traced_root)
+newton_krylov = entering(scipy.optimize.newton_krylov)(_quasi_newton)
+broyden1 = entering(scipy.optimize.broyden1)(_quasi_newton)
+broyden2 = entering(scipy.optimize.broyden2)(_quasi_newton)
+anderson = entering(scipy.optimize.anderson)(_quasi_newton)
 fsolve = entering(scipy.optimize.fsolve, _fsolve)(_traced_fsolve)
