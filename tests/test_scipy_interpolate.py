@@ -370,5 +370,22 @@ def test_data_that_make_no_spline() -> None:
             ft.grad(call)(Y)
 
 
+def test_data_in_loops_are_not_known() -> None:
+    def total(f: Any, scales: Any) -> Any:
+        return ft.scan(lambda carry, scale: (carry + f(X * scale), 0.0), 0.0, np.asarray(scales))[0]
+
+    def spline(x: Any) -> Any:
+        return interpolate.CubicSpline(x, Y)(0.5)
+
+    def falling(x: Any) -> Any:
+        return interpolate.PPoly(np.stack([Y[1:], Y[:-1]]), x)(-0.5)
+
+    assert np.isclose(total(spline, [1.0, 2.0]), spline(X) + spline(2 * X))
+    # What cannot raise there is not a number.
+    assert np.isnan(total(spline, [1.0, -1.0]))
+    assert np.isnan(total(lambda x: interpolate.RegularGridInterpolator((x,), Y, "nearest")([0.5])[0], [1.0, -1.0]))
+    assert np.isclose(total(falling, [-1.0, -2.0]), falling(-X) + falling(-2 * X))
+
+
 def test_examples() -> None:
     assert doctest.testmod(module).failed == 0

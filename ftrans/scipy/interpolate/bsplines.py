@@ -201,7 +201,7 @@ def _bspline(t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> 
             f"{t.shape[0]} knots do not fit {c.shape[0]} coefficients and degree {k}: at least {2 * k + 2} knots are "
             f"needed, and at least {n} coefficients{at_line(user_line())}"
         )
-    require(np.diff(t) >= 0, "Knots must be in a non-decreasing order.")
+    t = require(np.diff(t) >= 0, "Knots must be in a non-decreasing order.", t)
     return Spline(t, c, k, extrapolate if extrapolate == "periodic" else bool(extrapolate), axis % c.ndim)
 
 
@@ -251,7 +251,7 @@ def interpolating(
     axis %= y.ndim
     y = np.moveaxis(y, axis, 0)
     _check_data("make_interp_spline", x, y)
-    require(np.diff(x) > 0, "Expect x to be a 1D strictly increasing sequence.")
+    x = require(np.diff(x) > 0, "Expect x to be a 1D strictly increasing sequence.", x)
     is_periodic = isinstance(bc_type, str) and bc_type == "periodic"
     if isinstance(bc_type, str):
         ends = [None, None] if bc_type in ("not-a-knot", "periodic") else [bc_type, bc_type]
@@ -307,7 +307,8 @@ def _periodic(x: Any, y: Any, k: int, t: Any, axis: int) -> Spline:
     """The periodic spline: derivatives up to the order k - 1 are the same at both ends."""
     if t is not None:
         raise NotImplementedError(f"For periodic case t is constructed automatically{at_line(user_line())}")
-    require(np.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * np.abs(y[-1]), "First and last points does not match")
+    is_closed = np.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * np.abs(y[-1])
+    y = require(is_closed, "First and last points do not match while the periodic case is asked for.", y)
     t = _periodic_knots(x, k)
     rows = [collocation(t, k, x[:1], nu) - collocation(t, k, x[-1:], nu) for nu in range(1, k)]
     zeros = np.zeros((k - 1, *y.shape[1:]))

@@ -33,7 +33,7 @@ def _data(x: Any, y: Any, axis: int, *others: Any) -> tuple[Any, ...]:
             f"The length of `y` along `axis`={axis} doesn't match the length of `x`: {y.shape[axis]} and {len(x)}"
             f"{at_line(user_line())}"
         )
-    require(np.diff(x) > 0, "`x` must be strictly increasing sequence.")
+    x = require(np.diff(x) > 0, "`x` must be strictly increasing sequence.", x)
     return x, *(np.moveaxis(as_double(z), axis, 0) for z in (y, *others)), axis
 
 
@@ -134,8 +134,12 @@ def _akima_slopes(x: Any, y: Any, is_modified: bool) -> Any:
 def _cubic_spline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Pieces:
     """`scipy.interpolate.CubicSpline`, whose data, boundary values and points may be traced."""
     x, y, axis = _data(x, y, axis)
+    is_periodic = isinstance(bc_type, str) and bc_type == "periodic"
+    if is_periodic:
+        is_closed = np.abs(y[0] - y[-1]) <= 1e-15 + 1e-15 * np.abs(y[-1])
+        y = require(is_closed, "The first and last `y` point must be identical when bc_type='periodic'.", y)
     if extrapolate is None:
-        extrapolate = "periodic" if bc_type == "periodic" else True
+        extrapolate = "periodic" if is_periodic else True
     slopes = _spline_slopes(x, y, _conditions(bc_type, y))
     return _standing(_hermite(x, y, slopes, extrapolate, axis), scipy.interpolate.CubicSpline)
 
@@ -143,9 +147,6 @@ def _cubic_spline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", ex
 def _conditions(bc_type: Any, y: Any) -> list[Any]:
     """The conditions at both ends: "not-a-knot", "periodic" or a pair of an order and a value."""
     if isinstance(bc_type, str):
-        if bc_type == "periodic":
-            is_closed = np.abs(y[0] - y[-1]) <= 1e-15 + 1e-15 * np.abs(y[-1])
-            require(is_closed, "The first and last `y` point must be identical when bc_type='periodic'.")
         bc_type = (bc_type, bc_type)
     elif len(bc_type) != 2 or any(isinstance(c, str) and c == "periodic" for c in bc_type):
         raise ValueError(

@@ -135,7 +135,7 @@ class Grid(Form):
         fill = np.nan if self.bounds_error else self.fill_value
         if fill is not None:
             values = np.where(in_column(outside, values.ndim), fill, values)
-        lost = np.any(np.isnan(np.stack(points)), axis=0)
+        lost = np.isnan(sum(x - axis[0] for x, axis in zip(points, self.grid, strict=True)))
         return np.where(in_column(lost, values.ndim), np.nan, values)
 
     def _at(self, points: list[Any], method: str, nu: Any) -> Any:
@@ -222,7 +222,8 @@ def _grid(
     for i, axis in enumerate(axes):
         if holds(axis[-1] < axis[0]):
             axes[i], values = axis[::-1], np.flip(values, i)
-        require(np.diff(axes[i]) > 0, f"The points in dimension {i} must be strictly ascending or descending")
+        message = f"The points in dimension {i} must be strictly ascending or descending"
+        axes[i] = require(np.diff(axes[i]) > 0, message, axes[i])
     _check_method(method, axes)
     return Grid(axes, values, method, bounds_error, fill_value)
 

@@ -44,8 +44,8 @@ def as_real(x: Any, name: str) -> Any:
     return x
 
 
-def holds(condition: Any) -> bool:
-    """Whether a condition is known to hold; where values are not known, as under `vmap`, it is taken not to."""
+def known(condition: Any) -> bool | None:
+    """Whether a condition holds, or None where values are not known, as in the body of a loop."""
     if type(condition) is not Tracer:
         return bool(condition)
     builder = current_builder()
@@ -55,7 +55,12 @@ def holds(condition: Any) -> bool:
     except ConcretizationError:
         if builder is not None:
             builder.refused = before
-        return False
+        return None
+
+
+def holds(condition: Any) -> bool:
+    """Whether a condition is known to hold."""
+    return known(condition) is True
 
 
 def value_of(x: Any, what: str) -> Any:
@@ -63,10 +68,13 @@ def value_of(x: Any, what: str) -> Any:
     return concretize(x, what) if type(x) is Tracer else np.asarray(x)
 
 
-def require(condition: Any, message: str) -> None:
-    """Raise if what must be true of all elements is known not to be."""
-    if holds(np.logical_not(np.all(condition))):
+def require(condition: Any, message: str, x: Any) -> Any:
+    """The array `x`, of which a condition must be true everywhere; NaN if it is not, and that is not known before."""
+    is_met = np.all(condition)
+    found = known(is_met)
+    if found is False:
         raise ValueError(message + at_line(user_line()))
+    return x if found else np.where(is_met, x, np.nan)
 
 
 def in_column(v: Any, ndim: int) -> Any:

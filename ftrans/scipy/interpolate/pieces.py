@@ -17,7 +17,7 @@ from ...base.source import at_line, user_line
 from ...core.primitive import MissingRule
 from ...solvers.implicit import root
 from .objects import Form, enter
-from .operands import as_double, as_real, holds, in_column, intervals, require, spread, take, value_of
+from .operands import as_double, as_real, in_column, intervals, require, spread, take, value_of
 
 __all__ = ["BPoly", "PPoly"]
 
@@ -46,18 +46,15 @@ class Pieces(Form):
         start, end = self.x[0], self.x[-1]
         if extrapolate == "periodic":
             flat = start + (flat - start) % (end - start)
-        is_falling = holds(end < start)
-        piece = intervals(-self.x, -flat, 0, self.c.shape[1] - 1) if is_falling else self._piece(flat)
+        # Breakpoints may be in descending order.
+        sign = np.where(end < start, -1.0, 1.0)
+        piece = intervals(sign * self.x, sign * flat, 0, self.c.shape[1] - 1)
         left = take(self.x, piece)
         values = self._values(take(self.c, piece, axis=1), flat - left, take(self.x, piece + 1) - left, nu)
         lost = np.isnan(flat)
         if not extrapolate or extrapolate == "periodic":
-            low, high = (end, start) if is_falling else (start, end)
-            lost = ~((flat >= low) & (flat <= high))
+            lost = ~((flat >= np.minimum(start, end)) & (flat <= np.maximum(start, end)))
         return spread(np.where(in_column(lost, values.ndim), np.nan, values), points.shape, self.axis)
-
-    def _piece(self, points: Any) -> Any:
-        return intervals(self.x, points, 0, self.c.shape[1] - 1)
 
     def _values(self, c: Any, distance: Any, width: Any, nu: int) -> Any:
         """Values at points of given coefficients, (k, points, ...), at distances from the left ends of their pieces."""
@@ -190,8 +187,8 @@ def _checked(form: type[Pieces], c: Any, x: Any, extrapolate: Any, axis: int) ->
     if c.shape[1] != len(x) - 1:
         raise ValueError(f"{len(x)} breakpoints need coefficients of {len(x) - 1} pieces, not of {c.shape[1]}")
     steps = np.diff(x)
-    if holds(np.any(steps < 0)):
-        require(steps <= 0, "`x` must be strictly increasing or decreasing.")
+    is_monotonic = np.all(steps >= 0) | np.all(steps <= 0)
+    x = require(is_monotonic, "`x` must be strictly increasing or decreasing.", x)
     return form(c, x, extrapolate if extrapolate in (None, "periodic") else bool(extrapolate), axis)
 
 

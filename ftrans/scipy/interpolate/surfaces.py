@@ -39,8 +39,8 @@ class Surface(Form):
         x, y = as_real(x, "x"), as_real(y, "y")
         if grid:
             x, y = x.reshape(-1), y.reshape(-1)
-            for name, axis in (("x", x), ("y", y)):
-                require(np.diff(axis) >= 0, f"{name} must be strictly increasing when `grid` is True")
+            x = require(np.diff(x) >= 0, "x must be strictly increasing when `grid` is True", x)
+            y = require(np.diff(y) >= 0, "y must be strictly increasing when `grid` is True", y)
             x, y = np.broadcast_arrays(x[:, None], y)
         else:
             x, y = np.broadcast_arrays(x, y)
@@ -97,7 +97,7 @@ def _rectangular(
         at = as_real(given, "xy"[axis]).reshape(-1)
         if c.shape[axis] != len(at):
             raise ValueError(f"{'xy'[axis]} dimension of z must have same number of elements as {'xy'[axis]}")
-        require(np.diff(at) > 0, f"{'xy'[axis]} must be strictly increasing")
+        at = require(np.diff(at) > 0, f"{'xy'[axis]} must be strictly increasing", at)
         start, end = bbox[2 * axis], bbox[2 * axis + 1]
         start, end = at[0] if start is None else start, at[-1] if end is None else end
         inner = not_a_knot(at, k)[k + 1 : -k - 1]
