@@ -193,6 +193,38 @@ def test_branches_on_the_time_and_kinks_in_the_state() -> None:
     np.testing.assert_allclose(ft.grad(kink)(1.3), expected, rtol=1e-6)
 
 
+def test_events() -> None:
+    def throw(p: Any, solve_ivp: Any = integrate.solve_ivp, **options: Any) -> Any:
+        def ground(t: Any, y: Any, g: Any) -> Any:
+            return y[0]
+
+        def top(t: Any, y: Any, g: Any) -> Any:
+            return y[1]
+
+        ground.terminal, ground.direction = True, -1  # type: ignore[attr-defined]
+        found = solve_ivp(
+            lambda t, y, g: [y[1], -g], (0, 100), [0.5, p[0]], args=(p[1],), events=[ground, top], **options
+        )
+        return [found.t_events[0], found.t_events[1], found.y_events[1], found.y, found.t, found.status]
+
+    def times(p: Any) -> Any:
+        return np.stack([(p[0] + np.sqrt(p[0] ** 2 + p[1])) / p[1], p[0] / p[1]])
+
+    p = np.array([3.0, 9.81])
+    for options in ({}, {"t_eval": np.linspace(0, 5, 50)}):
+        for ours, theirs in zip(
+            ft.jit(throw)(p, **options), throw(p, scipy.integrate.solve_ivp, **options), strict=True
+        ):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ft.jacrev(throw)(p)[0][0], ft.jacobian(times)(p)[0], rtol=1e-6)
+    np.testing.assert_allclose(ft.jacfwd(throw)(p)[1][0], ft.jacobian(times)(p)[1], rtol=1e-6)
+    np.testing.assert_allclose(ft.grad(lambda p: throw(p)[4][-1])(p), ft.jacobian(times)(p)[0], rtol=1e-6)
+    np.testing.assert_allclose(ft.grad(lambda p: throw(p)[3][0, -1])(p), 0.0, atol=1e-6)
+    np.testing.assert_allclose(ft.hessian(lambda p: throw(p)[0][0])(p), ft.hessian(lambda p: times(p)[0])(p), rtol=1e-5)
+    with pytest.raises(ValueError, match="call it in a loop"):
+        ft.vmap(lambda p: throw(p)[0][0])(np.stack([p, p]))
+
+
 @pytest.mark.parametrize("solver", ["solve_ivp", "odeint"])
 def test_jumps_where_the_state_decides_are_told(solver: str) -> None:
     def switching(t: Any, y: Any) -> Any:

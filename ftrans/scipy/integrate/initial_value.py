@@ -11,19 +11,17 @@ import scipy.integrate
 import scipy.optimize
 
 from ...api.call import name_of
-from ...api.derivatives import stop_gradient
 from ...api.vectors import Captured
 from ...base.source import at_line, user_line
-from ...control.rules.black_box import Code, black_box
-from ...core.program import Program
 from ...core.trace import Tracer
-from ...core.types import ArrayType
-from ...core.witness import known_value
 from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, cast
-from .branches import Evaluate, value_of
+from .branches import Evaluate, NotKnown, value_of
+from .events import Event
+from .events import find as find_events
 from .integrands import FoundTraced, is_traced, plainly, traced_function
-from .states import NUMBER, Field, Solved, Solver, functions, states
+from .states import NUMBER, Field, Solved, Solver, states
+from .steps import chosen_steps
 
 __all__ = ["odeint"]
 
@@ -105,11 +103,6 @@ def solve_ivp(
             )
         except FoundTraced:
             pass
-    if events is not None:
-        raise ValueError(
-            "events of solve_ivp are not taken with traced values: find the time of the event with ftrans.root, as that"
-            f" at which it is 0 for the last state of solve_ivp up to that time{at_line(user_line())}"
-        )
     y0 = _state(y0, "solve_ivp")
     start, stop = (_number(t, "an end of t_span") for t in t_span)
     solver = Ivp(method, _hashable(options, "solve_ivp"), options.get("jac") is not None, False)
@@ -118,7 +111,9 @@ def solve_ivp(
         return fun(t, y[:, None] if vectorized else y, *given)
 
     field = _right_hand_side(call, fun, "solve_ivp", solver, y0, _ends(start, stop))
-    times = _steps(field, y0, start, stop, solver) if t_eval is None else _times(t_eval, "t_eval of solve_ivp")
+    if events is not None:
+        return _with_events(field, events, given, y0, start, stop, t_eval, solver, dense_output)
+    times = chosen_steps(field, y0, start, stop, solver) if t_eval is None else _times(t_eval, "t_eval of solve_ivp")
     found = states(field, y0, start, stop, _ends(start, stop) if times is None else times, solver)
     return scipy.optimize.OptimizeResult(
         t=OnlyEnds(_ends(start, stop)) if times is None else times,
@@ -132,6 +127,50 @@ def solve_ivp(
         status=found.status,
         success=found.status >= 0,
         message="See status: 0 is for success.",
+    )
+
+
+def _with_events(
+    field: Captured,
+    events: Any,
+    args: tuple[Any, ...],
+    y0: Tracer,
+    start: Tracer,
+    stop: Tracer,
+    t_eval: Any,
+    solver: Ivp,
+    dense_output: bool,
+) -> Any:
+    """What `solve_ivp` returns with `events`."""
+
+    def traced(event: Any) -> Event:
+        def value(t: Tracer, y: Tracer) -> list[Tracer]:
+            return [_number(event(t, y, *args), "the value of an event")]
+
+        def explore(evaluate: Evaluate) -> None:
+            raise NotKnown
+
+        function = traced_function(event, [NUMBER, y0.type], value, "solve_ivp", explore)
+        return Event(function, getattr(event, "terminal", None), getattr(event, "direction", 0))
+
+    watched = [traced(event) for event in (events if isinstance(events, list | tuple) else (events,))]
+    times = None if t_eval is None else _times(t_eval, "t_eval of solve_ivp")
+    dense = solver._replace(is_dense=True)
+    events_found = find_events(field, watched, y0, start, stop, times, solver, dense)
+    if events_found is None:
+        raise ValueError(
+            "how many events solve_ivp finds depends on values, and here there is no one value, as under vmap: call it "
+            f"in a loop{at_line(user_line())}"
+        )
+    return scipy.optimize.OptimizeResult(
+        t=events_found.times,
+        y=events_found.states.T,
+        sol=Solution(field, y0, start, events_found.stop, dense) if dense_output else None,
+        t_events=events_found.t_events,
+        y_events=events_found.y_events,
+        status=events_found.status,
+        success=events_found.status >= 0,
+        message="See status: 0 is for success, and 1 for an event that was terminal.",
     )
 
 
@@ -248,71 +287,6 @@ def _hashable(options: dict[str, Any], what: str) -> Options:
 def _repeated(options: Options, times: int) -> Options:
     """Options with the tolerances of each element several times, one behind the other."""
     return tuple((k, v * times if k in ("rtol", "atol") and isinstance(v, tuple) else v) for k, v in options)
-
-
-# Steps that the solver chooses
-
-
-def _steps(field: Captured, y0: Any, start: Any, stop: Any, solver: Ivp) -> Any:
-    """The times of the steps, of which the first and the last have a derivative; None if there is no one value."""
-    operands = [stop_gradient(x) for x in (*field.consts, y0, start, stop)]
-    count, status = black_box.apply(_step_count(field.program, solver), operands)
-    if known_value(count) is None:
-        return None
-    # Python is told the number of steps, on which shapes depend; so another one is another trace.
-    (times,) = black_box.apply(_step_times(field.program, solver, int(count)), operands)
-    if int(status) < 0:
-        return np.concatenate([start[None], times[1:]])
-    return np.concatenate([start[None], times[1:-1], stop[None]])
-
-
-def _step_count(field: Program, solver: Ivp) -> Code:
-    def make() -> Code:
-        found_by = _stepper(field, solver)
-        count = ArrayType((), np.dtype(np.int64))
-
-        def compute(*arrays: Any) -> Sequence[Any]:
-            result = found_by(*arrays)
-            return [np.int64(len(result.t)), np.int64(result.status)]
-
-        return Code("the number of steps", compute, [count, count], "SciPy solves the equation")
-
-    return field.derive(("step count", solver), make)
-
-
-def _step_times(field: Program, solver: Ivp, count: int) -> Code:
-    def make() -> Code:
-        found_by = _stepper(field, solver)
-
-        def compute(*arrays: Any) -> Sequence[Any]:
-            # In compiled programs, another number is found out behind this.
-            times = found_by(*arrays).t[:count]
-            return [np.concatenate([times, np.full(count - len(times), np.nan)])]
-
-        return Code("steps", compute, [ArrayType((count,), NUMBER.dtype)], "SciPy solves the equation")
-
-    return field.derive(("step times", solver, count), make)
-
-
-def _stepper(field: Program, solver: Ivp) -> Callable[..., Any]:
-    """A function that solves the equation; it keeps the last solution."""
-
-    def make() -> Callable[..., Any]:
-        last: Any = None
-
-        def solve(*arrays: Any) -> Any:
-            nonlocal last
-            key = [np.asarray(x).tobytes() for x in arrays]
-            kept = last
-            if kept is None or kept[0] != key:
-                *consts, y0, start, stop = arrays
-                result = solver.result(*functions(field, consts), y0, float(start), float(stop))
-                last = kept = key, result
-            return kept[1]
-
-        return solve
-
-    return field.derive(("stepper", solver), make)
 
 
 class Lsoda(NamedTuple):

@@ -49,7 +49,8 @@ def solve_ivp(
     over, in every mode and of every order.  Their derivatives are states of the variational equations, which the same
     method solves with the same tolerances; steps in between have no derivative.  States must be real.  `fun` may have
     branches on the time and on the state; where it jumps at a time that the state or a parameter decides, there is no
-    derivative.  Reverse mode solves for as many tangents as there are numbers to derive by.
+    derivative.  Times of events, and states there, are differentiable.  Reverse mode solves for as many tangents as
+    there are numbers to derive by.
 
     Args:
         fun: as for SciPy.
@@ -69,7 +70,7 @@ def solve_ivp(
         SciPy's result.  `result.ftrans["jac"]` says what was used.
 
     Raises:
-        ValueError: as SciPy; where a trace runs, also if there are `events`, or an option is traced.
+        ValueError: as SciPy; where a trace runs, also if an option is traced, or if there are `events` under `vmap`.
         ConvergenceError: the solution is derived, and `fun` jumps where the state decides.
 
     Example:
