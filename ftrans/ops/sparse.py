@@ -72,7 +72,10 @@ class SparseProduct(SingleResult):
         lanes = (data.size, *x.shape[1:])
         if 0 in lanes:
             return [(), (), (), ()]
-        rows, cols = (np.broadcast_to(i, data.shape) for i in (rows, cols))
+        rows, cols = (np.broadcast_to(i, data.shape).astype(np.int64) for i in (rows, cols))
+        if np.unique(rows * x.shape[0] + cols).size < data.size:
+            # A lane stands for a derivative, and here some derivatives are sums of entries.
+            return None
         width = x.shape[1] if x.ndim > 1 else 1
 
         def map(numbers: Any, space: int) -> IndexMap:

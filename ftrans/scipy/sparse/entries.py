@@ -72,8 +72,9 @@ def entries_of(a: Any) -> Entries:
         found = getattr(a, "entries", None)
         if found is not None:
             return found
-        coo = a.tocoo()
-        return Entries(coo.data, coo.row.astype(np.int64), coo.col.astype(np.int64), coo.shape)
+        coo = a.tocoo(copy=False)
+        row, col = (_frozen(places, np.int64) for places in (coo.row, coo.col))
+        return Entries(_frozen(coo.data, coo.dtype), row, col, coo.shape)
     dense = asarray(a) if has_tracer(a) else np.asarray(a)
     if dense.ndim == 1:
         dense = dense.reshape((1, -1))
@@ -84,6 +85,11 @@ def entries_of(a: Any) -> Entries:
     # Which elements are zero is not known, so all are entries.
     row, col = np.indices(dense.shape).reshape(2, -1)
     return Entries(dense.reshape(-1), row, col, dense.shape)
+
+
+def _frozen(x: Any, dtype: Any) -> Any:
+    """A copy that nobody can write to, so that a trace needs no other copy."""
+    return np.frombuffer(x.astype(dtype, copy=False).tobytes(), dtype)
 
 
 def segment_sums(data: Any, places: Any, count: int) -> Any:
