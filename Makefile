@@ -50,6 +50,7 @@ test-thirdparty:  ## functions of published packages, which it installs, in ever
 	$(MAKE) thirdparty VENV=.venv-thirdparty
 
 thirdparty: $(VENV)/with-test $(VENV)/with-thirdparty
+	$(VENV)/bin/python -m pytest -q tests/test_holders.py
 	PYTHONPATH=tests $(in-venv) thirdparty $(ROWS)
 
 test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one

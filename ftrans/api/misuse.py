@@ -48,10 +48,19 @@ _OF_JAX = (
     "(np.sin in place of jnp.sin), or one of ftrans.scipy; ftrans.jit compiles it by XLA"
 )
 _OF_PACKAGES = {
+    "astropy": (
+        "a Quantity holds numbers, and a traced value has none before the program runs. Compute with numbers in one "
+        "system of units, as in x * (3 * u.km).to_value(u.m), and give the result its unit"
+    ),
     "jax": _OF_JAX,
     "matplotlib": (
         "matplotlib draws numbers, and a traced value has none before the program runs. Return it from the traced "
         "function and draw the result, or watch it by ftrans.tap"
+    ),
+    "pandas": (
+        "pandas computes this from numbers, and a traced value has none before the program runs. A Series becomes "
+        "traced by its operators, as in series * x, and has most methods then; for others take functions of NumPy of "
+        "its numbers, x.to_numpy()"
     ),
 }
 # What errors of Python and of other libraries say that were given a traced value, and what is said in their place.

@@ -51,6 +51,11 @@ _MATRIX = Lookalike(
     "pass np.asarray(M), and write M @ x for a product; a sparse matrix gives an array by .toarray() in place of "
     ".todense()",
 )
+_QUANTITY = Lookalike(
+    "a Quantity",
+    "has a unit, which a program would lose",
+    "write q.to_value(unit), and compute with the numbers",
+)
 
 
 @lru_cache(maxsize=1000)
@@ -81,7 +86,7 @@ def refuse_lookalike(x: Any) -> None:
     Raises:
         TypeError: it is a matrix, a masked array, or of another class whose arithmetic is not that of arrays.
     """
-    if type(x) is not np.ndarray and hasattr(x, "dtype"):
+    if type(x) is not np.ndarray and (hasattr(x, "dtype") or hasattr(x, "to_numpy")):
         cls: Any = type(x)
         found = lookalike(cls)
         if found is not None:
@@ -93,6 +98,8 @@ def _of_subclass(cls: Any) -> Lookalike | None:
         return _MASKED
     if issubclass(cls, np.matrix):
         return _MATRIX
+    if hasattr(cls, "to_value"):
+        return _QUANTITY
     if all(getattr(cls, name, None) is getattr(np.ndarray, name, None) for name in _ARITHMETIC):
         return None
     why = "has arithmetic of its own, which a program would lose"

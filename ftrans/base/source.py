@@ -27,7 +27,10 @@ _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
 _PACKAGES = {
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep: "ftrans",
     _NUMPY + os.sep: "numpy",
-    **{os.path.join(os.path.dirname(_NUMPY), name) + os.sep: name for name in ("scipy", "jax", "matplotlib")},
+    **{
+        os.path.join(os.path.dirname(_NUMPY), name) + os.sep: name
+        for name in ("astropy", "jax", "matplotlib", "pandas", "scipy", "xarray")
+    },
 }
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 # Where other packages lie, perhaps within the folder of the standard library.

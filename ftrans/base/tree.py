@@ -1,7 +1,7 @@
 """Nested containers at the edge of the API: arguments and results as flat lists of leaves.
 
-Tuples, lists, dicts, NamedTuples, dataclasses, None and whatever is registered with `optree` in the "ftrans"
-namespace are containers; all else is a leaf.
+Tuples, lists, dicts, NamedTuples, dataclasses, holders of arrays of other libraries, None and whatever is registered
+with `optree` in the "ftrans" namespace are containers; all else is a leaf.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dataclass_nodes
+from . import dataclass_nodes, holders
 from .cell import Cell
 from .dataclass_nodes import is_dataclass
 from .forks import lock
@@ -28,7 +28,7 @@ NAMESPACE = "ftrans"
 LEAVES: set[type] = {np.ndarray, np.float64, float, int}
 # Classes that have been met as leaves and are no dataclasses.
 _plain_leaves: set[type] = set()
-# Dataclasses that are known to optree.
+# Dataclasses, and classes of holders, that are known to optree.
 _registered: set[type] = set()
 _registering = lock()
 # Which leaves are differentiated, while a container is being taken apart for that: all others go into `Fixed`.
@@ -50,11 +50,14 @@ class _Leaf:
 LEAF: Any = _Leaf()
 
 
-def _register_dataclass(cls: Any) -> None:
+def _register_class(cls: Any) -> None:
     with _registering:
         # Another thread may have met the class at the same time.
         if cls not in _registered:
-            dataclass_nodes.register(cls, NAMESPACE, _beside_fields)
+            if is_dataclass(cls):
+                dataclass_nodes.register(cls, NAMESPACE, _beside_fields)
+            else:
+                holders.register(cls, NAMESPACE)
             _registered.add(cls)
 
 
@@ -76,8 +79,8 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
             if issubclass(cls, Cell):
                 leaves = [_held(x) if isinstance(x, cls) else x for x in leaves]
                 continue
-            if is_dataclass(cls):
-                _register_dataclass(cls)
+            if is_dataclass(cls) or holders.is_class_of_holders(cls):
+                _register_class(cls)
                 return flatten(tree)
             _plain_leaves.add(cls)
     return (leaves, LEAF) if structure.num_nodes == 1 and len(leaves) == 1 else (leaves, structure)
@@ -96,6 +99,11 @@ def _beside_fields(x: Any) -> Any:
 def _held(cell: Any) -> Any:
     """What stands for a cell: what an operation on it computes with, or the array to be differentiated."""
     return cell.read() if of_targets.get() is None else cell.value
+
+
+def is_one_array(structure: Any) -> bool:
+    """Whether a structure is that of an array, alone or in a holder."""
+    return structure is LEAF or (structure.type is not None and holders.is_class_of_holders(structure.type))
 
 
 def keys_of_dicts(structure: Structure) -> tuple[tuple[Any, ...], ...]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base.columns import is_labelled, on_labelled
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
@@ -174,9 +175,11 @@ def wherever(
 
 
 def left_to_others(ufunc: Callable[..., Any], *operands: Any) -> Any:
-    """What operands that are no arrays make of a ufunc: sparse arrays have arithmetic of their own."""
+    """What operands that are no arrays make of a ufunc: sparse arrays and Series have arithmetic of their own."""
     if any(hasattr(type(x), "tocoo") for x in operands):
         return ENTERED_LATER["scipy.sparse"]().arithmetic.combined(ufunc, *operands)
+    if any(map(is_labelled, operands)):
+        return on_labelled(ufunc, operands)
     return NotImplemented
 
 

@@ -337,7 +337,9 @@ def install() -> None:
         "__array_namespace__": array_namespace,
         "__array_ufunc__": array_ufunc,
         "__array_function__": array_function,
-        "__array_priority__": 100.0,
+        # pandas leaves ufuncs and operators to what is above its own data: 1000 for the former, 4000 for the latter.
+        "__array_priority__": 2000.0,
+        "__pandas_priority__": 5000,
         "__hash__": None,
         "__getattr__": _missing_attribute,
         "__bool__": to_bool,

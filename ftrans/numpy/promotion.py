@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.cell import Cell
+from ..base.holders import has_operators
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
@@ -133,7 +134,7 @@ def is_operand(x: Any) -> bool:
     if is_plain(x, (Tracer, np.ndarray, list, tuple, Cell, *_NUMBERS)):
         return True
     # NumPy's protocol: operators leave what has None here to the other operand.
-    is_left = getattr(x, "__array_ufunc__", True) is None
+    is_left = getattr(x, "__array_ufunc__", True) is None or has_operators(type(x))
     return not is_left and hasattr(x, "__array__")
 
 
