@@ -100,19 +100,39 @@ class _Spline:
         """Its values on the grid of coordinates that are given by a vector for each axis, one axis after the other."""
         values, outside = self.coefficients, []
         for axis, along in enumerate(points):
-            first, weights, inside = self._prepared(along, axis)
             shape = [-1 if i == axis else 1 for i in range(len(points))]
-            total: Any = 0
-            for k, weight in enumerate(weights):
-                place, beyond = splines.places(first, k, values.shape[axis], self.mode)
-                part = np.take(values, place, axis)
-                if beyond is not None:
-                    part = np.where(np.reshape(beyond, shape), self.fill, part)
-                total = total + np.reshape(weight, shape) * part
-            values = total
-            if inside is not None:
-                outside.append(np.reshape(~inside, shape))
+            found = self._prepared(along, axis)
+            if has_tracer(along):
+                values = self._gathered(values, axis, shape, found)
+            else:
+                values = self._multiplied(values, axis, shape, found)
+            if found[2] is not None:
+                outside.append(np.reshape(~found[2], shape))
         return self._filled(values, outside)
+
+    def _gathered(self, values: Any, axis: int, shape: list[int], prepared: tuple[Any, list[Any], Any]) -> Any:
+        """Sums of coefficients along an axis at places that depend on what is traced, times their weights."""
+        first, weights, _ = prepared
+        total: Any = 0
+        for k, weight in enumerate(weights):
+            place, beyond = splines.places(first, k, values.shape[axis], self.mode)
+            part = np.take(values, place, axis)
+            if beyond is not None:
+                part = np.where(np.reshape(beyond, shape), self.fill, part)
+            total = total + np.reshape(weight, shape) * part
+        return total
+
+    def _multiplied(self, values: Any, axis: int, shape: list[int], prepared: tuple[Any, list[Any], Any]) -> Any:
+        """The same for known places: the product with a matrix."""
+        first, weights, _ = prepared
+        matrix, filled = np.zeros((values.shape[axis], len(first))), np.zeros(len(first))
+        for k, weight in enumerate(weights):
+            place, beyond = splines.places(first, k, values.shape[axis], self.mode)
+            inner = weight if beyond is None else np.where(beyond, 0, weight)
+            np.add.at(matrix, (place, np.arange(len(first))), inner)
+            filled += weight - inner
+        found = np.moveaxis(np.moveaxis(values, axis, -1) @ matrix.astype(values.dtype), -1, axis)
+        return found + np.reshape(filled, shape) * self.fill if np.any(filled) else found
 
     def _filled(self, values: Any, masks: list[Any]) -> Any:
         return np.where(functools.reduce(operator.or_, masks), self.fill, values) if masks else values
@@ -194,7 +214,7 @@ def zoom(
         less = 0 if grid_mode else 1
         step = (n - less) / (m - less) if m != less else 1.0
         points.append((np.arange(m) + 0.5) * step - 0.5 if grid_mode else np.arange(m) * step)
-    return delivered(spline.on_grid([asarray(p) for p in points]), output, input)
+    return delivered(spline.on_grid(points), output, input)
 
 
 def _moved(spline: _Spline, matrix: Any, offset: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -234,7 +254,7 @@ def affine_transform(
     if matrix.ndim == 1:
         scales = [matrix[i] for i in range(n)]
         points = [(np.arange(m) + b / s) * s for m, s, b in zip(sizes, scales, beginnings, strict=True)]
-        return delivered(spline.on_grid([asarray(p) for p in points]), output, input)
+        return delivered(spline.on_grid(points), output, input)
     return delivered(_moved(spline, matrix, beginnings, sizes), output, input)
 
 

@@ -12,6 +12,7 @@ from ...core.types import is_complex
 from ...numpy.promotion import asarray
 from ..entries import bad_argument
 from .convolution import upfirdn
+from .design import firwin
 from .filtering import filtfilt, lfilter, sosfilt, sosfiltfilt
 from .operands import axis_of, implemented, inexact, padded
 from .windows import window_of
@@ -109,7 +110,7 @@ def resample_poly(
         return x
     if isinstance(window, str | tuple | float):
         rate = max(up, down)
-        h, half = asarray(scipy.signal.firwin(20 * rate + 1, 1.0 / rate, window=window).astype(x.dtype)), 10 * rate
+        h, half = asarray(firwin(20 * rate + 1, 1.0 / rate, window=window)).astype(x.dtype), 10 * rate
     else:
         h = asarray(window)
         if h.ndim != 1:
