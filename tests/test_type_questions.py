@@ -128,7 +128,8 @@ def test_answers_are_those_of_the_plain_call(transformation: str) -> None:
 @pytest.mark.parametrize("transformation", ["grad", "jit", "jvp", "hessian"])
 @pytest.mark.parametrize("x", [1.2, np.float64(1.2), np.float32(1.2), np.array(1.2)], ids=repr)
 def test_numbers_are_what_they_were(transformation: str, x: Any) -> None:
-    assert answers_while_traced(transformation, lambda x: x, x) == answers(x)
+    for make in (lambda x: x, np.sin, lambda x: np.multiply(x, 2.0), np.positive, lambda x: x * 2.0, lambda x: -x):
+        assert answers_while_traced(transformation, make, x) == answers(make(x))
 
 
 def test_integers_are_indices() -> None:

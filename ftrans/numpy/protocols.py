@@ -32,7 +32,10 @@ def array_ufunc(self: Tracer | None, ufunc: np.ufunc, method: str, *inputs: Any,
         implementation = _of_others(ufunc)
     if method == "__call__":
         if not kwargs:
-            return implementation(*inputs)
+            found = implementation(*inputs)
+            # Of numbers of Python, operators make numbers of Python, but ufuncs numbers of NumPy.
+            is_weak = type(found) is Tracer and found.weak
+            return Tracer(found.builder, found.builder.atom(found)) if is_weak else found
         return call_with_options(ufunc, implementation, inputs, kwargs)
     if method not in METHODS:
         raise missing(f"{ufunc.__name__}.{method}")
