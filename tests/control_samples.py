@@ -31,7 +31,7 @@ from ftrans.control.call import call
 from ftrans.control.checkpoints.checkpoint import checkpoint
 from ftrans.control.checkpoints.recompute import Budget, Named
 from ftrans.control.cond import cond
-from ftrans.control.convergence import ConvergenceError, required
+from ftrans.control.convergence import ConvergenceError, derivative_required, required
 from ftrans.control.extrema.if_needed import if_needed
 from ftrans.control.loops.rewind import rewind
 from ftrans.control.loops.scan import scan
@@ -330,8 +330,10 @@ for holds in (True, [True, True]):
     lanes = np.shape(holds)
     fixed = (given(holds, boolean), integers(0, 9, lanes), normal(lanes))
     sample(required, normal((*lanes, 3)), *fixed, differentiated=(0,), message=message)
+    sample(derivative_required, normal((*lanes, 3)), fixed[0], differentiated=(0,), message="no derivative")
 failure(required, np.ones(3), np.bool_(False), np.int64(3), 0.5, error=ConvergenceError, message=message)
 misfit(required, V, S, N, S, error=TypeError, message=message)
+misfit(derivative_required, V, S, error=TypeError, message=message)
 
 
 # Rules of derivatives: of sin(x) y w + n, where w is captured and n has no derivative.

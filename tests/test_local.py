@@ -26,7 +26,7 @@ EXACT = {
     "reshape", "transpose", "broadcast", "reverse", "slice", "pad", "concatenate", "reduce_sum", "reduce_prod",
     "cumsum", "cumprod", "cumlogsumexp", "dot_general", "gather", "scatter_add", "scatter_set", "set_slice",
     "add_slice", "dynamic_slice", "dynamic_set", "dynamic_add", "solve", "inv", "det", "convolution", "window_sum",
-    "rfft", "tap", "required",
+    "rfft", "tap", "required", "derivative_required",
 }  # fmt: skip
 
 assert samples

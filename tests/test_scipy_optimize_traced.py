@@ -112,6 +112,13 @@ def test_branches_on_the_unknown() -> None:
         ft.jit(f)(2.0)
 
 
+def test_branches_of_an_objective() -> None:
+    def f(a: Any) -> Any:
+        return optimize.minimize(lambda x: np.sum((x - a) ** 2) if x[0] > 0 else np.sum(x**2 - a), [2.0]).x[0]
+
+    assert np.allclose(ft.value_and_grad(f)(1.5), (1.5, 1.0), rtol=1e-7)
+
+
 def test_solvers_inside_of_solvers() -> None:
     def f(a: Any) -> Any:
         inner = lambda x: optimize.brentq(lambda y: y**2 - x * a, 0.1, 10.0)  # noqa: E731
