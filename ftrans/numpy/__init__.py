@@ -94,12 +94,13 @@ from .ufuncs import *
 from .vectorizing import *
 
 if _typing.TYPE_CHECKING:
-    from . import fft, linalg
+    from . import emath, fft, linalg
 
 _install()
 
 # `special` is an extension of the array API standard that is proposed, and that SciPy looks for already.
-_LATER = {"fft": "numpy.fft", "linalg": "numpy.linalg", "special": "scipy.special"}
+_LATER = {"emath": "numpy.lib.scimath", "fft": "numpy.fft", "linalg": "numpy.linalg", "special": "scipy.special"}
+_dispatch.ENTERED_LATER["numpy.lib.scimath"] = lambda: _importlib.import_module(".emath", __name__)
 _dispatch.ENTERED_LATER["numpy.fft"] = lambda: _importlib.import_module(".fft", __name__)
 _dispatch.ENTERED_LATER["numpy.linalg"] = lambda: _importlib.import_module(".linalg", __name__)
 
@@ -119,7 +120,7 @@ def __getattr__(name: str) -> _typing.Any:
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.
-    __all__ = sorted([*_exported(globals()), "fft", "linalg"])
+    __all__ = sorted([*_exported(globals()), "emath", "fft", "linalg"])
 
     def __dir__() -> list[str]:
         return __all__

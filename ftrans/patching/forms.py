@@ -122,9 +122,14 @@ def _of_object(function: Any) -> Any:
     """An object that is called."""
     call = next((vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None)
     if not isinstance(call, FunctionType):
-        return function
+        # Some functions of SciPy are objects made in C; NumPy's protocols bring ufuncs to traced values.
+        return function if isinstance(function, np.ufunc) or not _is_hashable(function) else _of_library(function)
     found = _forms.get(call) or _of_library(call)
     return function if found is call else functools.partial(found, function)
+
+
+def _is_hashable(x: Any) -> bool:
+    return getattr(type(x), "__hash__", None) is not None
 
 
 def _uncached(function: Any) -> Any:
