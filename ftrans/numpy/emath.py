@@ -86,3 +86,7 @@ def arcsin(x: Any) -> Any:
 def arctanh(x: Any) -> Any:
     """The inverse hyperbolic tangent, complex where elements of `x` are beyond -1 or 1."""
     return np.arctanh(_within_one(x))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

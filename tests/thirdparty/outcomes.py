@@ -10,7 +10,7 @@ import contextlib
 import linecache
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,16 +42,35 @@ class Outcome(NamedTuple):
     line: str = ""
 
 
-def outcomes(row: Row) -> dict[str, Outcome]:
-    """What each mode of a row gives, after its value and its gradient have been found without ftrans."""
+class Reference(NamedTuple):
+    """What the plain function says.
+
+    Attributes:
+        value: its value.
+        slope: its gradient, by differences of values.
+        error: how far each component of that may be off.
+    """
+
+    value: Any
+    slope: Any
+    error: Any
+
+
+def reference(row: Row) -> Reference:
+    """What the function gives without ftrans; its package must not be patched."""
     with _quiet():
-        return _outcomes(row)
+        f, x = row.function(), _point(row)
+        return Reference(np.asarray(float(f(_argument(x)))), *_gradient_by_differences(f, x))
 
 
-def _outcomes(row: Row) -> dict[str, Outcome]:
-    f, x = row.function(), np.asarray(row.at, dtype=np.float64)
-    value = np.asarray(float(f(_argument(x))))
-    slope, error = _gradient_by_differences(f, x)
+def patched(rows: Iterable[Row]) -> Any:
+    """The patch under which rows are run."""
+    return ft.patch(*sorted({package for row in rows for package in row.patched}))
+
+
+def outcomes(row: Row, plain: Reference) -> dict[str, Outcome]:
+    """What each mode of a row gives, where its packages are patched."""
+    f, x = row.function(), _point(row)
     direction = np.cos(1.0 + np.arange(x.size)).reshape(x.shape) * _steps(x)
 
     def moved(h: float) -> Any:
@@ -61,18 +80,23 @@ def _outcomes(row: Row) -> dict[str, Outcome]:
         found = differentiate(moved)
         return found.derivative.reshape(x.shape), found.error.reshape(x.shape)
 
-    computed: dict[str, Callable[[], Any]] = {
-        "value": lambda: ft.value_and_grad(f)(_argument(x))[0],
-        "grad": lambda: ft.grad(f)(_argument(x)),
-        "jit(grad)": lambda: ft.jit(ft.grad(f))(_argument(x)),
-        "hessian": lambda: np.tensordot(np.asarray(ft.hessian(f)(_argument(x))), direction, x.ndim),
-        "vmap(grad)": lambda: ft.vmap(ft.grad(f))(np.stack([x, x]))[1],
+    def first() -> tuple[Any, Any]:
+        return plain.slope, plain.error
+
+    modes: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
+        "value": (lambda: ft.value_and_grad(f)(_argument(x))[0], lambda: (plain.value, np.zeros(()))),
+        "grad": (lambda: ft.grad(f)(_argument(x)), first),
+        "jit(grad)": (lambda: ft.jit(ft.grad(f))(_argument(x)), first),
+        "hessian": (
+            lambda: np.tensordot(np.asarray(ft.hessian(f)(_argument(x))), direction, x.ndim),
+            differentiated,
+        ),
+        "vmap(grad)": (lambda: ft.vmap(ft.grad(f))(np.stack([x, x]))[1], first),
     }
-    expected: dict[str, Callable[[], tuple[Any, Any]]] = {
-        "value": lambda: (value, np.zeros(())),
-        "hessian": differentiated,
-    }
-    return {mode: _compare(compute, expected.get(mode, lambda: (slope, error))) for mode, compute in computed.items()}
+    with _quiet():
+        found = {mode: _compare(compute, expected) for mode, (compute, expected) in modes.items()}
+    # Differences of a wrong gradient agree with its derivative.
+    return found if found["grad"].status == "right" else found | {"hessian": found["grad"]}
 
 
 @contextlib.contextmanager
@@ -81,6 +105,10 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
+
+
+def _point(row: Row) -> Any:
+    return np.asarray(row.at, dtype=np.float64)
 
 
 def _argument(x: Any) -> Any:
@@ -135,3 +163,13 @@ def _line_of_package(error: BaseException) -> str:
     last = outside[-1]
     path = last.filename.rpartition("site-packages/")[2]
     return f"{path}:{last.lineno}: {linecache.getline(last.filename, last.lineno or 0).strip()}"
+
+
+def not_as_said(row: Row, found: dict[str, Outcome]) -> list[str]:
+    """What is not as the row says, in words: a mode is right, or refused where the row has a reason."""
+    expected = {mode: "refused" if mode in row.reasons else "right" for mode in found}
+    return [
+        f"{row}, {mode}: {outcome.status} instead of {expected[mode]}: {outcome.text}\n    {outcome.line}"
+        for mode, outcome in found.items()
+        if outcome.status != expected[mode]
+    ]

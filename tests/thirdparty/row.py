@@ -1,14 +1,27 @@
-"""One function of a published package: how it is called, and at which point."""
+"""One function of a published package: how it is called, at which point, and what is known not to work."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 MODES = ("value", "grad", "jit(grad)", "hessian", "vmap(grad)")
+
+# The packages that a package calls.
+CALLED = {
+    "chemicals": ("fluids",),
+    "geopy": ("geographiclib",),
+    "ht": ("chemicals", "fluids"),
+    "metpy": ("pint",),
+    "pykalman": ("skbase",),
+    "thermo": ("chemicals", "fluids"),
+    "vollib": ("py_lets_be_rational", "py_vollib"),
+}
+# The programs of this collection are patched by their module, as a user patches a script.
+SCRIPTS = (f"{__package__}.scripts",)
 
 
 @dataclass(frozen=True)
@@ -19,13 +32,13 @@ class Row:
         name: where it is imported from.  A method is named with its class.
         call: called with what the name stands for (of a method the class) and the argument.
         at: the argument: a number, or the elements of an array.
-        packages: those whose code it runs, if not only that of its own.
+        reasons: for each mode in which it is refused, why.
     """
 
     name: str
     call: Callable[[Any, Any], Any]
     at: float | list[Any]
-    packages: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -35,14 +48,27 @@ class Row:
         """The package that is installed, by the name under which it is imported."""
         return self.name.partition(".")[0]
 
+    @property
+    def patched(self) -> tuple[str, ...]:
+        """What is patched for it: the package, and those whose code it runs."""
+        return SCRIPTS if self.package == __package__ else (self.package, *CALLED.get(self.package, ()))
+
     def is_installed(self) -> bool:
-        """Whether all packages of the row are there."""
-        return all(importlib.util.find_spec(p) for p in (self.package, *self.packages))
+        """Whether the package is there."""
+        return importlib.util.find_spec(self.package) is not None
 
     def function(self) -> Callable[[Any], Any]:
         """The function of one argument."""
         found = resolve(self.name)
         return lambda x: self.call(found, x)
+
+
+def everywhere(reason: str) -> dict[str, str]:
+    """The same reason for all modes."""
+    return dict.fromkeys(MODES, reason)
+
+
+MASK = {"jit(grad)": "a mask decides on a shape, of which a compiled program has only one"}
 
 
 def resolve(name: str) -> Any:

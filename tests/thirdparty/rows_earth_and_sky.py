@@ -103,7 +103,7 @@ ROWS = [
     Row("astropy.coordinates.spherical_to_cartesian", lambda f, x: f(2.0, x[0], x[1])[0].value, [0.3, 0.8]),
     Row("astropy.units.Quantity.to", lambda q, x: q(x, "km").to("lyr").value, 3e12),
     Row("astropy.units.Quantity.__truediv__", lambda q, x: (q(x, "km") / q(2.0, "s")).to_value("m/s"), 3.0),
-    Row("astropy.stats.biweight_location", lambda f, x: f(x), [1.1, 1.5, 0.9, 1.3, 4.0]),
+    Row("astropy.stats.biweight_location", lambda f, x: f(x), [1.1, 1.56, 0.9, 1.3, 4.0]),
     Row("astropy.stats.circmean", lambda f, x: f(x), [0.1, 0.5, 0.9]),
     Row("skyfield.functions.angle_between", lambda f, x: f(x, np.array([0.3, 1.0, -0.2])), [1.0, 0.2, 0.5]),
     Row("skyfield.earthlib.refraction", lambda f, x: f(x, 10.0, 1010.0), 12.0),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .row import Row
+from .row import MASK, Row
 
 COLOUR = [0.2, 0.3, 0.4]
 TURNED = [0.9, 0.2, 0.3, 0.1]
@@ -117,8 +117,8 @@ ROWS = [
     Row("skrf.mathFunctions.complex_2_db", lambda f, x: f(x[0] + 1j * x[1]), [0.3, 0.4]),
     Row("pywt.dwt", lambda f, x: np.sum(f(x, "db2")[0] ** 2), [0.3, 0.8, 1.1, -0.4, 0.6, 0.2]),
     Row("nfft.ndft", lambda f, x: np.sum(np.abs(f(np.linspace(-0.4, 0.4, 4), x + 0j)) ** 2), [0.3, 0.8, 1.1, -0.4]),
-    Row("radvel.kepler.kepler", lambda f, x: f(np.array([0.5, 0.9]), np.ones(2) * x)[0], 0.3),
-    Row("skimage.color.rgb2lab", lambda f, x: f(x)[0], COLOUR),
+    Row("radvel.kepler.kepler", lambda f, x: f(np.array([0.5, 0.9]), np.ones(2) * x)[0], 0.3, MASK),
+    Row("skimage.color.rgb2lab", lambda f, x: f(x)[0], COLOUR, MASK),
     Row("skimage.filters.gaussian", lambda f, x: np.sum(f(x, 1.0) ** 2), [[0.3, 0.8], [1.1, -0.4]]),
     Row("skimage.metrics.mean_squared_error", lambda f, x: f(x, np.ones((2, 2))), [[0.3, 0.8], [1.1, -0.4]]),
     # Mathematics
@@ -131,20 +131,9 @@ ROWS = [
         0.7,
     ),
     Row("gstools.Gaussian", variogram, [1.2, 0.7]),
-    Row("gstools.Matern", variogram, [1.2, 0.7]),
+    Row("gstools.Matern", variogram, [1.2, 0.7], MASK),
     Row("tensorly.decomposition.tucker", decomposed, [0.3, 0.8, 1.1, -0.4, 0.6, 0.2, -0.3, 0.5]),
     Row("tensorly.tenalg.khatri_rao", lambda f, x: np.sum(f([x, np.ones((3, 2))]) ** 2), [[0.3, 0.8], [1.1, -0.4]]),
-    Row("quantecon.solve_discrete_lyapunov", lambda f, x: np.sum(f(x, np.eye(2))), [[0.3, 0.1], [0.2, -0.4]]),
-    Row(
-        "quantecon.LinearStateSpace",
-        lambda s, x: np.sum(s(x, np.eye(2), np.eye(2)).impulse_response(2)[0][1]),
-        [[0.3, 0.1], [0.2, -0.4]],
-    ),
-    Row(
-        "quantecon.MarkovChain",
-        lambda m, x: m([[1 - x[0], x[0]], [x[1], 1 - x[1]]]).stationary_distributions[0][0],
-        [0.3, 0.6],
-    ),
     *[
         Row(f"opfunu.name_based.{name}", lambda f, x: f(ndim=2).evaluate(x), [0.3, 0.8])
         for name in ("Ackley01", "Griewank", "Rana", "Salomon")

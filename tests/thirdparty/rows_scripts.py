@@ -14,6 +14,7 @@ POINTS: dict[str, float | list[float] | list[list[float]]] = {
     "histogram_of_distances": [0.1, 0.2, 0.7, -0.3, 1.1, 0.4],
     "black_scholes": [100.0, 0.2],
     "haversine": [52.0, 13.0],
+    "by_type": 1.7,
     "of_a_list": THREE,
     "vectorized": THREE,
     "cached": 0.6,
@@ -46,5 +47,12 @@ POINTS: dict[str, float | list[float] | list[list[float]]] = {
     "by_density": 0.4,
     "by_special": TWO,
 }
+
+# The programs that take longest, each around a function of SciPy.
+LONG = (
+    "cdist", "curve_fit", "dct", "expm", "fsolve", "gaussian_filter", "least_squares", "minimize",
+    "multivariate_normal", "odeint", "regular_grid", "rotation", "savgol", "simpson",
+    "sparse_product", "special", "splines", "welch",
+)  # fmt: skip
 
 ROWS = [Row(f"thirdparty.scripts.{name}", lambda f, x: f(x), at) for name, at in POINTS.items()]

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 from numpy import zeros
@@ -87,6 +87,12 @@ def haversine(x):
     return 2 * 6371 * math.asin(math.sqrt(a))
 
 
+def by_type(x):
+    if isinstance(x, float):
+        return exp(-x) * math.gamma(x)
+    return np.nan
+
+
 def of_a_list(x):
     values = [v * 2 for v in x.tolist()] if isinstance(x, np.ndarray) else list(x)
     return math.fsum(values) * math.prod(values)
@@ -102,8 +108,12 @@ def vectorized(x):
 
 
 @functools.lru_cache
-def cached(x):
+def gain(x):
     return math.tanh(x) + math.log1p(x)
+
+
+def cached(x):
+    return gain(x) * gain(2.0)
 
 
 # SciPy
