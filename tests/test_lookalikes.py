@@ -140,6 +140,7 @@ def test_lookalikes_do_not_meet_tensors(kind: str) -> None:
         a.tensor(X, requires_grad=True) * make()
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_a_matrix_before_a_traced_value_is_refused() -> None:
     m, message = matrix(), LOOKALIKES["matrix"][1]
     for f in (lambda x: m * x, lambda x: m @ x, lambda x: m + x, lambda x: m**2 * x, lambda x: m[0] * x):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.foreign import leaves_to_other_operand, reads_attribute, requires_properties, shuffles
+from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import MethodOfArrays, is_plain
 from ..core.trace import Tracer
@@ -279,6 +280,10 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None, *more: Any) -> Any:
         if known is not None:
             array = np.array(known)
             return array.view(dtype) if type is None else array.view(dtype or array.dtype, type)
+        # NumPy's classes take a view of what they are made of.
+        found = lookalike(dtype if is_class else type) if is_class or type is not None else None
+        if found is not None:
+            raise TypeError(f"{found}{at_line(user_line())}")
         raise TypeError(
             f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
             + at_line(user_line())
