@@ -25,6 +25,7 @@ PAGE = ROOT / "docs" / "coverage.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import function_rows  # noqa: E402
+import thirdparty  # noqa: E402
 
 import ftrans as ft  # noqa: E402
 import ftrans.numpy.fft  # noqa: E402
@@ -324,10 +325,27 @@ def _cells(entry: Entry) -> list[str]:
     return [names, entry.compiled, entry.dtypes, entry.remark] if entry.compiled else [names, entry.remark]
 
 
+def of_other_packages() -> list[str]:
+    """The section of the collection of other packages: which of its functions are refused in which modes, and why."""
+    packages = {row.package for row in thirdparty.ROWS} - {"thirdparty"}
+    refused = [(row.name, mode, why) for row in thirdparty.ROWS for mode, why in row.reasons.items() if mode != "value"]
+    return [
+        "## Other packages",
+        "",
+        f"`make test-thirdparty` differentiates functions of {len(packages)} packages under `ft.patch`, in four modes. "
+        "These are refused by their nature:",
+        "",
+        "| function | mode | why |",
+        "|---|---|---|",
+        *(f"| `{name}` | `{mode}` | {why} |" for name, mode, why in refused),
+        "",
+    ]
+
+
 def page() -> str:
     """The page."""
     sections = ["\n".join(lines(namespace)) for namespace in (*WHOLE, *MIRRORED)]
-    return "\n".join([INTRODUCTION, *sections])
+    return "\n".join([INTRODUCTION, *sections, *of_other_packages()])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .row import Row
+from .row import Row, everywhere
 
 
 def transmission(model: Any, x: Any) -> Any:
@@ -111,7 +111,7 @@ ROWS = [
     # The sea and the weather
     Row("seawater.dens0", lambda f, x: f(x[0], x[1]), [35.0, 12.0]),
     Row("seawater.svel", lambda f, x: f(x[0], x[1], 1000.0), [35.0, 12.0]),
-    Row("gsw.rho", lambda f, x: f(x[0], x[1], 1000.0), [35.0, 12.0]),
+    Row("gsw.rho", lambda f, x: f(x[0], x[1], 1000.0), [35.0, 12.0], everywhere("C code computes it")),
     Row("metpy.calc.saturation_vapor_pressure", lambda f, x: metpy(f, [x], "degC"), 20.0),
     Row("metpy.calc.potential_temperature", lambda f, x: metpy(f, x, "hPa", "K"), [850.0, 280.0]),
     Row("metpy.calc.dewpoint_from_relative_humidity", lambda f, x: metpy(f, x, "degC", ""), [20.0, 0.6]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .row import MASK, Row
+from .row import MASK, Row, everywhere
 
 COLOUR = [0.2, 0.3, 0.4]
 TURNED = [0.9, 0.2, 0.3, 0.1]
@@ -115,7 +115,12 @@ ROWS = [
     Row("impedance.models.circuits.CustomCircuit", circuit, [10.0, 20.0]),
     Row("skrf.media.DefinedGammaZ0", line, 0.3),
     Row("skrf.mathFunctions.complex_2_db", lambda f, x: f(x[0] + 1j * x[1]), [0.3, 0.4]),
-    Row("pywt.dwt", lambda f, x: np.sum(f(x, "db2")[0] ** 2), [0.3, 0.8, 1.1, -0.4, 0.6, 0.2]),
+    Row(
+        "pywt.dwt",
+        lambda f, x: np.sum(f(x, "db2")[0] ** 2),
+        [0.3, 0.8, 1.1, -0.4, 0.6, 0.2],
+        everywhere("C code computes it"),
+    ),
     Row("nfft.ndft", lambda f, x: np.sum(np.abs(f(np.linspace(-0.4, 0.4, 4), x + 0j)) ** 2), [0.3, 0.8, 1.1, -0.4]),
     Row("radvel.kepler.kepler", lambda f, x: f(np.array([0.5, 0.9]), np.ones(2) * x)[0], 0.3, MASK),
     Row("skimage.color.rgb2lab", lambda f, x: f(x)[0], COLOUR, MASK),

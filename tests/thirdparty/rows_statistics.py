@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .row import MASK, Row
+from .row import MASK, Row, everywhere
 
 POINTS = np.linspace(-2.0, 2.0, 9)
 ANSWERS = np.sin(POINTS) + 0.1 * POINTS**2
@@ -134,7 +134,7 @@ ROWS = [
     Row("statsmodels.api.Poisson.loglike", log_likelihood, [0.3, 0.8]),
     Row("statsmodels.api.OLS.fit", lambda m, x: m(x, POINTS_2D).fit().params[0], [0.3, 0.8, 1.1, -0.4, 0.6]),
     Row("statsmodels.api.GLM.loglike", glm, [0.3, 0.8]),
-    Row("statsmodels.tsa.arima.model.ARIMA.loglike", arima, [0.1, 0.5, 0.3]),
+    Row("statsmodels.tsa.arima.model.ARIMA.loglike", arima, [0.1, 0.5, 0.3], everywhere("C code computes it")),
     Row("statsmodels.tsa.stattools.acf", lambda f, x: f(x, nlags=2)[1], [0.3, 0.8, 1.1, -0.4, 0.6]),
     Row("statsmodels.stats.stattools.durbin_watson", lambda f, x: f(x), [0.3, 0.8, 1.1, -0.4, 0.6]),
     Row("statsmodels.stats.stattools.jarque_bera", lambda f, x: f(x)[0], [0.3, 0.8, 1.1, -0.4, 0.6]),
