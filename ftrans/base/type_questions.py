@@ -17,7 +17,7 @@ import numpy as np
 from .source import at_line, of_package, user_line
 
 # Libraries whose arrays leave it to unknown operands to compute with them, and read the memory of arrays of NumPy.
-_READ_MEMORY = ("jax", "scipy.sparse")
+_READ_MEMORY = ("jax", "scipy.sparse", "numpy.ma.", "numpy.matrixlib.")
 _ASK_FOR_OTHERS = {"numpy", "abc"}
 _COMPARED = (np.ndarray, np.generic, float, int, complex)
 _OF_PYTHON: dict[str, type] = {"f": float, "i": int, "b": bool, "c": complex}
@@ -27,6 +27,8 @@ def _asked_by(frame: FrameType | None) -> str:
     """The module whose code asks, itself or by way of a function such as `np.isscalar` or an abstract class."""
     name = ""
     while frame is not None and (not name or name.partition(".")[0] in _ASK_FOR_OTHERS):
+        if name.startswith(_READ_MEMORY):
+            break
         name, frame = frame.f_globals.get("__name__", "?"), frame.f_back
     return name
 
