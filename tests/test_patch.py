@@ -1,5 +1,6 @@
 """Tests of `ft.patch`: code that cannot be edited takes traced values, and is what it was after `undo`."""
 
+import gc
 import importlib
 import linecache
 import os
@@ -235,6 +236,17 @@ def test_modules_that_are_imported_later_are_patched(package):
     with ft.patch(module):
         assert ft.grad(module.half)(0.0) == 0.5
     assert module.half.__code__ is code
+
+
+def test_functions_that_the_collector_has_frozen(package):
+    module = importlib.import_module(f"{package}.later")
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with ft.patch(package):
+        assert ft.grad(module.half)(0.0) == 0.5
+    assert gc.get_freeze_count() >= frozen
+    with pytest.raises(TypeError):
+        ft.grad(module.half)(0.0)
 
 
 def test_all_imported_code(package):

@@ -27,7 +27,14 @@ class NoSource(Exception):
 def functions_of(namespaces: Iterable[dict[str, Any]]) -> Iterator[FunctionType]:
     """All functions that were defined in modules with the given namespaces."""
     wanted = {id(n) for n in namespaces}
-    return (f for f in gc.get_objects() if type(f) is FunctionType and id(f.__globals__) in wanted)
+    # The collector does not tell of objects that were frozen, as servers do before they fork.
+    is_frozen = gc.get_freeze_count() > 0
+    if is_frozen:
+        gc.unfreeze()
+    objects = gc.get_objects()
+    if is_frozen:
+        gc.freeze()
+    return (f for f in objects if type(f) is FunctionType and id(f.__globals__) in wanted)
 
 
 class Exchange:
