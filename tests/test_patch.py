@@ -371,6 +371,11 @@ for n in range(2):
     g = lambda x: math.cos(n + x)
     h = ft.jit(ft.grad(lambda x: f(x) + g(x)))
     print(h(0.5))
+handlers = []
+handlers.append(lambda x: math.sin(x))
+print(ft.grad(lambda x: handlers[0](x))(0.5))
+handlers.append(lambda x: math.cosh(x))
+print(ft.grad(lambda x: handlers[1](x))(0.5))
 """
 
 
@@ -383,7 +388,9 @@ def test_own_script(tmp_path, how):
     done = subprocess.run(command, input=SCRIPT, env=path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     x, y = 0.5, np.sin(0.5) + 0.5 * np.cos(0.5)
-    np.testing.assert_allclose([float(s) for s in done.stdout.split()], [y, y - np.sin(x), y - np.sin(1 + x)])
+    np.testing.assert_allclose(
+        [float(s) for s in done.stdout.split()], [y, y - np.sin(x), y - np.sin(1 + x), np.cos(x), np.sinh(x)]
+    )
 
 
 def test_code_without_source():

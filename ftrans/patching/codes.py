@@ -24,9 +24,21 @@ class NoSource(Exception):
     """The source of some code is not at hand, or is not what was compiled."""
 
 
-def functions_of(namespaces: Iterable[dict[str, Any]]) -> Iterator[FunctionType]:
-    """All functions that were defined in modules with the given namespaces."""
+def functions_of(namespaces: Iterable[dict[str, Any]], since: tuple[int, int] | None = None) -> Iterator[FunctionType]:
+    """The functions that were defined in modules with the given namespaces, all of them or since a `moment`."""
     wanted = {id(n) for n in namespaces}
+    # What is younger than the last collection of old objects is among the young ones, which are few.
+    is_recent = since is not None and since == moment()
+    objects = gc.get_objects(0) + gc.get_objects(1) if is_recent else _all_objects()
+    return (f for f in objects if type(f) is FunctionType and id(f.__globals__) in wanted)
+
+
+def moment() -> tuple[int, int]:
+    """What tells whether objects have become old since: collections of old objects, and frozen ones."""
+    return gc.get_stats()[-1]["collections"], gc.get_freeze_count()
+
+
+def _all_objects() -> list[Any]:
     # The collector does not tell of objects that were frozen, as servers do before they fork.
     is_frozen = gc.get_freeze_count() > 0
     if is_frozen:
@@ -34,7 +46,7 @@ def functions_of(namespaces: Iterable[dict[str, Any]]) -> Iterator[FunctionType]
     objects = gc.get_objects()
     if is_frozen:
         gc.freeze()
-    return (f for f in objects if type(f) is FunctionType and id(f.__globals__) in wanted)
+    return objects
 
 
 class Exchange:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from ..api.call import BEFORE_TRACING, TRACING
 from ..base.source import at_line, of_package, user_line
 from ..numpy.after_trace import let_outlive
-from .codes import Exchange, functions_of
+from .codes import Exchange, functions_of, moment
 from .forms import may_have_form
 
 Patched = TypeVar("Patched", bound=Callable[..., Any])
@@ -277,10 +277,12 @@ def _update() -> None:
         sys.meta_path.remove(_finder)
 
 
-def _sorted_by_namespace(modules: dict[int, tuple[str, dict[str, Any]]]) -> dict[int, list[FunctionType]]:
+def _sorted_by_namespace(
+    modules: dict[int, tuple[str, dict[str, Any]]], since: tuple[int, int] | None = None
+) -> dict[int, list[FunctionType]]:
     found: dict[int, list[FunctionType]] = {key: [] for key in modules}
     if modules:
-        for f in functions_of([namespace for _, namespace in modules.values()]):
+        for f in functions_of([namespace for _, namespace in modules.values()], since):
             found[id(f.__globals__)].append(f)
     return found
 
@@ -318,7 +320,10 @@ _finder: Any = _Finder()
 
 # Modules that are still being executed, such as a script
 
-_open: dict[int, set[tuple[int, int]]] = {}
+_open: set[int] = set()
+# Where they were when their functions were searched for, and the moment of the last search.
+_searched_at: set[tuple[int, int]] = set()
+_searched: dict[str, tuple[int, int]] = {}
 
 
 def _watch(namespaces: Iterable[dict[str, Any]]) -> None:
@@ -326,10 +331,12 @@ def _watch(namespaces: Iterable[dict[str, Any]]) -> None:
     running = {id(frame.f_globals) for frame in _module_frames()}
     main = id(vars(sys.modules["__main__"]))
     wanted = {id(n) for n in namespaces}
-    for key in wanted & (running | {main}):
-        _open.setdefault(key, set())
-    for key in set(_open) - wanted:
-        del _open[key]
+    now = wanted & (_open | running | {main})
+    if now - _open:
+        _searched_at.clear()
+        _searched.clear()
+    _open.clear()
+    _open.update(now)
     if _open and _patch_new not in BEFORE_TRACING:
         BEFORE_TRACING.append(_patch_new)
     elif not _open and _patch_new in BEFORE_TRACING:
@@ -347,12 +354,13 @@ def _module_frames() -> Iterator[FrameType]:
 def _patch_new(f: Callable[..., Any]) -> None:
     """Patch the functions that modules under execution have defined since somebody looked."""
     with _lock:
-        places = {(id(x.f_code), x.f_lasti): id(x.f_globals) for x in _module_frames() if id(x.f_globals) in _open}
-        new = {key for place, key in places.items() if place not in _open[key]}
-        for place, key in places.items():
-            _open[key].add(place)
-        for key, functions in _sorted_by_namespace({key: _namespaces[key] for key in new}).items():
-            _exchanges[key].put_in(functions)
+        places = {(id(x.f_code), x.f_lasti) for x in _module_frames() if id(x.f_globals) in _open}
+        if not places <= _searched_at:
+            _searched_at.update(places)
+            found = _sorted_by_namespace({key: _namespaces[key] for key in _open}, _searched.pop("moment", None))
+            _searched["moment"] = moment()
+            for key, functions in found.items():
+                _exchanges[key].put_in(functions)
         # A loop defines other functions at the same place.
         for key in _open:
             _, names = _namespaces[key]
