@@ -1,8 +1,10 @@
 """Tests of `ft.patch`: code that cannot be edited takes traced values, and is what it was after `undo`."""
 
+import functools
 import gc
 import importlib
 import linecache
+import math
 import os
 import subprocess
 import sys
@@ -354,6 +356,50 @@ def test_decorated_functions():
     assert decorated(3.0) == 9.0
     assert ft.grad(Decorated().value)(0.0) == 1.0
     assert ft.grad(Decorated.double)(1.0) == 2.0
+    assert ft.patch(decorated) is decorated
+
+
+def test_functions_that_others_wrap():
+    @ft.patch
+    @ft.jit
+    def compiled(x):
+        return math.pow(x, 3)
+
+    @ft.patch
+    @functools.cache
+    def cached(x):
+        return math.pow(x, 3)
+
+    class Powers:
+        @ft.patch
+        @staticmethod
+        def static(x):
+            return math.pow(x, 3)
+
+        @ft.patch
+        @classmethod
+        def of_class(cls, x):
+            return math.pow(x, 3)
+
+        @ft.patch
+        @property
+        def attribute(self):
+            return math.pow(self.x, 3)
+
+        def method(self, x):
+            return math.pow(x, 3)
+
+    def attribute_of(x):
+        powers = Powers()
+        powers.x = x
+        return powers.attribute
+
+    method = ft.patch(Powers().method)
+    partial = ft.patch(functools.partial(lambda n, x: math.pow(x, n), 3))
+    called = ft.patch(lambda x: cached(x))
+    for f in (compiled, called, Powers.static, Powers.of_class, attribute_of, method, partial):
+        assert ft.grad(f)(2.0) == 12.0
+    assert "__ftrans_form__" not in sys.modules["ftrans.api.jit"].__dict__
 
 
 SCRIPT = """
@@ -417,8 +463,22 @@ def test_mistakes(package):
         ft.patch("nowhere_to_be_found")
     with pytest.raises(TypeError, match="compiled"):
         ft.patch("math")
-    with pytest.raises(TypeError, match="names of packages"):
-        ft.patch(3)
+    for wrong, instead in [
+        ((3,), "not 3\n"),
+        ((["statistics", "json"],), r"ft.patch\(\*names\)"),
+        ((test_mistakes, test_own_script), "one function at a time"),
+        ((math.sin,), "patch the code that calls it"),
+        ((Decorated(),), "patch its package"),
+    ]:
+        with pytest.raises(TypeError, match=f"(?s)names of packages.*{instead}"):
+            ft.patch(*wrong)
+    with pytest.raises(TypeError, match="without parentheses"):
+        ft.patch("statistics")(test_mistakes)
+    assert ft.patched() == []
+    handle = ft.patch("statistics")
+    handle.undo()
+    with pytest.raises(RuntimeError, match=r"call ft\.patch again"), handle:
+        pass
     namespace = {"__file__": "somewhere.py"}
     exec("def f(x):\n    return x", namespace)
     with pytest.raises(ValueError, match="source"):

@@ -73,12 +73,13 @@ class Exchange:
         """Exchange the code of functions."""
         self._namespace |= {FORM: form, ELEMENT: element}
         for f in functions:
-            code = f.__code__
-            if id(code) in self._old:
-                continue
-            new = self._rewritten(code)
+            new = None if self.holds(f) else self._rewritten(f.__code__)
             if new is not None:
                 f.__code__ = new
+
+    def holds(self, f: FunctionType) -> bool:
+        """Whether the code of a function is one that was put in."""
+        return id(f.__code__) in self._old
 
     def take_out(self, functions: Iterable[FunctionType]) -> None:
         """Give functions their own code again."""

@@ -10,14 +10,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
-from types import FrameType, FunctionType, ModuleType
-from typing import Any, TypeVar, overload
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
+from typing import Any, NoReturn, TypeVar, overload
 
 from ..api.call import BEFORE_TRACING, TRACING
 from ..base.source import at_line, of_package, user_line
 from ..numpy.after_trace import let_outlive
 from .codes import Exchange, functions_of, moment
 from .forms import may_have_form
+from .functions import has_functions, is_function, patch_functions
 
 Patched = TypeVar("Patched", bound=Callable[..., Any])
 
@@ -71,10 +72,20 @@ class Patch:
             _update()
 
     def __enter__(self) -> Patch:
+        if not self._is_active:
+            raise RuntimeError(f"{self!r} patches nothing any more; call ft.patch again{at_line(user_line())}")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.undo()
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Refuse to be a decorator, and undo what nobody has a handle to."""
+        self.undo()
+        raise TypeError(
+            "ft.patch() is no decorator. Write @ft.patch, without parentheses, above a function; to patch packages, "
+            f"call the function in a block that begins with ft.patch(...){at_line(user_line())}"
+        )
 
     def __repr__(self) -> str:
         what = ", ".join(self.packages) or "all imported code"
@@ -104,11 +115,12 @@ def patch(*packages: Any) -> Any:
 
     Args:
         packages: names of packages or modules, or the modules themselves, `__name__` for one's own script; or one
-            function (or class), as by the decorator `@ft.patch`.  With none, all code that is or will be imported and
-            uses NumPy, SciPy or `math`.
+            function, method or class, as by the decorator `@ft.patch`, with what it wraps.  With none, all code that
+            is or will be imported and uses NumPy, SciPy or `math`.
 
     Returns:
-        A handle with `undo()`, which is a context manager as well.  The decorator returns the function itself.
+        A handle with `undo()`, which is a context manager as well.  The decorator returns the function itself, which
+        stays patched.
 
     Raises:
         ModuleNotFoundError: there is no such package.
@@ -118,18 +130,21 @@ def patch(*packages: Any) -> Any:
 
     Example:
         >>> import math
+        >>> import numpy as np
         >>> import ftrans as ft
         >>> @ft.patch
         ... def height(t):
         ...     path = np.zeros(2)
         ...     path[0], path[1] = 30.0 * t, 40.0 * t - 9.81 / 2 * math.pow(t, 2)
         ...     return float(path[1])
-        >>> import numpy as np
         >>> print(np.round(ft.grad(height)(1.0), 6))
         30.19
     """
-    if len(packages) == 1 and (isinstance(packages[0], FunctionType | type)):
-        return _patched_function(packages[0])
+    if len(packages) == 1 and is_function(packages[0]):
+        let_outlive()
+        with _lock:
+            patch_functions(packages[0])
+        return packages[0]
     names = [_name_of(p) for p in packages]
     let_outlive()
     with _lock:
@@ -166,7 +181,7 @@ def _name_of(package: Any) -> str:
     if not isinstance(package, str):
         raise TypeError(
             f"ft.patch takes names of packages, modules, or one function as a decorator, not {package!r}"
-            + at_line(user_line())
+            f"{_instead_of(package)}{at_line(user_line())}"
         )
     module = sys.modules.get(package)
     if module is None:
@@ -176,8 +191,8 @@ def _name_of(package: Any) -> str:
             found = None
         if found is None:
             raise ModuleNotFoundError(
-                f"there is no package {package!r} to be patched; ft.patch takes the name that is imported, which may "
-                f"differ from the name that is installed{at_line(user_line())}",
+                f"there is no package {package!r} to be patched; ft.patch takes the name that is imported, such "
+                f"as sklearn, which may differ from the name that is installed{at_line(user_line())}",
                 name=package,
             )
         return package
@@ -188,11 +203,24 @@ def _name_of(package: Any) -> str:
         )
     if _is_compiled(module):
         raise TypeError(
-            f"{package!r} is compiled, so it has no Python code to be patched. Functions of it that are called with "
-            "traced values need a rule: ftrans.custom_vjp, or ftrans.black_box for numbers without a derivative"
+            f"{package!r} is compiled, so it has no Python code to be patched. Patch the code that calls it, by "
+            "ft.patch(__name__) where that is your own: there, functions of math, cmath, NumPy and SciPy take traced "
+            "values. Other compiled ones need a rule: ftrans.custom_vjp, or ftrans.black_box without a derivative"
             + at_line(user_line())
         )
     return package
+
+
+def _instead_of(x: Any) -> str:
+    """What to write in place of an argument that is no package."""
+    if isinstance(x, list | tuple | set | frozenset):
+        return "; write ft.patch(*names)"
+    if is_function(x):
+        return "; patch one function at a time"
+    if isinstance(x, BuiltinFunctionType):
+        return ", which is compiled: patch the code that calls it"
+    module = type(x).__module__
+    return "" if module == "builtins" else f"; patch its package, {module.partition('.')[0]!r}"
 
 
 def _is_compiled(module: ModuleType) -> bool:
@@ -263,7 +291,7 @@ def _update() -> None:
     for key in gone:
         exchange = _exchanges.pop(key)
         exchange.take_out(by_namespace[key])
-        if key not in _decorated:
+        if not has_functions(key):
             exchange.clear()
         del _namespaces[key]
     for key, (_, namespace) in new.items():
@@ -368,36 +396,3 @@ def _patch_new(f: Callable[..., Any]) -> None:
             _exchanges[key].put_in([x for x in held if x.__globals__ is names])
         if isinstance(f, FunctionType) and id(f.__globals__) in _open:
             _exchanges[id(f.__globals__)].put_in([f])
-
-
-# Single functions
-
-# The exchanged code of functions that were decorated, by the `id` of their namespace.
-_decorated: dict[int, Exchange] = {}
-
-
-def _patched_function(function: Any) -> Any:
-    """A function, or the functions of a class, patched for good."""
-    functions = [function] if isinstance(function, FunctionType) else list(_methods(function))
-    if not functions:
-        raise TypeError(f"class {function.__qualname__} has no methods of Python code{at_line(user_line())}")
-    let_outlive()
-    with _lock:
-        for f in functions:
-            exchange = _decorated.setdefault(id(f.__globals__), Exchange(f.__globals__))
-            before = f.__code__
-            exchange.put_in([f])
-            if f.__code__ is before:
-                why = exchange.missing.get(before.co_filename, "its source is not at hand")
-                raise ValueError(
-                    f"{f.__qualname__} cannot be patched: {why}. Put it into a file, or write the traced form: "
-                    f"numpy.sin for math.sin, ftrans.numpy.zeros for numpy.zeros{at_line(user_line())}"
-                )
-    return function
-
-
-def _methods(cls: type) -> Iterator[FunctionType]:
-    for x in vars(cls).values():
-        for f in (x, getattr(x, "__func__", None), *(getattr(x, n, None) for n in ("fget", "fset"))):
-            if isinstance(f, FunctionType) and f.__globals__.get("__name__") == cls.__module__:
-                yield f
