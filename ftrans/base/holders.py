@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .cell import Holder
 from .columns import Column, column, numbers_of
 from .source import at_line, user_line
 
@@ -119,7 +120,20 @@ def _flattening(cls: type) -> Callable[[Any], tuple[tuple[Any], Frame]] | None:
 @lru_cache(maxsize=1000)
 def has_operators(cls: type) -> bool:
     """Whether operators with traced values are the business of a class, which computes with them by itself."""
-    return _flattening(cls) is not None or any(name in _OPERANDS for name in _known_names(cls))
+    is_known = _flattening(cls) is not None or any(name in _OPERANDS for name in _known_names(cls))
+    return is_known or takes_over(cls, "__array_ufunc__") or _is_number_of_others(cls)
+
+
+@lru_cache(maxsize=1000)
+def takes_over(cls: type, protocol: str) -> bool:
+    """Whether a class of another library has a protocol of NumPy, by which it computes with arrays, as units do."""
+    return not issubclass(cls, np.ndarray | np.generic | Holder) and callable(getattr(cls, protocol, None))
+
+
+def _is_number_of_others(cls: type) -> bool:
+    """Whether a class has operators that take it for a number, such as the parameter of a fit; no type of an array."""
+    has_type = hasattr(cls, "dtype") or issubclass(cls, np.ndarray | np.generic | Holder)
+    return not has_type and hasattr(cls, "__rmul__") and cls.__eq__ is not object.__eq__
 
 
 def is_class_of_holders(cls: type) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.foreign import is_of_python_function
+from ..base.holders import takes_over
 from ..base.source import at_line, user_line
 from ..core.primitive import MissingRule
 from ..core.trace import Tracer, current_builder
@@ -59,6 +60,8 @@ def array_function(self: Tracer, function: Any, types: Iterable[type], args: Any
     """`__array_function__`: a NumPy function was called with a tracer among its arguments."""
     if current_builder() is None:
         return function(*after_trace(args), **after_trace(kwargs))
+    if any(takes_over(cls, "__array_function__") for cls in types if cls is not Tracer):
+        return NotImplemented
     implementation = TABLE.get(function)
     module = getattr(function, "__module__", "numpy") or "numpy"
     if implementation is None and module in ENTERED_LATER:

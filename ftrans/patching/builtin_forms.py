@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.trace import Tracer
+from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import asarray, cast, has_tracer
 
 
@@ -47,12 +48,29 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
     return type(*args, **kwargs)
 
 
+def _of_operator(method: Any) -> Callable[..., Any]:
+    """An operator of Python's numbers by the name of its method, such as `float.__mul__`."""
+    traced = getattr(Tracer, method.__name__)
+
+    def called(*args: Any) -> Any:
+        return traced(*map(asarray, args)) if has_tracer(args) else method(*args)
+
+    return called
+
+
 def with_forms(call: Callable[..., Any], form: Callable[[Any], Any]) -> Callable[..., Any]:
-    """A function that takes functions, as one that takes their forms."""
+    """A function that takes functions, as one that takes their forms.
+
+    A class is a function where it comes first, or as `key`.  Elsewhere it may be handed on, to be asked for.
+    """
+
+    def other(x: Any) -> Any:
+        return x if isinstance(x, type) else form(x)
 
     @functools.wraps(call, updated=())
     def called(*args: Any, **kwargs: Any) -> Any:
-        return call(*map(form, args), **{name: form(x) for name, x in kwargs.items()})
+        named = {name: (form if name == "key" else other)(x) for name, x in kwargs.items()}
+        return call(*map(form, args[:1]), *map(other, args[1:]), **named)
 
     return called
 
@@ -63,4 +81,9 @@ CALLERS: Iterable[Any] = (
     operator.methodcaller,
 )  # fmt: skip
 
-BUILTINS: dict[Any, Any] = {float: to_float, complex: to_complex, builtins.type: type_of}
+_OPERATORS = {f"__{prefix}{name}__" for name in BINARY for prefix in ("", "r")} | {
+    f"__{name}__" for name in COMPARISONS | UNARY
+}
+BUILTINS: dict[Any, Any] = {float: to_float, complex: to_complex, builtins.type: type_of} | {
+    method: _of_operator(method) for cls in (float, complex) for name, method in vars(cls).items() if name in _OPERATORS
+}

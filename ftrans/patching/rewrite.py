@@ -126,8 +126,8 @@ class _Rewriter(ast.NodeTransformer):
             return self.namespace.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
-            # Attributes of modules stay what they are; those of other objects may not.
-            if isinstance(owner, ModuleType):
+            # Attributes of modules and of Python's numbers stay what they are; those of other objects may not.
+            if isinstance(owner, ModuleType) or owner is float or owner is complex:
                 return getattr(owner, node.attr, _UNKNOWN)
         return _UNKNOWN
 

@@ -17,8 +17,9 @@ CALLED = {
     "ht": ("chemicals", "fluids"),
     "metpy": ("pint",),
     "pykalman": ("skbase",),
+    "pypfopt": ("cvxpy",),
     "thermo": ("chemicals", "fluids"),
-    "vollib": ("py_lets_be_rational", "py_vollib"),
+    "vollib": ("cody_special", "py_lets_be_rational", "py_vollib"),
 }
 # The programs of this collection are patched by their module, as a user patches a script.
 SCRIPTS = (f"{__package__}.scripts",)
