@@ -28,6 +28,7 @@ from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
 from . import anomaly, lending
 from .anomaly import Residuals
+from .caught import hand_up, require_uncaught
 from .targets import Partial, flatten_targets, is_target
 
 _INTEGERS = (int, bool)
@@ -189,9 +190,12 @@ def _traced(
             from .misuse import explained
 
             said = explained(error, builder)
+            hand_up(error, said or error, builder)
             if said is None:
                 raise
             raise said from None
+        if builder.refused:
+            require_uncaught(builder)
         aux: Any = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:

@@ -120,7 +120,7 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
     """
     if isinstance(error, ConcretizationError):
         return None
-    refused = builder.refused
+    refused = builder.refused[-1][0] if builder.refused else None
     call = _call_of_scipy(error, refused is not None)
     if call is not None:
         return TypeError(f"{call}{_where(error)}")

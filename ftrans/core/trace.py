@@ -134,7 +134,7 @@ class Builder:
         is_one_of_many: whether its guards are asked for others, too, if they depend on values of an outer program.
         guards: values that Python code has looked at.
         values: values of variables that have been asked for.
-        refused: the last error for a value that is not available; NumPy may replace it by one that says less.
+        refused: errors for values that are not available, and of each whether plain numbers give one, too.
         handling: the handling of floating-point errors when user code began; None for other code.
         layouts: for a variable, tracers of it whose arrays may have another layout than the variable's equation
             implies; kept for `ftrans.numpy`.
@@ -155,7 +155,7 @@ class Builder:
         self.is_open = True
         self.guards: list[Guard] = []
         self.values: dict[Var, Any] = {}
-        self.refused: TypeError | None = None
+        self.refused: list[tuple[TypeError, bool]] = []
         self.layouts: dict[Atom, list[Tracer]] = {}
         self.strides: dict[Atom, Any] = {}
 

@@ -94,11 +94,11 @@ class CodeBuilder(Builder):
         self.values.update(zip(eqn.outputs, results, strict=True))
 
 
-def refuse(error: TypeError) -> TypeError:
-    """Remember an error that will pass through NumPy's code, which may replace it; return it."""
+def refuse(error: TypeError, as_plain: bool = False) -> TypeError:
+    """Remember an error, which code may replace or catch; `as_plain` if plain numbers give one, too.  Return it."""
     builder = current_builder()
     if builder is not None:
-        builder.refused = error
+        builder.refused.append((error, as_plain))
     return error
 
 

@@ -104,7 +104,7 @@ def _to_array(self: Tracer, dtype: Any = None, copy: bool | None = None) -> Any:
         array.flags.writeable = copy is True
         return array
     if dtype is not None and np.dtype(dtype) != object:
-        to_float(self)
+        to_float(self, of_each=True)
     caller = sys._getframe(1)
     if caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         if leaves_to_other_operand(caller):

@@ -40,14 +40,14 @@ def to_index(self: Tracer) -> int:
             f"a traced value of type {self.type} is no integer, so it cannot be an index or a length; write int(x), or "
             f"x.astype(int) to stay traced{at_line(user_line())}"
         )
-        raise refuse(error)
+        raise refuse(error, as_plain=True)
     if self.dtype.kind not in "iu" or self.ndim:
         instead = "compress(mask, table, axis=0)" if self.dtype.kind == "b" else "take(table, i, axis=0)"
         error = TypeError(
             f"only a traced integer scalar can be an index of a plain NumPy array, not {self.type}; write "
             f"ftrans.numpy.{instead}{at_line(user_line())}"
         )
-        raise refuse(error)
+        raise refuse(error, as_plain=True)
     try:
         return int(concretize(self, "a Python integer from"))
     except ConcretizationError as error:
@@ -63,8 +63,8 @@ def to_int(self: Tracer) -> int:
     return int(concretize(whole, "a Python integer from").item())
 
 
-def to_float(self: Tracer, target: str = "float") -> float:
-    """`float(x)`, which is an error unless `x` depends on no argument of the trace."""
+def to_float(self: Tracer, target: str = "float", of_each: bool = False) -> float:
+    """`float(x)`, or of each element, which is an error unless `x` depends on no argument of the trace."""
     known = constant_of(self)
     if known is not None:
         return float(known) if target == "float" else complex(known)  # type: ignore[return-value]
@@ -74,7 +74,8 @@ def to_float(self: Tracer, target: str = "float") -> float:
         TypeError(
             f"{target}() of a traced value ({self.type}) would cut it off from its derivative. "
             f"{cause + '; ' if cause else ''}{instead}{at_line(line)}"
-        )
+        ),
+        as_plain=self.size != 1 and not of_each,
     )
 
 

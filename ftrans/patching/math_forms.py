@@ -33,13 +33,13 @@ def _finite(function: Function, result: Any, args: tuple[Any, ...]) -> Any:
 
 def _is_true(condition: Any, default: bool) -> bool:
     """Whether a traced condition holds; the default where it holds for some values and not for others."""
-    refused = condition.builder.refused
+    count = len(condition.builder.refused)
     try:
         # An error takes the place of NumPy's warnings.
         with np.errstate(all="ignore"):
             return bool(concretize(condition, "a check of"))
     except ConcretizationError:
-        condition.builder.refused = refused
+        del condition.builder.refused[count:]
         return default
 
 

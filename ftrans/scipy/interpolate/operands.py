@@ -49,12 +49,12 @@ def known(condition: Any) -> bool | None:
     if type(condition) is not Tracer:
         return bool(condition)
     builder = current_builder()
-    before = None if builder is None else builder.refused
+    count = 0 if builder is None else len(builder.refused)
     try:
         return bool(condition)
     except ConcretizationError:
         if builder is not None:
-            builder.refused = before
+            del builder.refused[count:]
         return None
 
 
