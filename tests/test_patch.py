@@ -597,3 +597,21 @@ def test_arrays_that_are_not_of_numbers(tmp_path, monkeypatch):
         with pytest.raises(TypeError, match=r"table\[.a.\]\[0\] = x"):
             ft.grad(module.named_fields)(1.3)
     del sys.modules["odd_arrays"]
+
+
+def test_what_numba_has_compiled_runs_as_python(package, monkeypatch):
+    module = importlib.import_module(f"{package}.later")
+    Dispatcher = type(
+        "Dispatcher", (), {"__module__": "numba.core", "__call__": lambda self, x: self.py_func(float(x))}
+    )
+    compiled = Dispatcher()
+    compiled.py_func = module.half
+    monkeypatch.setattr(module, "compiled", compiled, raising=False)
+    path = f"{module.__file__.removesuffix('later.py')}caller.py"
+    with open(path, "w") as file:
+        file.write(f"from {package} import later\n\ndef double(x):\n    return 2 * later.compiled(x)\n")
+    importlib.invalidate_caches()
+    caller = importlib.import_module(f"{package}.caller")
+    with ft.patch(package):
+        assert ft.grad(caller.double)(0.0) == 1.0
+        assert caller.double(0.5) == np.sin(0.5)

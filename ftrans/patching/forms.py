@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.trace import TracerLeak, current_builder, recording_in
 from ..numpy.dispatch import ENTERED_LATER, TABLE, wherever
+from ..numpy.vectorizing import vectorize
 from ..run.places import TRACE, place_of_arguments
 from .builtin_forms import BUILTINS, CALLERS, with_forms
 from .math_forms import FUNCTIONS as MATH
@@ -120,6 +121,8 @@ def _of_method(method: Any, function: Any) -> Any:
 
 def _of_object(function: Any) -> Any:
     """An object that is called."""
+    if type(function).__module__.startswith("numba."):
+        return _of_numba(function)
     call = next((vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None)
     if not isinstance(call, FunctionType):
         # Some functions of SciPy are objects made in C; NumPy's protocols bring ufuncs to traced values.
@@ -130,6 +133,13 @@ def _of_object(function: Any) -> Any:
 
 def _is_hashable(x: Any) -> bool:
     return getattr(type(x), "__hash__", None) is not None
+
+
+def _of_numba(function: Any) -> Any:
+    """What numba has compiled: the function of Python that it keeps, of a ufunc for each element."""
+    if hasattr(function, "ufunc") and hasattr(function, "__wrapped__"):
+        return vectorize(function.__wrapped__)
+    return getattr(function, "py_func", function)
 
 
 def _uncached(function: Any) -> Any:

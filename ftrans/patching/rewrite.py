@@ -115,8 +115,9 @@ class _Rewriter(ast.NodeTransformer):
             return self.may_have_form(value)
         if not isinstance(function, ast.Attribute):
             return not isinstance(function, ast.Lambda)
-        name = function.attr
-        return not name.startswith("__") and name not in _OF_CONTAINERS and name not in self.names.methods
+        name, owner = function.attr, function.value
+        is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls") and name in self.names.methods
+        return not is_own and not name.startswith("__") and name not in _OF_CONTAINERS
 
     def _value(self, node: ast.expr) -> Any:
         """What an expression of names stands for, if the module's namespace tells."""
