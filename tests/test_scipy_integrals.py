@@ -15,6 +15,8 @@ import ftrans as ft
 from ftrans.core.primitive import MissingRule
 from ftrans.scipy import integrate
 
+TABLE = np.array([0.0, 0.5, 1.5, 3.0])
+
 
 @pytest.mark.parametrize("name", ["cumulative_simpson", "cumulative_trapezoid", "fixed_quad", "romb", "simpson"])
 def test_plain_calls_are_those_of_scipy(name: str) -> None:
@@ -170,7 +172,7 @@ def test_calls_that_depend_on_nothing_traced_are_those_of_scipy() -> None:
         (TypeError, lambda k: integrate.quad(lambda x: x, 0.0, np.array([k, 1.0]))[0]),
         (ValueError, lambda k: integrate.quad(lambda x: x, 0.0, 1.0, weight="cos", wvar=k)[0]),
         (ValueError, lambda k: integrate.quad(lambda x: x, 0.0, k, weight="alg", wvar=(1.0, 1.0))[0]),
-        (MissingRule, lambda k: integrate.quad(lambda x: np.floor(k * x), 0.0, 9.0)[0]),
+        (MissingRule, lambda k: integrate.quad(lambda x: 1.0 * np.argmin(np.abs(TABLE - k * x)), 0.0, 9.0)[0]),
         (ValueError, lambda k: integrate.quad(lambda x: k, 0.0, 1.0, weight="cos", wvar=1.0, wopts=(1, 2))[0]),
     ],
 )
@@ -192,3 +194,26 @@ def test_what_quad_does_not_take(error: type[Exception], call: Any) -> None:
 def test_wrong_arguments(call: Any) -> None:
     with pytest.raises(ValueError, match=__file__):
         ft.grad(lambda y: np.sum(call(y)))(np.ones(5))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda u: np.heaviside(u - 1.0, 0.5) * u,
+        lambda u: 1.0 if u < 1.0 else 3.0,
+        lambda u: 1.0 if 0.5 < u < 1.0 else 0.0,
+        lambda u: 1.0 * u if u < 0.7 else (2.0 * u if u < 1.0 else 5.0),
+        lambda u: (1.0, 2.0)[bool(u > 1.0)],
+        lambda u: np.mod(u, 0.7),
+        lambda u: np.fmod(u, 0.7) + u // 0.7,
+        lambda u: np.floor(u) + np.rint(u) * u,
+        lambda u: np.copysign(u, u - 1.0) + np.signbit(u - 0.8),
+        lambda u: np.asarray(2.0 * u).astype(int) * u,
+        lambda u: 2.0 * np.searchsorted(TABLE, u),
+    ],
+)
+def test_integrands_that_jump_at_points_that_move(f: Any) -> None:
+    """The derivative of the integral of f(x + k) is the difference at the limits, whatever f is."""
+    k = 0.32
+    g = ft.grad(lambda k: integrate.quad(lambda x: f(x + k), 0.0, 1.0)[0])
+    np.testing.assert_allclose(g(k), f(np.float64(1.0 + k)) - f(np.float64(k)), rtol=1e-7)

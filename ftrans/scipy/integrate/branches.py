@@ -133,17 +133,33 @@ def _traced(types: Sequence[ArrayType], call: Callable[..., Any], args: Sequence
 
 
 def _choose(ways: Sequence[_Way], args: Sequence[Tracer]) -> list[Any]:
-    """The results of the first way that fits."""
-    way, *others = ways
-    operands = [*args, *map(asarray, way.captured)]
-    count = len(way.program.outputs) - len(way.guards)
-    asked = inline(with_outputs(way.program, range(count, count + len(way.guards))), operands)
+    """The results of the first way that fits.
+
+    What the branches of all ways ask is computed before, where the points are seen at which an answer changes.
+    """
+    asked = [(way, _fits(way, args)) for way in ways]
+    types = with_outputs(ways[0].program, range(_count_results(ways[0]))).out_types
+
+    def choose(left: Sequence[tuple[_Way, Any]]) -> list[Any]:
+        if not left:
+            return [full(t.shape, np.nan, t.dtype) for t in types]
+        (way, fits), *others = left
+        results = with_outputs(way.program, range(_count_results(way)))
+        operands = [*args, *map(asarray, way.captured)]
+        return cond(fits, lambda: inline(results, operands), lambda: choose(others))
+
+    return choose(asked)
+
+
+def _count_results(way: _Way) -> int:
+    return len(way.program.outputs) - len(way.guards)
+
+
+def _fits(way: _Way, args: Sequence[Tracer]) -> Any:
+    """Whether the branches of a way are told what they were when it was traced."""
+    outs = range(_count_results(way), len(way.program.outputs))
+    told = inline(with_outputs(way.program, outs), [*args, *map(asarray, way.captured)])
     fits: Any = True
-    for x, guard in zip(asked, way.guards, strict=True):
+    for x, guard in zip(told, way.guards, strict=True):
         fits = fits & np.all(x == guard.expected)
-    results = with_outputs(way.program, range(count))
-
-    def nothing_fits() -> list[Any]:
-        return [full(t.shape, np.nan, t.dtype) for t in results.out_types]
-
-    return cond(fits, lambda: inline(results, operands), (lambda: _choose(others, args)) if others else nothing_fits)
+    return fits

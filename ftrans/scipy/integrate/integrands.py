@@ -8,15 +8,15 @@ from typing import Any
 from ...api.call import name_of, trace_flat
 from ...api.vectors import Captured
 from ...base import tree
-from ...core.trace import NoWitness
+from ...core.trace import NoWitness, Tracer, building
 from ...core.types import ArrayType
-from ...core.witness import ConcretizationError
+from ...core.witness import CodeBuilder, ConcretizationError, known_value
 from ...numpy.promotion import asarray, has_tracer
 from .branches import Explore, NotKnown, by_ways
 
 
 class FoundTraced(Exception):
-    """A function returned a traced value for plain arguments: it closes over one."""
+    """A function uses a traced value for plain arguments: it closes over one."""
 
 
 def is_traced(*containers: Any) -> bool:
@@ -24,14 +24,28 @@ def is_traced(*containers: Any) -> bool:
     return any(map(has_tracer, tree.flatten(containers)[0]))
 
 
+class _Plain(CodeBuilder):
+    """Where code runs that must use nothing that is traced outside, neither for its results nor for its branches."""
+
+    def __init__(self) -> None:
+        super().__init__((), ())
+
+    def _capture_tracer(self, tracer: Tracer) -> Any:
+        raise FoundTraced
+
+
 def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that raises `FoundTraced` if it returns a traced value."""
+    """A function that raises `FoundTraced` if it uses a traced value."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = f(*args, **kwargs)
-        if is_traced(found):
-            raise FoundTraced
-        return found
+        with building(_Plain()):
+            found = f(*args, **kwargs)
+            leaves, structure = tree.flatten(found)
+            if not has_tracer(leaves):
+                return found
+            if any(isinstance(x, Tracer) and not isinstance(x.builder, _Plain) for x in leaves):
+                raise FoundTraced
+            return tree.unflatten(structure, [known_value(x) if isinstance(x, Tracer) else x for x in leaves])
 
     return call
 

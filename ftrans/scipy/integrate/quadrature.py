@@ -109,8 +109,8 @@ def quad(
 
     Derivatives are integrals of the derivative of the integrand, by the same method and with the same tolerances,
     relative to the size of what they are derivatives by.  An infinite limit has none.  Where the
-    integrand switches between expressions (`numpy.where`) at points that move, integrals up to and from there are
-    derived.  Breakpoints have no derivative.  Where nothing is traced, this is SciPy's function.
+    integrand switches between expressions (`numpy.where`, branches) or is rounded at points that move, integrals up to
+    and from there are derived.  Breakpoints have no derivative.  Where nothing is traced, this is SciPy's function.
 
     Args:
         func: as for SciPy; it may have branches that depend on its arguments.

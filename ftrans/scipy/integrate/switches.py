@@ -2,8 +2,8 @@
 
 Where an integrand jumps at such a point, the derivative of the integral is not the integral of the derivative: the
 jump, times the speed of the point, is missing.  (So is it from the second derivative where there is a kink.)  So the
-interval is divided there.  Between two such points the outcomes of all comparisons are constant, and the points are
-limits of integrals, by which these have derivatives.
+interval is divided there.  Between two such points the outcomes of comparisons, roundings and searches in tables are
+constant, and the points are limits of integrals, by which these have derivatives.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...api.vmap import vmap
 from ...base.source import at_line
 from ...control.rules.black_box import Code, black_box
 from ...control.subprograms import Flags, chosen
-from ...core.interpret import inline
+from ...core.interpret import inline, interpret, repeat
 from ...core.primitive import MissingRule
-from ...core.program import Eqn, Program, Var
-from ...core.trace import Builder, building
+from ...core.program import Const, Eqn, Program
+from ...core.trace import Builder, Tracer, building, current_builder
 from ...core.types import ArrayType, is_inexact
 from ...run.straightline import function_to_run
 from ...solvers.implicit import root
@@ -31,14 +31,12 @@ from ...transforms.simplify import simplify
 
 Leaves = list[Any]
 
-_COMPARISONS = frozenset(("lt", "le", "gt", "ge"))
-_ROUNDING = frozenset(("floor", "ceil", "round", "trunc", "rint"))
 # The most points, and the number of parts of an interval in each of which one is looked for.
 _MOST, _PARTS = 16, 128
 
 
 class Switches(NamedTuple):
-    """The comparisons of an integrand, in place of which it may be given their outcomes.
+    """The comparisons and roundings of an integrand, in place of which it may be given their outcomes.
 
     Attributes:
         differences: takes what the program takes; where an element of its result changes sign, one switches.
@@ -51,8 +49,59 @@ class Switches(NamedTuple):
     frozen: Program
 
 
+class _Jump(NamedTuple):
+    """What is known of an equation that jumps, as functions of its operands.
+
+    Attributes:
+        differences: numbers that change sign where it jumps.
+        outcome: what is constant between these points; by default the result.
+        result: the result, from that and the operands.
+    """
+
+    differences: Callable[..., Any]
+    outcome: Callable[..., Any] | None = None
+    result: Callable[..., Any] = lambda outcome, *_: outcome
+
+
+def _from_entries(table: Any, x: Any) -> Any:
+    """The differences of values and all entries of sorted tables, whose leading axes they share."""
+    return x[..., None] - np.reshape(table, table.shape[:-1] + (1,) * (x.ndim - table.ndim + 1) + table.shape[-1:])
+
+
+_JUMPS = {
+    **dict.fromkeys(("lt", "le", "gt", "ge"), _Jump(lambda x, y: x - y)),
+    **dict.fromkeys(("sign", "signbit"), _Jump(lambda x: x)),
+    **dict.fromkeys(("floor", "ceil", "trunc", "convert"), _Jump(lambda x: np.sin(np.pi * x))),
+    "rint": _Jump(lambda x: np.cos(np.pi * x)),
+    "floor_divide": _Jump(lambda x, y: np.sin(np.pi * x / y)),
+    "remainder": _Jump(lambda x, y: np.sin(np.pi * x / y), np.floor_divide, lambda k, x, y: x - k * y),
+    "fmod": _Jump(lambda x, y: np.sin(np.pi * x / y), lambda x, y: np.trunc(x / y), lambda k, x, y: x - k * y),
+    "copysign": _Jump(lambda x, y: y, lambda x, y: np.sign(y), lambda s, x, y: s * abs(x)),
+    "searchsorted": _Jump(_from_entries),
+}
+
+
+class _Found(NamedTuple):
+    """An equation that jumps.
+
+    Attributes:
+        eqn: the equation.
+        jump: what is known of it.
+        deciding: what decides on its outcome.
+    """
+
+    eqn: Eqn
+    jump: _Jump
+    deciding: Sequence[Any]
+
+
+# Outcomes that are different at single points, and those that are so only of what is no number.
+_AT_POINTS = _Jump(lambda: None)
+_NO_JUMP = frozenset(("isnan", "isinf", "isfinite"))
+
+
 def moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches | None:
-    """The comparisons between values that depend on variables and on what moves; None without any.
+    """The equations that jump at points which depend on variables and on what moves; None without any.
 
     Args:
         program: the program.
@@ -60,7 +109,7 @@ def moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches
         varying: which inputs are variables.
 
     Raises:
-        MissingRule: such values are rounded.
+        MissingRule: it is not known where one jumps.
     """
     return program.derive(("moving switches", moving, varying), lambda: _moving_switches(program, moving, varying))
 
@@ -68,58 +117,91 @@ def moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches
 def _moving_switches(program: Program, moving: Flags, varying: Flags) -> Switches | None:
     by_variable: set[Any] = set(chosen(program.inputs, varying))
     by_constants: set[Any] = set(chosen(program.inputs, moving))
-    found: list[Eqn] = []
+    found: list[_Found] = []
     for eqn in program.eqns:
         is_varying, is_moving = (any(a in among for a in eqn.operands) for among in (by_variable, by_constants))
-        name = eqn.primitive.name
-        is_of_numbers = all(is_inexact(a.type.dtype) for a in eqn.operands)
-        if is_varying and is_moving and name in _ROUNDING:
-            raise MissingRule(
-                f"an integrand or a right-hand side jumps at points that move where it is rounded by {name}, which has "
-                f"no derivative here: divide the interval there{at_line(eqn.line)}"
-            )
-        if is_varying and is_moving and is_of_numbers and _sides(program, eqn) is not None:
-            found.append(eqn)
+        if is_varying and is_moving:
+            found.extend(_found_in(program, eqn))
+            if found and found[-1].eqn is eqn and found[-1].jump.outcome is None:
+                # Its result is constant between such points.
+                continue
         if is_varying:
             by_variable.update(eqn.outputs)
         if is_moving:
             by_constants.update(eqn.outputs)
-    return _switches(program, found) if found else None
+    return _switches(program, found) if any(f.deciding for f in found) else None
 
 
-def _sides(program: Program, eqn: Eqn) -> list[Any] | None:
-    """The two values (or one, compared with 0) that decide the outcome of an equation; None if there are none."""
-    name = eqn.primitive.name
-    if name in _COMPARISONS or name == "sign":
-        return list(eqn.operands)
+def _found_in(program: Program, eqn: Eqn) -> list[_Found]:
+    """What is known of an equation if it jumps; nothing of others.
+
+    Raises:
+        MissingRule: it jumps, and it is not known where.
+    """
+    name, dtype = eqn.primitive.name, eqn.outputs[0].type.dtype
+    if name in _NO_JUMP or not any(is_inexact(a.type.dtype) for a in eqn.operands):
+        return []
     if name in ("eq", "ne"):
         # Which of two is the smaller one is asked in this way.
         makers = [
             e for e in program.eqns if e.primitive.name in ("minimum", "maximum") and e.outputs[0] in eqn.operands
         ]
-        return list(makers[0].operands) if makers else None
-    return None
-
-
-def _switches(program: Program, eqns: Sequence[Eqn]) -> Switches:
-    outcomes: list[Var] = [eqn.outputs[0] for eqn in eqns]
-    pairs = [_sides(program, eqn) or [] for eqn in eqns]
-    sides = Program(program.name, program.inputs, program.eqns, [a for pair in pairs for a in pair])
-    builder = Builder(program.in_types)
-    with building(builder):
-        values = iter(inline(sides, builder.inputs()))
-        parts: Leaves = []
-        for atoms in pairs:
-            pair = [next(values) for _ in atoms]
-            parts.append(np.reshape(pair[0] - pair[1] if len(pair) > 1 else pair[0], (-1,)).astype(np.float64))
-        differences = builder.finish([np.concatenate(parts)], f"switches of {program.name}")
-    *consts, x = program.inputs
-    others = [eqn for eqn in program.eqns if not any(eqn is other for other in eqns)]
-    return Switches(
-        simplify(differences),
-        simplify(Program(program.name, program.inputs, program.eqns, outcomes)),
-        Program(program.name, [*consts, *outcomes, x], others, program.outputs),
+        return [_Found(eqn, _JUMPS["lt"], makers[0].operands) if makers else _Found(eqn, _AT_POINTS, ())]
+    if name == "convert" and dtype.kind not in "iu":
+        return [_Found(eqn, _AT_POINTS, ())] if dtype.kind == "b" else []
+    if name in _JUMPS:
+        return [_Found(eqn, _JUMPS[name], eqn.operands)]
+    if any(is_inexact(v.type.dtype) for v in eqn.outputs):
+        return []
+    raise MissingRule(
+        f"an integrand or a right-hand side jumps at points that move, in the operation {name}, and it is not known "
+        f"where: divide the interval there, or write it with comparisons and numpy.where{at_line(eqn.line)}"
     )
+
+
+def _switches(program: Program, found: Sequence[_Found]) -> Switches:
+    def traced(types: Sequence[ArrayType], record: Callable[[Leaves], Leaves]) -> Program:
+        builder = Builder(types)
+        with building(builder):
+            return simplify(builder.finish(record(builder.inputs()), f"switches of {program.name}"))
+
+    def differences(args: Leaves) -> Leaves:
+        deciding = Program(program.name, program.inputs, program.eqns, [a for f in found for a in f.deciding])
+        operands = iter(inline(deciding, args))
+        parts = [f.jump.differences(*(next(operands) for _ in f.deciding)) for f in found if f.deciding]
+        return [np.concatenate([np.reshape(x, (-1,)).astype(np.float64) for x in parts])]
+
+    def outcomes(args: Leaves) -> Leaves:
+        told: Leaves = []
+
+        def apply(eqn: Eqn, operands: Leaves) -> Leaves:
+            results = repeat(eqn, operands)
+            told.extend([f.jump.outcome(*operands) if f.jump.outcome else results[0] for f in found if f.eqn is eqn])
+            return results
+
+        interpret(program, args, apply, _constant)
+        return told
+
+    def frozen(args: Leaves) -> Leaves:
+        *consts, x = args
+        count = len(program.inputs) - 1
+        told = iter(consts[count:])
+
+        def apply(eqn: Eqn, operands: Leaves) -> Leaves:
+            jumps = [f.jump for f in found if f.eqn is eqn]
+            return [jumps[0].result(next(told), *operands)] if jumps else repeat(eqn, operands)
+
+        return interpret(program, [*consts[:count], x], apply, _constant)
+
+    types = program.in_types
+    asked = traced(types, outcomes)
+    return Switches(traced(types, differences), asked, traced([*types[:-1], *asked.out_types, types[-1]], frozen))
+
+
+def _constant(const: Const) -> Tracer:
+    builder = current_builder()
+    assert builder is not None
+    return Tracer(builder, const)
 
 
 def divided(
@@ -183,9 +265,10 @@ def _finder(differences: Program) -> Code:
                 return run(*consts, np.float64(x))[0]
 
             around = grid(float(a), float(b))
-            signs = np.array([at(x) for x in around]) > 0
+            values = np.array([at(x) for x in around])
+            signs, are_numbers = values > 0, np.isfinite(values)
             found = []
-            for place, kind in np.argwhere(signs[1:] != signs[:-1]):
+            for place, kind in np.argwhere((signs[1:] != signs[:-1]) & are_numbers[1:] & are_numbers[:-1]):
                 x = scipy.optimize.brentq(
                     lambda x, kind=kind: at(x)[kind], around[place], around[place + 1], xtol=1e-300
                 )
