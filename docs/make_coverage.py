@@ -241,7 +241,8 @@ def _differentiable(names: list[str], rows: list[function_rows.Row], remark: str
     dtypes = {x.dtype for v in variants for x in v.draw() if is_inexact(x.dtype)}
     ordered = sorted(dtypes, key=lambda d: (d.kind == "c", d.itemsize))
     remarks = ["first derivatives only"] if all(r.order == 1 for r in rows) else []
-    remarks += ["values decide its shape, so not under `vmap` and `jit`"] if all(r.asks for r in rows) else []
+    if all(r.asks for r in rows):
+        remarks.append("values decide its shape, so not under `jit`, and under `vmap` where it is the same for all")
     places = {runs_on_host(v) for v in variants if not v.asks}
     return Entry(
         tuple(names),
