@@ -281,6 +281,30 @@ def test_closures_that_exist_already(package, monkeypatch):
     assert made[0].__code__ is codes[0]
 
 
+def test_modules_that_are_loaded_when_they_are_asked(tmp_path, monkeypatch):
+    source = """
+import importlib.util, math, sys
+spec = importlib.util.find_spec("fails_when_loaded")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+lazy = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(lazy)
+
+def resample(x):
+    return lazy.resample(x)
+
+def sine(x):
+    return math.sin(x)
+"""
+    (tmp_path / "fails_when_loaded.py").write_text("raise ImportError('it is not installed')")
+    (tmp_path / "loads_later.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("loads_later")
+    with ft.patch("loads_later"):
+        assert ft.grad(module.sine)(0.0) == 1.0
+    with pytest.raises(ImportError, match="it is not installed"):
+        module.resample(1.0)
+
+
 def test_caches_hold_no_traced_values(package):
     module = importlib.import_module(f"{package}.formulas")
     with ft.patch(package):

@@ -128,7 +128,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
             # Attributes of modules and of Python's numbers stay what they are; those of other objects may not.
-            if isinstance(owner, ModuleType) or owner is float or owner is complex:
+            if isinstance(owner, ModuleType):
+                # Modules that are loaded when they are asked, which may fail, are not asked.
+                return object.__getattribute__(owner, "__dict__").get(node.attr, _UNKNOWN)
+            if owner is float or owner is complex:
                 return getattr(owner, node.attr, _UNKNOWN)
         return _UNKNOWN
 
