@@ -39,6 +39,10 @@ class Batched(NamedTuple):
     size: int
 
 
+class AllElements(CodeBuilder):
+    """Records code for all elements of a batch at once.  Where it asks for a value, it runs by values instead."""
+
+
 class OneElement(CodeBuilder):
     """Records code for one element of a batch, which it may ask for values, but not for floating-point errors."""
 
@@ -122,7 +126,9 @@ def _alike(f: Callable[..., Any], traced: Traced, values: Sequence[Any], flags: 
     guards, count = traced.builder.guards, len(traced.program.outputs)
     part = _part(traced.program, count - len(guards), count)
     derived = batch(part, size, flags + (False,) * len(traced.captured))
-    seen = run(derived.program, [*values, *traced.captured])
+    with np.errstate(all="ignore"):
+        # The code has caught the error that `math.sqrt(-1.0)` raises, or the results warn of it.
+        seen = run(derived.program, [*values, *traced.captured])
     alike = np.ones(size, dtype=bool)
     for guard, value, differs in zip(guards, seen, derived.out_batched, strict=True):
         if differs:

@@ -17,7 +17,7 @@ from ..core.types import type_of
 from ..core.witness import ConcretizationError, example_of
 from ..numpy.manipulation import broadcast_to, moveaxis
 from ..xla import is_jax
-from .by_values import Batched, apply, run_by_values
+from .by_values import AllElements, Batched, apply, run_by_values
 from .call import check_function, name_of, named, trace_flat, type_name
 
 Axes = Any
@@ -97,7 +97,7 @@ def run_batched(
         return f(*new_args, **new_kwargs)
 
     try:
-        traced, _ = trace_flat(f, types, call, witnesses)
+        traced, _ = trace_flat(f, types, call, witnesses, builder_type=AllElements)
     except ConcretizationError:
         if not size:
             raise

@@ -50,10 +50,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _shape(shape: Any) -> Shape:
-    try:
-        return (operator.index(shape),)
-    except TypeError:
-        return tuple(operator.index(n) for n in shape)
+    if type(shape) is int and shape >= 0:
+        return (shape,)
+    # What is a shape is for NumPy to say.  No memory is touched.
+    return np.empty(shape, bool).shape
 
 
 def _takes_traced(dtype: Any) -> bool:
@@ -61,22 +61,26 @@ def _takes_traced(dtype: Any) -> bool:
     return current_builder() is not None and (dtype is None or is_number_dtype(np.dtype(dtype)))
 
 
+def _float(dtype: Any) -> Any:
+    return float if dtype is None else dtype
+
+
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """Zeros; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float, order) if _takes_traced(dtype) else np.zeros(shape, dtype or float, order)
+    return full(shape, 0, _float(dtype), order) if _takes_traced(dtype) else np.zeros(shape, _float(dtype), order)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
     """Ones; while a trace runs, in an array that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 1, dtype or float, order) if _takes_traced(dtype) else np.ones(shape, dtype or float, order)
+    return full(shape, 1, _float(dtype), order) if _takes_traced(dtype) else np.ones(shape, _float(dtype), order)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None) -> Any:
     """An array to be filled; while a trace runs, one of zeros that traced values can be assigned into."""
     check_device(device)
-    return full(shape, 0, dtype or float, order) if _takes_traced(dtype) else np.empty(shape, dtype or float, order)
+    return full(shape, 0, _float(dtype), order) if _takes_traced(dtype) else np.empty(shape, _float(dtype), order)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:

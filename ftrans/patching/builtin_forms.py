@@ -14,22 +14,29 @@ import numpy as np
 from ..core.trace import Tracer
 from ..numpy.methods import BINARY, COMPARISONS, UNARY
 from ..numpy.promotion import asarray, cast, has_tracer
+from ..ops.elementwise import complex_
 
 
 def number(x: Any, dtype: Any) -> Any:
     """A traced value of one element as a traced number of Python, of NumPy's dtype for it."""
     x = asarray(x)
-    if x.ndim:
+    if x.shape:
         # NumPy says whether an array of one element is a number.
         float(np.ones(x.shape))
-    found = cast(x.reshape(()), np.dtype(dtype))
+    found = cast(x.reshape(()) if x.shape else x, np.dtype(dtype))
     # Python's numbers take the dtype of an array that they meet.
     return Tracer(found.builder, found.builder.atom(found), weak=True)
 
 
-def to_float(x: Any = 0.0, /) -> Any:
+def complex_number(real: Any, imag: Any) -> Any:
+    """A traced complex number of Python, of parts of which one at least is traced."""
+    parts = [number(x, np.float64) for x in (real, imag)]
+    return number(complex_(*parts), np.complex128)
+
+
+def to_float(*args: Any) -> Any:
     """`float(x)`."""
-    return number(x, np.float64) if has_tracer(x) else float(x)
+    return number(args[0], np.float64) if len(args) == 1 and has_tracer(args[0]) else float(*args)
 
 
 def to_complex(*args: Any, **kwargs: Any) -> Any:
@@ -38,7 +45,10 @@ def to_complex(*args: Any, **kwargs: Any) -> Any:
     if not any(map(has_tracer, given)):
         return complex(*args, **kwargs)
     parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
-    return number(parts.get("real", 0.0) + 1j * parts.get("imag", 0.0), np.complex128)
+    real, imag = parts.get("real", 0.0), parts.get("imag", 0.0)
+    if any(np.iscomplexobj(x) for x in (real, imag)):
+        return number(real + 1j * imag if "imag" in parts else real, np.complex128)
+    return complex_number(real, imag)
 
 
 def type_of(*args: Any, **kwargs: Any) -> Any:

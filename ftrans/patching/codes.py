@@ -5,19 +5,25 @@ found wherever they are held, in classes, closures and tables, because they know
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
 import gc
 import linecache
+import operator
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any
 
 from .forms import element, form, may_have_form
 from .rewrite import ELEMENT, FORM, rewritten
 from .without_source import PREFIX, with_stand_ins
+
+# A notebook, or code that calls `exec`, hands on what it has imported from `__future__`.
+_FUTURE = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
 
 
 class NoSource(Exception):
@@ -49,6 +55,20 @@ def _all_objects() -> list[Any]:
     return objects
 
 
+def codes_in_use() -> frozenset[int]:
+    """The `id` of all code that is being run by some thread, or will be when a generator or coroutine goes on."""
+    objects = _all_objects()
+    found = {id(g.gi_code) for g in objects if type(g) is GeneratorType}
+    found |= {id(c.cr_code) for c in objects if type(c) is CoroutineType}
+    found |= {id(g.ag_code) for g in objects if type(g) is AsyncGeneratorType}
+    for top in sys._current_frames().values():
+        frame: FrameType | None = top
+        while frame is not None:
+            found.add(id(frame.f_code))
+            frame = frame.f_back
+    return frozenset(found)
+
+
 class Exchange:
     """The exchanged code of the functions of one module.
 
@@ -64,7 +84,7 @@ class Exchange:
         self._namespace = namespace
         # What is typed at the prompt has none.
         self._has_file = not str(namespace.get("__file__", "<")).startswith("<")
-        self._files: dict[str, dict[tuple[str, int], list[CodeType]]] = {}
+        self._files: dict[str, dict[CodeType, CodeType]] = {}
         # Rewritten code by the original, and the other way round; codes with equal contents are told apart.
         self._new: dict[int, tuple[CodeType, CodeType]] = {}
         self._old: dict[int, tuple[CodeType, CodeType]] = {}
@@ -88,8 +108,19 @@ class Exchange:
             if found is not None:
                 f.__code__ = found[1]
 
-    def clear(self) -> None:
-        """Remove what was added to the module's namespace."""
+    def reread(self) -> None:
+        """Forget the source, which may be another one when a module is executed again."""
+        self.missing.clear()
+        self._files.clear()
+
+    def clear(self, in_use: frozenset[int]) -> None:
+        """Remove what was added to the module's namespace, unless code that needs it is running.
+
+        Args:
+            in_use: the `id` of the code that is, as by `codes_in_use`.
+        """
+        if not in_use.isdisjoint(self._old):
+            return
         for name in [n for n in self._namespace if n.startswith(PREFIX)]:
             del self._namespace[name]
 
@@ -101,7 +132,7 @@ class Exchange:
         try:
             if filename not in self._files:
                 self._files[filename] = {}
-                self._files[filename] = self._compiled(filename)
+                self._files[filename] = self._compiled(filename, code.co_flags & _FUTURE)
             new = _counterpart(code, self._files[filename])
         except NoSource as error:
             if self._has_file:
@@ -117,21 +148,20 @@ class Exchange:
         self._note(code, new)
         return self._new[id(code)][1]
 
-    def _compiled(self, filename: str) -> dict[tuple[str, int], list[CodeType]]:
-        """The rewritten code of all functions of a file, by name and line."""
+    def _compiled(self, filename: str, flags: int) -> dict[CodeType, CodeType]:
+        """The rewritten code of all functions of a file, by their code; `flags` are those of `__future__`."""
         source = source_of(filename, self._namespace)
         try:
             with warnings.catch_warnings():
                 # They were shown when the module was compiled.
                 warnings.simplefilter("ignore")
-                tree = rewritten(ast.parse(source), self._namespace, may_have_form)
-                module = compile(tree, filename, "exec", dont_inherit=True)
+                tree = ast.parse(source)
+                plain = compile(tree, filename, "exec", flags, dont_inherit=True)
+                tree = rewritten(tree, self._namespace, may_have_form)
+                module = compile(tree, filename, "exec", flags, dont_inherit=True)
         except SyntaxError as error:
             raise NoSource(f"its source is no Python ({error.msg})") from None
-        found: dict[tuple[str, int], list[CodeType]] = {}
-        for code in _codes_in(module):
-            found.setdefault((code.co_qualname, code.co_firstlineno), []).append(code)
-        return found
+        return dict(zip(_codes_in(plain), _codes_in(module), strict=True))
 
     def _note(self, old: CodeType, new: CodeType) -> None:
         """Remember which code belongs to which, for functions inside of functions, too."""
@@ -148,6 +178,7 @@ def source_of(filename: str, namespace: dict[str, Any]) -> str:
     Raises:
         NoSource: it is not at hand.
     """
+    linecache.checkcache(filename)
     lines = linecache.getlines(filename, namespace)
     if lines:
         return "".join(lines)
@@ -163,29 +194,17 @@ def _codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from _codes_in(inner)
 
 
-def _counterpart(code: CodeType, file: dict[tuple[str, int], list[CodeType]]) -> CodeType | None:
+def _counterpart(code: CodeType, file: dict[CodeType, CodeType]) -> CodeType | None:
     """The rewritten code of a function among those of its file.
 
     Raises:
         NoSource: the file has changed since the function was compiled.
     """
-    candidates = file.get((code.co_qualname, code.co_firstlineno), [])
-    if len(candidates) > 1:
-        # Several lambdas in a line.
-        candidates = [c for c in candidates if _place(c) == _place(code)]
-    if len(candidates) != 1:
-        return None
-    (new,) = candidates
-    if new.co_freevars != code.co_freevars or new.co_varnames[: _count(new)] != code.co_varnames[: _count(code)]:
-        raise NoSource("its source has changed since it was imported")
-    return new
-
-
-def _count(code: CodeType) -> int:
-    return code.co_argcount + code.co_kwonlyargcount
-
-
-def _place(code: CodeType) -> tuple[int, int]:
-    """Where the first expression of a lambda stands."""
-    places = [(line, start) for line, _, start, end in code.co_positions() if line and end and start is not None]
-    return min(places, default=(0, 0))
+    new = file.get(code)
+    if new is not None:
+        return new
+    same = [n for o, n in file.items() if (o.co_qualname, o.co_firstlineno) == (code.co_qualname, code.co_firstlineno)]
+    if len(same) == 1 and any("@" in name for name in code.co_names):
+        # pytest rewrites assertions, with names that no source can hold.
+        return same[0]
+    raise NoSource("its source has changed since it was imported")

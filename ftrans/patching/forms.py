@@ -35,6 +35,7 @@ def form(function: Any) -> Any:
 
 # What has another form, by the function itself; None is for what is known to have none.
 _forms: dict[Any, Any] = {**NUMPY, **MATH, **BUILTINS, **{f: with_forms(f, form) for f in CALLERS}}
+_forms |= {f: with_forms(_forms[f], form) for f in (np.vectorize, np.frompyfunc, np.apply_along_axis)}
 
 
 def may_have_form(value: Any) -> bool:
@@ -55,6 +56,8 @@ def traced_form(function: Any) -> Any:
         return found
     if isinstance(function, _Cached):
         return _uncached(function)
+    if type(function) is functools.partial:
+        return functools.partial(traced_form(function.func), *function.args, **function.keywords)
     if isinstance(function, FunctionType | type):
         return _of_library(function)
     if isinstance(function, MethodType):
@@ -105,10 +108,16 @@ def _wherever(traced: Any, function: Any) -> Any:
 
     @functools.wraps(traced)
     def call(*args: Any, **kwargs: Any) -> Any:
-        takes_function = any([callable(x) and not isinstance(x, type) for x in (*args, *kwargs.values())])
-        return (traced if takes_function else plain)(*args, **kwargs)
+        if not any([callable(x) and not isinstance(x, type) for x in (*args, *kwargs.values())]):
+            return plain(*args, **kwargs)
+        return traced(*map(_handed, args), **{name: _handed(x) for name, x in kwargs.items()})
 
     return call
+
+
+def _handed(x: Any) -> Any:
+    """An argument: functions of Python that were compiled are called in their traced forms."""
+    return traced_form(x) if isinstance(x, BuiltinFunctionType | functools.partial) else x
 
 
 def _of_method(method: Any, function: Any) -> Any:

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ..api.by_values import AllElements
 from ..api.derivatives import stop_gradient
 from ..core.witness import ConcretizationError, concretize
 from ..numpy.promotion import asarray, has_tracer
-from .builtin_forms import number
+from .builtin_forms import complex_number, number
 
 Function = Callable[..., Any]
 
@@ -39,6 +40,9 @@ def _is_true(condition: Any, default: bool) -> bool:
         with np.errstate(all="ignore"):
             return bool(concretize(condition, "a check of"))
     except ConcretizationError:
+        if any([isinstance(b, AllElements) for b in condition.builder.chain()]):
+            # Those with an error run apart from the others.
+            raise
         del condition.builder.refused[count:]
         return default
 
@@ -100,15 +104,13 @@ _BY_HAND: dict[Any, Function] = {}
 
 @_whenever(math.log)
 def _log(x: Any, base: Any = None) -> Any:
-    found = _LOG(x)
-    return found if base is None else found / _LOG(base)
+    return _LOG(x) if base is None else _finite(math.log, number(_LOG(x) / _LOG(base), np.float64), (x, base))
 
 
 @_whenever(math.hypot)
 def _hypot(*coordinates: Any) -> Any:
     xs = [number(x, np.float64) for x in coordinates]
-    found = np.hypot(*xs) if len(xs) == 2 else np.linalg.norm(np.stack(xs))
-    return number(found, np.float64)
+    return number(np.hypot(*xs) if len(xs) == 2 else _length(np.stack(xs)), np.float64)
 
 
 @_whenever(math.dist)
@@ -116,7 +118,14 @@ def _dist(p: Any, q: Any) -> Any:
     p, q = asarray(p), asarray(q)
     if p.shape != q.shape:
         raise ValueError("both points must have the same number of dimensions")
-    return number(np.linalg.norm(p - q), np.float64)
+    return number(_length(p - q), np.float64)
+
+
+def _length(x: Any) -> Any:
+    """The length of a vector, whose squares may be too large or too small for a number."""
+    largest = np.max(np.abs(stop_gradient(x)), initial=0.0)
+    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.where(np.any(np.isinf(x)), np.inf, unit * np.linalg.norm(x / unit))
 
 
 @_whenever(math.fsum)
@@ -137,8 +146,16 @@ def _fsum(seq: Any) -> Any:
 
 @_whenever(math.remainder)
 def _remainder(x: Any, y: Any) -> Any:
+    args = x, y
     x, y = number(x, np.float64), number(y, np.float64)
-    return number(x - y * np.rint(x / y), np.float64)
+    sign = np.copysign(1.0, stop_gradient(x))
+    size, step = sign * x, np.copysign(1.0, stop_gradient(y)) * y
+    # Exact, as is `fmod`: what is left over, or what is missing, or with the even one of two equally near multiples.
+    over = np.fmod(size, step)
+    missing = step - over
+    even = over - 2.0 * np.fmod(0.5 * (size - over), step)
+    nearest = np.where(over < missing, over, np.where(over > missing, -missing, even))
+    return _finite(math.remainder, number(sign * nearest, np.float64), args)
 
 
 @_whenever(math.ldexp)
@@ -186,7 +203,14 @@ def _phase(z: Any) -> Any:
 
 @_whenever(cmath.rect)
 def _rect(r: Any, phi: Any) -> Any:
-    return number(r * (np.cos(phi) + 1j * np.sin(phi)), np.complex128)
+    return _finite(cmath.rect, complex_number(r * np.cos(phi), r * np.sin(phi)), (r, phi))
+
+
+@_whenever(cmath.log)
+def _complex_log(z: Any, base: Any = None) -> Any:
+    if base is None:
+        return _COMPLEX_LOG(z)
+    return _finite(cmath.log, number(_COMPLEX_LOG(z) / _COMPLEX_LOG(base), np.complex128), (z, base))
 
 
 # Functions of `math` that raise no error for finite arguments, and all that have the same name in NumPy or one of
@@ -195,7 +219,6 @@ _SAFE = [
     "sin",
     "cos",
     "atan",
-    "sinh",
     "tanh",
     "asinh",
     "degrees",
@@ -222,6 +245,7 @@ _SAME = [
         "log1p",
         "log2",
         "pow",
+        "sinh",
         "sqrt",
         "tan",
     ],
@@ -236,12 +260,13 @@ _COMPLEX = (
 )  # fmt: skip
 
 _LOG = _real(lambda x: math.log(x), np.log)
+_COMPLEX_LOG = _complex(lambda z: cmath.log(z), np.log)
 
 FUNCTIONS: dict[Any, Function] = {
     **{getattr(math, n): _real(getattr(math, n), getattr(np, _NAMES.get(n, n)), n in _SAFE) for n in _SAME},
     **{f: _real(f, _special(name), name.startswith("erf")) for f, name in _SPECIAL.items()},
     **{getattr(m, n): _question(getattr(m, n), getattr(np, n)) for m in (math, cmath) for n in _QUESTIONS},
     **{getattr(cmath, n): _complex(getattr(cmath, n), getattr(np, _NAMES.get(n, n))) for n in _COMPLEX},
-    math.ulp: _real(math.ulp, lambda x: np.spacing(np.abs(x))),
+    math.ulp: _real(math.ulp, lambda x: np.where(np.isinf(x), np.inf, np.spacing(np.abs(x))), is_finite=True),
     **_BY_HAND,
 }

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from ..api.call import BEFORE_TRACING, TRACING
 from ..base.source import at_line, of_package, user_line
 from ..numpy.after_trace import let_outlive
-from .codes import Exchange, functions_of, moment
+from .codes import Exchange, codes_in_use, functions_of, moment
 from .forms import may_have_form
 from .functions import has_functions, is_function, patch_functions
 
@@ -288,11 +288,12 @@ def _update() -> None:
     gone = {key: entry for key, entry in _namespaces.items() if key not in covered}
     new = {key: entry for key, entry in covered.items() if key not in _namespaces}
     by_namespace = _sorted_by_namespace(gone | new)
+    in_use = codes_in_use() if gone else frozenset()
     for key in gone:
         exchange = _exchanges.pop(key)
         exchange.take_out(by_namespace[key])
         if not has_functions(key):
-            exchange.clear()
+            exchange.clear(in_use)
         del _namespaces[key]
     for key, (_, namespace) in new.items():
         _namespaces[key] = new[key]
@@ -337,7 +338,11 @@ class _Finder:
             del loader.exec_module
             execute(module)
             with _lock:
-                if any([p.covers(module.__name__, module) for p in _patches]):
+                again = _exchanges.get(id(vars(module)))
+                if again is not None:
+                    again.reread()
+                    again.put_in(functions_of([vars(module)]))
+                elif any([p.covers(module.__name__, module) for p in _patches]):
                     _update()
 
         loader.exec_module = executed
