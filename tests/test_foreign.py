@@ -261,6 +261,10 @@ def of_jax() -> Any:
     return jnp.asarray(Probe())
 
 
+def of_astropy() -> None:
+    anything * pytest.importorskip("astropy.units").m
+
+
 def of_torch() -> Any:
     return pytest.importorskip("torch").sin(Probe())
 
@@ -299,6 +303,7 @@ PROVOKED: dict[Said, Callable[[], Any]] = {
     Said.NO_ORDERING: lambda: anything < 1,
     Said.NO_ATTRIBUTE: lambda: anything.surely_not,
     Said.NO_SETTER: lambda: setattr(anything, "fixed", 1),
+    Said.NO_UNIT: of_astropy,
     Said.NOT_OF_JAX: of_jax,
     Said.NOT_OF_TORCH: of_torch,
     Said.DELETED: deleted_by_jax,

@@ -144,9 +144,11 @@ def test_quantities_are_refused() -> None:
         (lambda: ft.grad(lambda x: np.sum(q * x))(X), r"a Quantity has a unit.*q\.to_value\(unit\)"),
         (lambda: ft.grad(np.sum)(q), r"a Quantity, which has a unit.*q\.to_value\(unit\)"),
         (lambda: ft.grad(lambda x: (x * units.m).value.sum())(X), r"a Quantity holds numbers.*one system of units"),
+        (lambda: ft.grad(lambda x: (x << units.m).value.sum())(X), r"a Quantity holds numbers.*one system of units"),
     ):
         with pytest.raises(TypeError, match=f"(?s){message}.*test_holders.py"):
             call()
+    assert ft.grad(lambda x: units.km.to(units.m, x * x))(2.0) == 4000.0
     assert ft.grad(lambda x: np.sum(q.to_value(units.cm) * x))(X).tolist() == [100.0, 200.0, 400.0]
 
 

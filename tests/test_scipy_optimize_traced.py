@@ -67,7 +67,8 @@ def test_roots(name: str) -> None:
 
 def test_arrays_of_roots() -> None:
     def f(a: Any) -> Any:
-        return optimize.newton(cubic, np.ones_like(a) if isinstance(a, np.ndarray) else np.ones(3), args=(a,))
+        # SciPy takes any sequence here, a tuple elsewhere.
+        return optimize.newton(cubic, np.ones_like(a) if isinstance(a, np.ndarray) else np.ones(3), args=[a])
 
     a = np.array([1.5, 2.2, 3.0])
     assert np.array_equal(ft.vjp(f, a)[0], scipy.optimize.newton(cubic, np.ones(3), args=(a,)))

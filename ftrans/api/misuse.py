@@ -49,8 +49,9 @@ _OF_JAX = (
 )
 _OF_PACKAGES = {
     "astropy": (
-        "a Quantity holds numbers, and a traced value has none before the program runs. Compute with numbers in one "
-        "system of units, as in x * (3 * u.km).to_value(u.m), and give the result its unit"
+        "a Quantity holds numbers as a subclass of NumPy's array, which cannot hold a traced value. Compute with "
+        "numbers in one system of units, as in x * (3 * u.km).to_value(u.m) or u.km.to(u.m, x), and give the result "
+        "its unit; quantities of pint can hold traced values"
     ),
     "jax": _OF_JAX,
     "matplotlib": (
@@ -65,6 +66,7 @@ _OF_PACKAGES = {
 }
 # What errors of Python and of other libraries say that were given a traced value, and what is said in their place.
 _INSTEAD_OF = {
+    Said.NO_UNIT: _OF_PACKAGES["astropy"],
     Said.UNHASHABLE: (
         "a traced value cannot be a key of a dictionary, an element of a set or an argument of a cached function: it "
         "stands for a number, which may be another one next time. For an integer write table[int(n)], which looks at "

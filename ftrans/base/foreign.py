@@ -237,7 +237,8 @@ class Said(StrEnum):
     NO_ORDERING = "between instances"
     NO_ATTRIBUTE = "object has no attribute"
     NO_SETTER = "object has no"
-    # Other libraries
+    # Other libraries; the name of a class is the end of those of all units
+    NO_UNIT = "Unit'"
     NOT_OF_JAX = "JAX"
     NOT_OF_TORCH = "Tensor"
     DELETED = "deleted"

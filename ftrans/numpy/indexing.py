@@ -76,6 +76,9 @@ def _has_array(index: Any) -> bool:
 
 def setitem(x: Tracer, index: Any, value: Any) -> None:
     """`x[index] = value`."""
+    if value is None:
+        # NumPy makes NaN of it, or says what it cannot make of it.
+        value = np.array(None, x.dtype)
     if x.memory is not None:
         x.memory.refresh(x)
     window = _known_window(x.atom.type.shape, index)

@@ -283,7 +283,8 @@ def _view(self: Tracer, dtype: Any = None, type: Any = None, *more: Any) -> Any:
         # NumPy's classes take a view of what they are made of.
         found = lookalike(dtype if is_class else type) if is_class or type is not None else None
         if found is not None:
-            raise TypeError(f"{found}{at_line(user_line())}")
+            # Operators of units make something else of the error.
+            raise refuse(TypeError(f"{found}{at_line(user_line())}"))
         raise TypeError(
             f"a traced value ({self.type}) has no bytes that could be read as another type; convert it by .astype"
             + at_line(user_line())

@@ -69,6 +69,7 @@ def everywhere(reason: str) -> dict[str, str]:
     return dict.fromkeys(MODES, reason)
 
 
+SUBCLASS = everywhere("a subclass of NumPy's array holds the numbers, which cannot be traced")
 MASK = {"jit(grad)": "a mask decides on a shape, of which a compiled program has only one"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .row import Row, everywhere
+from .row import SUBCLASS, Row, everywhere
 
 
 def transmission(model: Any, x: Any) -> Any:
@@ -94,15 +94,15 @@ ROWS = [
         lambda m, x: m.evaluate(0.3, 0.4, x[0], x[1], x[2], 1.1, 0.9, 0.2),
         [1.5, 0.1, 0.2],
     ),
-    Row("astropy.modeling.physical_models.NFW", lambda m, x: m.evaluate(m(), x, 1e14, 5.0, 0.5), 100.0),
-    Row("astropy.cosmology.FlatLambdaCDM.comoving_distance", distance, [70.0, 0.3]),
+    Row("astropy.modeling.physical_models.NFW", lambda m, x: m.evaluate(m(), x, 1e14, 5.0, 0.5), 100.0, SUBCLASS),
+    Row("astropy.cosmology.FlatLambdaCDM.comoving_distance", distance, [70.0, 0.3], SUBCLASS),
     Row("astropy.cosmology.FlatLambdaCDM.efunc", lambda c, x: c(H0=70.0, Om0=0.3).efunc(x), 0.5),
-    Row("astropy.cosmology.FlatLambdaCDM.age", lambda c, x: c(H0=70.0, Om0=0.3).age(x).value, 0.5),
-    Row("astropy.coordinates.SkyCoord", separation, [10.5, 41.2]),
+    Row("astropy.cosmology.FlatLambdaCDM.age", lambda c, x: c(H0=70.0, Om0=0.3).age(x).value, 0.5, SUBCLASS),
+    Row("astropy.coordinates.SkyCoord", separation, [10.5, 41.2], SUBCLASS),
     Row("astropy.coordinates.angular_separation", lambda f, x: f(x[0], x[1], 0.3, 0.9), [0.1, 0.8]),
-    Row("astropy.coordinates.spherical_to_cartesian", lambda f, x: f(2.0, x[0], x[1])[0].value, [0.3, 0.8]),
-    Row("astropy.units.Quantity.to", lambda q, x: q(x, "km").to("lyr").value, 3e12),
-    Row("astropy.units.Quantity.__truediv__", lambda q, x: (q(x, "km") / q(2.0, "s")).to_value("m/s"), 3.0),
+    Row("astropy.coordinates.spherical_to_cartesian", lambda f, x: f(2.0, x[0], x[1])[0].value, [0.3, 0.8], SUBCLASS),
+    Row("astropy.units.Quantity.to", lambda q, x: q(x, "km").to("lyr").value, 3e12, SUBCLASS),
+    Row("astropy.units.Quantity.__truediv__", lambda q, x: (q(x, "km") / q(2.0, "s")).to_value("m/s"), 3.0, SUBCLASS),
     Row("astropy.stats.biweight_location", lambda f, x: f(x), [1.1, 1.56, 0.9, 1.3, 4.0]),
     Row("astropy.stats.circmean", lambda f, x: f(x), [0.1, 0.5, 0.9]),
     Row("skyfield.functions.angle_between", lambda f, x: f(x, np.array([0.3, 1.0, -0.2])), [1.0, 0.2, 0.5]),

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .row import MASK, Row, everywhere
+import ftrans as ft
+
+from .row import MASK, SUBCLASS, Row, everywhere
 
 COLOUR = [0.2, 0.3, 0.4]
 TURNED = [0.9, 0.2, 0.3, 0.1]
@@ -21,10 +23,11 @@ def lambdified(lambdify: Any, x: Any) -> Any:
 
 
 def lambdified_by_math(lambdify: Any, x: Any) -> Any:
-    """The same as a function of the module math."""
+    """The same as a function of the module math, made by SymPy: it belongs to no package, so it is patched itself."""
     sympy = importlib.import_module("sympy")
     a, b = sympy.symbols("a b")
-    return lambdify((a, b), sympy.sin(a) * sympy.exp(-b) + sympy.gamma(a), modules="math")(x[0], x[1])
+    f = lambdify((a, b), sympy.sin(a) * sympy.exp(-b) + sympy.gamma(a), modules="math")
+    return ft.patch(f)(x[0], x[1])
 
 
 def with_uncertainty(ufloat: Any, x: Any) -> Any:
@@ -99,7 +102,7 @@ ROWS = [
     # Rotations
     Row("ahrs.common.orientation.q2R", lambda f, x: np.sum(f(x) * np.arange(9.0).reshape(3, 3)), TURNED),
     Row("ahrs.common.orientation.acc2q", lambda f, x: f(x)[0], [0.1, 0.3, 9.7]),
-    Row("ahrs.common.quaternion.Quaternion", lambda q, x: q(x).to_angles()[0], TURNED),
+    Row("ahrs.common.quaternion.Quaternion", lambda q, x: q(x).to_angles()[0], TURNED, SUBCLASS),
     Row("ahrs.utils.wgs84.WGS.normal_gravity", lambda w, x: w().normal_gravity(x[0], x[1]), [52.0, 100.0]),
     Row("transforms3d.euler.euler2mat", lambda f, x: np.sum(f(*x) * np.arange(9.0).reshape(3, 3)), COLOUR),
     Row(
@@ -112,7 +115,12 @@ ROWS = [
     Row("transforms3d.axangles.axangle2mat", lambda f, x: f(x[:3], x[3])[0, 1], TURNED),
     Row("pyquaternion.Quaternion", turned, TURNED),
     # Circuits and waves
-    Row("impedance.models.circuits.CustomCircuit", circuit, [10.0, 20.0]),
+    Row(
+        "impedance.models.circuits.CustomCircuit",
+        circuit,
+        [10.0, 20.0],
+        everywhere("numbers are written as text, and evaluated"),
+    ),
     Row("skrf.media.DefinedGammaZ0", line, 0.3),
     Row("skrf.mathFunctions.complex_2_db", lambda f, x: f(x[0] + 1j * x[1]), [0.3, 0.4]),
     Row(

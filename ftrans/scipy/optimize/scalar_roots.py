@@ -50,6 +50,7 @@ toms748 = entering(scipy.optimize.toms748)(_bracketed)
 
 def _newton(call: Call) -> Any:
     """A root by steps from a start, or a root for each element of an array."""
+    _unpack_args(call)
     shape = np.shape(call["x0"])
     unknown = NUMBER.with_shape(shape)
     functions = _with_derivatives(call, "func", unknown)
@@ -64,6 +65,11 @@ def _newton(call: Call) -> Any:
     root = root_of(functions["func"], x, call.name, call["x0"])
     method = "secant" if call["fprime"] is None else "halley" if call["fprime2"] is not None else "newton"
     return (root, _reported(root, counts, method)) if call["full_output"] else root
+
+
+def _unpack_args(call: Call) -> None:
+    """Let `args` be a tuple where SciPy hands the items of any sequence to the function."""
+    call.arguments["args"] = tuple(call["args"])
 
 
 class _Roots(NamedTuple):
@@ -100,6 +106,7 @@ def _root_scalar(call: Call) -> Any:
 
 def _fixed_point(call: Call) -> Any:
     """A point that a function leaves where it is, by iteration."""
+    _unpack_args(call)
     refuse_complex(call, "x0")
     f = call.given("func", NUMBER.with_shape(np.shape(call["x0"])))
     (x,) = call.searched({"func": f}, alone, f.types)
