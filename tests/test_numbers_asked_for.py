@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import ftrans as ft
 from ftrans.testing import check_grads
@@ -52,6 +53,8 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: np.arange(x[0]), "np.arange", "write ftrans.numpy.arange"),
     (of_objects, "objects.astype", "write ftrans.numpy.asarray"),
     (assigned, "out[0]", "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)"),
+    (lambda x: brentq(lambda y: y**2 - x[0], 0.0, 2.0), "brentq", "write ftrans.scipy.optimize.brentq"),
+    (lambda x: ft.grad(math.sin)(x[0]), "math.sin", "write np.sin(x[0])"),
     (lambda x: array.array("d", [x[0]]), "array.array", "return the traced value"),
     (lambda x: struct.pack("d", x[0]), "struct.pack", "return the traced value"),
     (

@@ -10,6 +10,7 @@ import ast
 import builtins
 import os
 import sys
+from itertools import takewhile
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from ..base.foreign import assigns_element, is_within_vectorize
 from ..base.source import Line, of_package
 from ..core.trace import Tracer
+from .dispatch import ENTERED_LATER, TABLE
 
 _ASARRAY = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require"}
 # What to write for functions of `math` and `cmath` that have another name elsewhere, or mean something else there.
@@ -56,6 +58,9 @@ def advice(line: Line | None) -> tuple[str, str]:
     call = _call(line.expression)
     if call is None:
         return "", f"{_KEEP}, or {_NUMBER_ITSELF}"
+    if isinstance(call.func, ast.Call) and call.func.args:
+        # What `ft.grad(math.sin)(1.0)` calls in the end is `math.sin`.
+        call = ast.Call(call.func.args[0], call.args, call.keywords)
     name, function = ast.unparse(call.func), _looked_up(call.func, frame)
     if getattr(function, "__module__", None) in ("math", "cmath"):
         # It may have been imported by another name.
@@ -81,8 +86,18 @@ def _instead(name: str, function: Any, call: ast.Call, frame: FrameType) -> str:
     if own == "astype" or name.endswith(".astype"):
         return "write ftrans.numpy.asarray in place of np.array of the list, which is an array that is traced"
     if module.partition(".")[0] == "scipy":
-        return f"write ftrans.{'.'.join(module.split('.')[:2])}.{own}, if it is there"
+        return _instead_of_scipy(function, module, own)
     return _NUMBER_ITSELF
+
+
+def _instead_of_scipy(function: Any, module: str, own: str) -> str:
+    parts = module.split(".")
+    enter = ENTERED_LATER.get(".".join(parts[:2]))
+    if enter is not None:
+        enter()
+    if function not in TABLE:
+        return "give the call a rule by ftrans.custom_vjp, or call it by ftrans.black_box, without a derivative"
+    return f"write ftrans.{'.'.join(takewhile(lambda part: not part.startswith('_'), parts))}.{own}"
 
 
 def _instead_of_math(name: str, own: str, arguments: list[str], is_complex: bool) -> str:

@@ -327,6 +327,14 @@ def odeint(
     Raises:
         ValueError: `full_output` is asked for, or an option is traced.
         TypeError: the state is complex, or `func` does not return one like it.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import integrate
+        >>> times = np.linspace(0.0, 1.0, 3)
+        >>> end = lambda k: integrate.odeint(lambda y, t: -k * y, [1.0], times)[-1, 0]
+        >>> print(ft.grad(end)(2.0).round(5))
+        -0.13534
     """
     options: dict[str, Any] = {
         "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0, "hmax": hmax, "hmin": hmin, "ixpr": ixpr,

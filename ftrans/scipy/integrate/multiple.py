@@ -47,7 +47,21 @@ def dblquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:  # fmt: skip
-    """`scipy.integrate.dblquad`, differentiable as `quad`, also by what `gfun` and `hfun` close over."""
+    """`scipy.integrate.dblquad`, differentiable as `quad`, also by what `gfun` and `hfun` close over.
+
+    Returns:
+        The integral and the estimate of its error, which has no derivative.
+
+    Raises:
+        ValueError: as `quad`.
+
+    Example:
+        >>> import ftrans as ft
+        >>> from ftrans.scipy.integrate import dblquad
+        >>> volume = lambda a: dblquad(lambda y, x: a * x * y, 0.0, 1.0, 0.0, lambda x: a * x)[0]
+        >>> print(ft.grad(volume)(2.0).round(6))
+        1.5
+    """
 
     def span(x: Any, *_: Any) -> tuple[Any, Any]:
         return _at(gfun, x), _at(hfun, x)

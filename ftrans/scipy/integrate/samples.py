@@ -53,7 +53,22 @@ def _last(y: Any, x: Any, axis: int, what: str) -> tuple[Any, Any]:
 
 @implements(scipy.integrate.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Integrate by the trapezoidal rule, as `numpy.trapezoid`."""
+    """Integrate by the trapezoidal rule, as `numpy.trapezoid`.
+
+    Arguments are SciPy's; derivatives are by `y`, `x` and `dx`.
+
+    Returns:
+        The integrals, of the shape of `y` without the axis.
+
+    Raises:
+        ValueError: `x` does not fit to `y`.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import integrate
+        >>> print(ft.grad(lambda y: integrate.trapezoid(y, dx=0.5))(np.ones(3)))
+        [0.25 0.5  0.25]
+    """
     return np.trapezoid(_floating(y), x, dx, axis)
 
 

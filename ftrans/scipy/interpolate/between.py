@@ -131,7 +131,19 @@ def _interp1d(
     fill_value: Any = np.nan,
     assume_sorted: bool = False,
 ) -> Interpolator:
-    """`scipy.interpolate.interp1d`, whose data, fill values and points may be traced."""
+    """`scipy.interpolate.interp1d`, whose data, fill values and points may be traced.
+
+    Arguments are SciPy's.  At a breakpoint the derivative is that of the piece that SciPy takes there.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy.interpolate import interp1d
+        >>> print(ft.grad(lambda y: interp1d([0.0, 1.0], y)(0.25))(np.zeros(2)))
+        [0.75 0.25]
+    """
     if isinstance(kind, str) and kind not in (*_DEGREES, *_STEPS, "linear"):
         raise NotImplementedError(f"{kind} is unsupported: take a make_interp_spline{at_line(user_line())}")
     x, y = as_real(x, "x"), as_double(y)

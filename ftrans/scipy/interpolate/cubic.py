@@ -132,7 +132,19 @@ def _akima_slopes(x: Any, y: Any, is_modified: bool) -> Any:
 
 
 def _cubic_spline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Pieces:
-    """`scipy.interpolate.CubicSpline`, whose data, boundary values and points may be traced."""
+    """`scipy.interpolate.CubicSpline`, whose data, boundary values and points may be traced.
+
+    Arguments, attributes and methods are SciPy's: it is called as `spline(points, nu=0)`, with points of any shape.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy.interpolate import CubicSpline
+        >>> print(ft.grad(lambda y: CubicSpline([0.0, 1.0, 2.0, 3.0], y)(1.5))(np.zeros(4)))
+        [-0.0625  0.5625  0.5625 -0.0625]
+    """
     x, y, axis = _data(x, y, axis)
     is_periodic = isinstance(bc_type, str) and bc_type == "periodic"
     if is_periodic:

@@ -220,7 +220,22 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """The convolution with Gaussians, or their derivatives, along each axis; differentiable by `sigma`, too."""
+    """The convolution with Gaussians, or their derivatives, along each axis; differentiable by `sigma`, too.
+
+    Arguments are SciPy's; how far a Gaussian reaches is told by the value of `sigma`, and has no derivative.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import ndimage
+        >>> print(ft.grad(lambda sigma: ndimage.gaussian_filter(np.eye(5), sigma)[2, 2])(1.0).round(4))
+        -0.2702
+    """
     x = in_double_precision(input)
     axes = axes_of(x, axes)
     options = (one_for_each(v, len(axes)) for v in (sigma, order, mode, radius))

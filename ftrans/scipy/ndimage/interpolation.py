@@ -148,7 +148,25 @@ def map_coordinates(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The values at points of the spline through the elements of an array; differentiable by both."""
+    """The values at points of the spline through the elements of an array; differentiable by both.
+
+    Arguments are SciPy's: `coordinates` has the shape (dimensions, ...).
+
+    Returns:
+        The values, of the shape (...).
+
+    Raises:
+        ValueError: as SciPy.
+        TypeError: as SciPy, of complex coordinates.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import ndimage
+        >>> image = np.array([[0.0, 1.0], [2.0, 5.0]])
+        >>> at = lambda point: ndimage.map_coordinates(image, point[:, None], order=1)[0]
+        >>> print(ft.grad(at)(np.array([0.5, 0.5])))
+        [3. 2.]
+    """
     points = asarray(coordinates)
     if is_complex(points.dtype) or points.ndim < 2:
         raise bad_argument(f"coordinates must be real, with an axis for those of a point and more, not {points.type}")

@@ -34,7 +34,22 @@ def _filtered(b: Any, a: Any, x: Any, z: Any) -> tuple[Any, Any]:
 
 @implemented
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """Filter signals along an axis by the coefficients `b` and `a`; with `zi`, also return the state after them."""
+    """Filter signals along an axis by the coefficients `b` and `a`; with `zi`, also return the state after them.
+
+    Arguments are SciPy's; derivatives are by all of `b`, `a`, `x` and `zi`.
+
+    Returns:
+        The filtered signals, of the shape of `x`; with `zi`, the state after them, too.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import signal
+        >>> print(ft.grad(lambda a: np.sum(signal.lfilter([1.0], [1.0, -a], np.ones(3))))(0.5))
+        3.0
+    """
     b, a = vector(b, "b", "lfilter"), vector(a, "a", "lfilter")
     b, a, x, *rest = inexact(b, a, x, *([] if zi is None else [zi]))
     axis = axis_of(x, axis)

@@ -112,7 +112,22 @@ def savgol_filter(
     mode: str = "interp",
     cval: Any = 0.0,
 ) -> Any:
-    """Values, or derivatives, of the polynomials that fit the windows of a signal best."""
+    """Values, or derivatives, of the polynomials that fit the windows of a signal best.
+
+    Arguments are SciPy's; derivatives are by `x`, `delta` and `cval`.
+
+    Returns:
+        An array of the shape of `x`.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import signal
+        >>> print(ft.grad(lambda y: signal.savgol_filter(y, 5, 2)[2])(np.zeros(5)).round(4))
+        [-0.0857  0.3429  0.4857  0.3429 -0.0857]
+    """
     if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
         raise bad_argument(f"mode must be 'mirror', 'constant', 'nearest', 'wrap' or 'interp', not {mode!r}")
     x = _real(x, "savgol_filter")

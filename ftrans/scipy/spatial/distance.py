@@ -118,7 +118,22 @@ def _metric_of(name: str, metric: Any, points: list[Any], options: dict[str, Any
 
 @implements(scipy.spatial.distance.cdist)
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
-    """The distances (m, n) of points (m, dimension) to points (n, dimension)."""
+    """The distances (m, n) of points (m, dimension) to points (n, dimension).
+
+    Arguments are SciPy's, `out` aside; the metric may be a function of two points.  Where two are equal, the
+    derivative of their distance is 0.
+
+    Raises:
+        ValueError: as SciPy.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy.spatial.distance import cdist
+        >>> points = np.array([[3.0, 4.0], [0.0, 2.0]])
+        >>> print(ft.grad(lambda p: np.sum(cdist(p, np.zeros((1, 2)))))(points))
+        [[0.6 0.8]
+         [0.  1. ]]
+    """
     a, b = _points("cdist", XA), _points("cdist", XB)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"cdist: points {a.type} and {b.type} differ in dimension{at_line(user_line())}")

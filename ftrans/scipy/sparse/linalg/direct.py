@@ -44,7 +44,21 @@ def solve_entries(a: Entries, b: Any, transposed: bool = False) -> Any:
 
 @implements(scipy.sparse.linalg.spsolve)
 def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
-    """The solution (n,) or (n, k) of A x = b by LU factorisation; NaN with a warning if A is singular."""
+    """The solution (n,) or (n, k) of A x = b by LU factorisation; NaN with a warning if A is singular.
+
+    Arguments are SciPy's; derivatives are by the entries of A and by `b`.
+
+    Raises:
+        ValueError: A is not square, or `b` does not fit to it.
+
+    Example:
+        >>> import ftrans as ft, numpy as np
+        >>> from ftrans.scipy import sparse
+        >>> from ftrans.scipy.sparse.linalg import spsolve
+        >>> total = lambda d: np.sum(spsolve(sparse.diags_array([d], format="csc"), np.ones(2)))
+        >>> print(ft.grad(total)(np.array([1.0, 2.0])))
+        [-1.   -0.25]
+    """
     a, b = _checked("spsolve", A, b)
     return solve_entries(a, b.reshape(-1) if b.ndim == 2 and b.shape[1] == 1 else b)
 
