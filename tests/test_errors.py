@@ -312,10 +312,13 @@ def test_functions_of_scipy_that_are_not_mirrored() -> None:
         (lambda x: np.random.poisson(x), "numpy.random draws"),
         (lambda x: np.polynomial.polynomial.polyroots([x, 1.0, 2.0]), "polyroots cannot be applied.*np.roots"),
         (lambda x: np.polynomial.polynomial.polyfit([x, 1.0, 2.0], [1.0, 2.0, 4.0], 1), "polyfit cannot.*np.polyfit"),
-        (lambda x: scipy.integrate.quad(lambda t: t * x, 0, 1)[0], r"scipy\.integrate\.quad cannot"),
-        (lambda x: scipy.optimize.fsolve(lambda t: t - x, 1.0)[0], r"write ftrans\.root"),
-        (lambda x: scipy.optimize.minimize(lambda t: (t - x) ** 2, 1.0).x, r"write ftrans\.argmin"),
-        (lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), [1.0]).y, r"write ftrans\.odeint"),
+        (lambda x: scipy.integrate.quad(lambda t: t * x, 0, 1)[0], r"write ftrans\.scipy\.integrate\.quad,"),
+        (lambda x: scipy.optimize.fsolve(lambda t: t - x, 1.0)[0], r"write ftrans\.scipy\.optimize\.fsolve"),
+        (lambda x: scipy.optimize.minimize(lambda t: (t - x) ** 2, 1.0).x, r"write ftrans\.scipy\.optimize\.minimize"),
+        (
+            lambda x: scipy.integrate.solve_ivp(lambda t, y: -x * y, (0, 1), [1.0]).y,
+            r"write ftrans\.scipy\.integrate\.solve_ivp",
+        ),
         (lambda x: scipy.fft.fft([x, 1.0]), r"write numpy\.fft\.fft"),
     ],
 )

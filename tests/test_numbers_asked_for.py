@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import spsolve
+from scipy.spatial import ConvexHull
+from scipy.spatial.distance import cdist
 
 import ftrans as ft
 from ftrans.testing import check_grads
@@ -73,6 +77,20 @@ def test_errors_name_one_cause_and_one_way_out(f: Callable[[Any], Any], cause: s
     assert f"its derivative. {cause}" in said
     assert instead in said
     assert "test_numbers_asked_for.py" in said
+
+
+# Calls of SciPy by its own names, and what the error names instead.
+OF_SCIPY: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: cdist([[x, 1.0]], [[0.0, 0.0]])[0, 0], "write ftrans.scipy.spatial.distance.cdist,"),
+    (lambda x: spsolve(csr_array(np.eye(1)), [x])[0], "write ftrans.scipy.sparse.linalg.spsolve,"),
+    (lambda x: ConvexHull(np.array([[0, 0], [0, 1], [1, x]])).volume, "scipy.spatial.ConvexHull cannot .* .simplices"),
+]
+
+
+@pytest.mark.parametrize(("f", "instead"), OF_SCIPY, ids=[m[1].split()[1] for m in OF_SCIPY])
+def test_errors_name_the_traced_form_of_a_function_of_scipy(f: Callable[[Any], Any], instead: str) -> None:
+    with pytest.raises(TypeError, match=instead):
+        ft.grad(f)(0.7)
 
 
 def test_code_of_a_package_is_to_be_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

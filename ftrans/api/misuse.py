@@ -6,6 +6,7 @@ import importlib
 import inspect
 import struct
 import sys
+from itertools import takewhile
 from traceback import walk_tb
 from types import FrameType, ModuleType
 from typing import Any
@@ -24,20 +25,6 @@ from ..numpy.torch_names import add_hint
 
 _OF_OBJECT_ARRAYS = (Said.HOLDS_REFERENCES, Said.NO_LOOP, Said.OBJECT_DTYPE, Said.NOT_SUPPORTED, Said.NOT_INEXACT)
 
-_INSTEAD = {
-    **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "ftrans.odeint"),
-    **{
-        f"scipy.optimize.{name}": "ftrans.root"
-        for name in ("bisect", "brenth", "brentq", "fsolve", "newton", "ridder", "root", "root_scalar", "toms748")
-    },
-    "scipy.optimize.fixed_point": "ftrans.fixed_point",
-    **{
-        f"scipy.optimize.{name}": "ftrans.argmin"
-        for name in ("curve_fit", "fmin", "fmin_bfgs", "fmin_cg", "fmin_l_bfgs_b", "least_squares", "leastsq")
-    },
-    **dict.fromkeys(("scipy.optimize.minimize", "scipy.optimize.minimize_scalar"), "ftrans.argmin"),
-    **dict.fromkeys(("scipy.interpolate.interp1d", "scipy.interpolate.interp1d.__call__"), "numpy.interp"),
-}
 # How errors begin behind which NumPy hides that a tracer refused to tell its value.
 _OF_NUMPY = (Said.NO_INDEX, Said.NO_ELEMENT, Said.NO_ARGUMENT)
 
@@ -271,10 +258,8 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
         return None
     # Decorators of SciPy have names of their own.
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
-    # The solvers of `ftrans.scipy` differentiate what they are given, and are not traced themselves.
-    is_solver = name.startswith(("scipy.optimize.", "scipy.integrate."))
-    instead = _INSTEAD.get(name) if is_solver else _mirror_of(name)
-    if name.startswith("scipy.sparse.") and name.count(".") == 3:
+    instead = _mirror_of(name)
+    if name.startswith("scipy.sparse.") and name.count(".") == 3 and not name.startswith("scipy.sparse.linalg."):
         # A method of a sparse array.
         instead = (
             "products with a plain sparse array A as A @ x, sparse arrays with traced entries by ftrans.scipy.sparse, "
@@ -295,11 +280,15 @@ def _name_and_arguments(frame: FrameType) -> tuple[str, bool]:
     """The public name of the function that runs in a frame, and whether a traced value is among its arguments."""
     names, rest, keywords, values = inspect.getargvalues(frame)
     owner: Any = values.get("self")
-    path = frame.f_globals["__name__"].split(".")[:2]
+    # Modules that begin with an underscore are not public.
+    module = frame.f_globals["__name__"]
+    path = list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
     if owner is not None:
         path.append(_name_of_owner(owner, sys.modules.get(".".join(path))))
-    if frame.f_code.co_name != "__init__":
-        path.append(frame.f_code.co_name)
+    # What Cython compiled is named with its module.
+    function = frame.f_code.co_name.removeprefix(f"{module}.").removesuffix("__init__").strip(".")
+    if function:
+        path.append(function)
     given = [values.get(name) for name in (*names, rest, keywords) if name is not None]
     return ".".join(path), any(has_tracer(list(x.values()) if isinstance(x, dict) else x) for x in given)
 
@@ -315,15 +304,25 @@ def _name_of_owner(owner: Any, module: ModuleType | None) -> str:
 
 def _mirror_of(name: str) -> str | None:
     """What `ftrans.scipy` has in place of a function, or of the class whose method is named; None if it has nothing."""
-    if _is_public(f"ftrans.{name}"):
+    if _has_traced_form(name):
         return f"ftrans.{name}"
     package, _, owner = name.rpartition(".")[0].rpartition(".")
     is_method = isinstance(getattr(sys.modules.get(package), owner, None), type)
-    return f"ftrans.{package}.{owner}" if is_method and _is_public(f"ftrans.{package}.{owner}") else _INSTEAD.get(name)
+    return f"ftrans.{package}.{owner}" if is_method and _has_traced_form(f"{package}.{owner}") else None
+
+
+def _has_traced_form(name: str) -> bool:
+    """Whether `ftrans.scipy` has something else than SciPy's own under a name."""
+    return _is_public(f"ftrans.{name}") and _looked_up(f"ftrans.{name}") is not _looked_up(name)
 
 
 def _is_public(name: str) -> bool:
     """Whether there is a function of this full name in SciPy or in `ftrans.scipy`."""
+    return _looked_up(name) is not None
+
+
+def _looked_up(name: str) -> Any:
+    """What has a full name in SciPy or in `ftrans.scipy`; None if there is nothing."""
     parts = name.split(".")
     count = parts.index("scipy") + 2
     try:
@@ -331,5 +330,5 @@ def _is_public(name: str) -> bool:
         for part in parts[count:]:
             found = getattr(found, part)
     except (ImportError, AttributeError, NotImplementedError):
-        return False
-    return True
+        return None
+    return found
