@@ -256,3 +256,14 @@ def test_jumps_where_the_state_decides_are_told(solver: str) -> None:
 def test_what_is_not_taken(error: type[Exception], call: Any) -> None:
     with pytest.raises(error, match=__file__):
         ft.grad(lambda k: call(k).y[0, -1])(0.5)
+
+
+@pytest.mark.parametrize(
+    "last", [lambda s: s.y[0][-1], lambda s: s.y[-2, -1], lambda s: s.y.T[-1, 0], lambda s: s.y.T[-1][0]]
+)
+def test_ways_to_write_the_last_state_under_vmap(last: Any) -> None:
+    def end(k: Any) -> Any:
+        return last(integrate.solve_ivp(lambda t, y: -k * y * [1, 2], (0.0, 1.0), [1.0, 1.0], rtol=1e-9, atol=1e-9))
+
+    rates = np.array([0.5, 1.0])
+    np.testing.assert_allclose(ft.vmap(end)(rates), np.exp(-rates), rtol=1e-7)

@@ -283,3 +283,19 @@ def test_linprog() -> None:
             ft.jacobian(f, 2)(np.array(costs), a, np.array(limits))
     with pytest.raises(ValueError, match="integers jump"):
         ft.grad(lambda c: optimize.linprog(c, a, b, integrality=1).fun)(c)
+
+
+def test_least_squares_takes_keywords_of_its_function() -> None:
+    times = np.arange(4.0)
+
+    def fitted(data: Any) -> Any:
+        return optimize.least_squares(
+            lambda p, t, data: p[0] * t + p[1] - data, np.ones(2), args=(times,), kwargs={"data": data}
+        ).x
+
+    assert np.allclose(ft.jacobian(fitted)(times**2), np.linalg.pinv(np.stack([times, np.ones(4)], 1)))
+
+
+def test_a_result_in_a_trace_has_no_other_attributes() -> None:
+    with pytest.raises(AttributeError, match="hess_inv"):
+        ft.grad(lambda a: optimize.minimize(hill, np.ones(2), (a,)).hess_inv[0, 0])(POINT)

@@ -258,6 +258,9 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
         return None
     # Decorators of SciPy have names of their own.
     name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
+    if name.endswith(".__getattr__"):
+        # A result has no such attribute.
+        return None
     instead = _mirror_of(name)
     if name.startswith("scipy.sparse.") and name.count(".") == 3 and not name.startswith("scipy.sparse.linalg."):
         # A method of a sparse array.

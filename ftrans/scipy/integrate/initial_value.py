@@ -195,8 +195,15 @@ class OnlyEnds:
     def __init__(self, ends: Any) -> None:
         self._ends = ends
 
+    @property
+    def T(self) -> Any:
+        """The same with the axis of times in front."""
+        return self if self._ends.ndim == 1 else _EndsInFront(self._ends)
+
     def __getitem__(self, index: Any) -> Any:
-        """The element or column at one of the ends."""
+        """The element or column at one of the ends; or an element of the state, at all times, by one index."""
+        if self._ends.ndim > 1 and type(index) is int:
+            return OnlyEnds(self._ends[index])
         parts = index if isinstance(index, tuple) else (index,)
         is_end = len(parts) == self._ends.ndim or (len(parts) > 1 and parts[0] is Ellipsis)
         if not is_end or isinstance(parts[-1], Tracer) or parts[-1] not in (0, -1):
@@ -215,6 +222,20 @@ class OnlyEnds:
             "first and the last state can be asked for, y[:, 0] and y[:, -1]; give t_eval for more"
             + at_line(user_line())
         )
+
+
+class _EndsInFront(OnlyEnds):
+    """States with the axis of times in front."""
+
+    @property
+    def T(self) -> Any:
+        """The same with the axis of times behind."""
+        return OnlyEnds(self._ends)
+
+    def __getitem__(self, index: Any) -> Any:
+        """The state at one of the ends, or an element of it."""
+        time, *others = index if isinstance(index, tuple) else (index,)
+        return OnlyEnds(self._ends)[(..., time)][tuple(others)]
 
 
 def _ends(start: Any, stop: Any) -> Any:

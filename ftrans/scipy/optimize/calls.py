@@ -224,7 +224,7 @@ class Call:
         f = self.arguments[name]
         args = self.arguments.get("args", ())
         args = args if isinstance(args, tuple) else (args,)
-        return Given(as_read((lambda *xs: f(*xs, *args)) if args else f), types, self.name)
+        return Given(as_read((lambda *xs, **more: f(*xs, *args, **more)) if args else f), types, self.name)
 
     def searched(
         self,
