@@ -267,3 +267,9 @@ def test_ways_to_write_the_last_state_under_vmap(last: Any) -> None:
 
     rates = np.array([0.5, 1.0])
     np.testing.assert_allclose(ft.vmap(end)(rates), np.exp(-rates), rtol=1e-7)
+
+
+def test_an_interval_of_no_length() -> None:
+    states, slope = ft.vjp(lambda y: integrate.solve_ivp(growth, (1.0, 1.0), y, args=(2.0,), t_eval=[1.0]).y, P)
+    np.testing.assert_array_equal(states, P[:, None])
+    np.testing.assert_array_equal(slope(np.ones((2, 1)))[0], np.ones(2))

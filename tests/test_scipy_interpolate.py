@@ -389,3 +389,14 @@ def test_data_in_loops_are_not_known() -> None:
 
 def test_examples() -> None:
     assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("make", [interpolate.CubicSpline, interpolate.PchipInterpolator])
+def test_data_that_are_not_finite_make_no_spline(make: Any) -> None:
+    with pytest.raises(ValueError, match="only finite values"):
+        ft.grad(lambda y: make(np.arange(4.0), y)(0.5))(np.array([1.0, np.nan, 2.0, 3.0]))
+
+
+def test_one_point_makes_no_line() -> None:
+    with pytest.raises(ValueError, match="at least 2 entries"):
+        ft.grad(lambda y: interpolate.interp1d(np.zeros(1), y, "slinear")(0.0))(np.ones(1))

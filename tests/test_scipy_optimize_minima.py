@@ -299,3 +299,8 @@ def test_least_squares_takes_keywords_of_its_function() -> None:
 def test_a_result_in_a_trace_has_no_other_attributes() -> None:
     with pytest.raises(AttributeError, match="hess_inv"):
         ft.grad(lambda a: optimize.minimize(hill, np.ones(2), (a,)).hess_inv[0, 0])(POINT)
+
+
+def test_curve_fit_of_too_few_data() -> None:
+    with pytest.raises(TypeError, match="2 data for 3 parameters"):
+        ft.jacobian(lambda y: optimize.curve_fit(lambda x, a, b, c: a + b * x + c * x**2, np.ones(2), y)[0])(np.ones(2))

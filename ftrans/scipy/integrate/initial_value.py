@@ -64,6 +64,9 @@ class Ivp(NamedTuple):
     def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times, as SciPy interpolates them."""
         found = np.full((len(times), len(y0)), np.nan)
+        if start == stop:
+            # SciPy gives a state once where times are the same.
+            times, found = times[:1], np.broadcast_to(y0, found.shape).copy()
         more: dict[str, Any] = {"dense_output": True} if self.is_dense else {"t_eval": times}
         result = self.result(f, jacobian, y0, start, stop, **more)
         if self.is_dense:

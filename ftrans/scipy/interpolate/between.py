@@ -156,6 +156,8 @@ def _interp1d(
             f"x and y arrays must be equal in length along interpolation axis, not {len(x)} and {y.shape[0]}"
             f"{at_line(user_line())}"
         )
+    if kind == "slinear" and len(x) < 2:
+        raise ValueError(f"x and y arrays must have at least 2 entries{at_line(user_line())}")
     if not assume_sorted:
         order = np.argsort(x, kind="stable")
         x, y = take(x, order), take(y, order, axis=0)

@@ -34,6 +34,7 @@ def _data(x: Any, y: Any, axis: int, *others: Any) -> tuple[Any, ...]:
             f"{at_line(user_line())}"
         )
     x = require(np.diff(x) > 0, "`x` must be strictly increasing sequence.", x)
+    y = require(np.isfinite(y), "`y` must contain only finite values.", y)
     return x, *(np.moveaxis(as_double(z), axis, 0) for z in (y, *others)), axis
 
 

@@ -120,6 +120,11 @@ def traced_curve_fit(call: Call) -> Any:
     bounds = _limits(call["bounds"])
     start = _start(call["f"], bounds) if call["p0"] is None else call["p0"]
     unknown = vector_of(math.prod(np.shape(start)))
+    if unknown.size > np.size(ydata) and bounds is None:
+        raise TypeError(
+            f"curve_fit was given {np.size(ydata)} data for {unknown.size} parameters, of which there must not be more"
+            + at_line(user_line())
+        )
 
     def of_vector(f: Function) -> Function:
         return lambda p: f(xdata, *[p[i] for i in range(unknown.size)])
