@@ -93,6 +93,13 @@ def test_errors_name_the_traced_form_of_a_function_of_scipy(f: Callable[[Any], A
         ft.grad(f)(0.7)
 
 
+def test_code_without_source_has_no_known_cause() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def f(x):\n    return float(x)", namespace)
+    with pytest.raises(TypeError, match="from its derivative; keep the traced value"):
+        ft.grad(namespace["f"])(1.0)
+
+
 def test_code_of_a_package_is_to_be_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "site-packages" / "some_package"
     folder.mkdir(parents=True)

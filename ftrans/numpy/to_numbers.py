@@ -72,8 +72,8 @@ def to_float(self: Tracer, target: str = "float", of_each: bool = False) -> floa
     cause, instead = advice(line)
     raise refuse(
         TypeError(
-            f"{target}() of a traced value ({self.type}) would cut it off from its derivative. "
-            f"{cause + '; ' if cause else ''}{instead}{at_line(line)}"
+            f"{target}() of a traced value ({self.type}) would cut it off from its derivative"
+            f"{'. ' + cause if cause else ''}; {instead}{at_line(line)}"
         ),
         as_plain=self.size != 1 and not of_each,
     )
