@@ -57,6 +57,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "from_euler of two": lambda x, m: m.Rotation.from_euler("YX", x[:2]).as_quat(),
     "from_mrp": lambda x, m: m.Rotation.from_mrp(x).as_quat(),
     "from_davenport": lambda x, m: m.Rotation.from_davenport(np.eye(3)[::-1], "extrinsic", x).as_matrix(),
+    "mean of one": lambda x, m: m.Rotation.from_rotvec(x).mean().as_matrix(),
+    "chosen": lambda x, m: m.Rotation.from_rotvec(MANY * x)[np.array([True, False, True, False, True])].as_matrix(),
     "mean": lambda x, m: m.Rotation.from_rotvec(MANY * x).mean().as_matrix(),
     "mean with weights": lambda x, m: m.Rotation.from_rotvec(MANY * x).mean(np.arange(1.0, 6.0)).as_matrix(),
     "concatenate": lambda x, m: m.Rotation.concatenate([m.Rotation.from_rotvec(x), PLAIN]).as_matrix(),
@@ -138,3 +140,9 @@ def test_questions_and_refusals() -> None:
     np.testing.assert_allclose(ft.grad(f)(X), X / np.linalg.norm(X))
     assert type(transform.Rotation.from_rotvec(X)) is scipy.spatial.transform.Rotation
     assert isinstance(PLAIN, transform.Rotation)
+
+
+def test_euler_angles_of_half_a_turn() -> None:
+    turn = np.array([1.0, 0.0, 0.0, 0.0])
+    found = ft.jvp(lambda q: transform.Rotation.from_quat(q).as_euler("zxz"), (turn,), (turn,))[0]
+    np.testing.assert_allclose(found, [0.0, np.pi, 0.0], atol=1e-15)

@@ -170,7 +170,34 @@ def test_plain_arguments_are_left_to_scipy() -> None:
     found = ft.trace(lambda x: x * linalg.cg(PLAIN.T @ PLAIN, B)[0][0])(1.0)
     assert [eqn.primitive.name for eqn in found.eqns] == ["mul"]
     np.testing.assert_array_equal(linalg.spsolve(PLAIN, B), scipy.sparse.linalg.spsolve(PLAIN, B))
-    assert linalg.LinearOperator is scipy.sparse.linalg.LinearOperator
+    plain = linalg.LinearOperator((2, 2), matvec=lambda v: 2.0 * v)
+    assert isinstance(plain, linalg.LinearOperator)
+    assert type(plain).__module__.startswith("scipy")
+    assert not isinstance(PLAIN, linalg.LinearOperator)
+
+
+def test_linear_operators_of_traced_values_need_no_dtype() -> None:
+    def f(x: Any) -> Any:
+        return linalg.cg(linalg.LinearOperator((2, 2), matvec=lambda v: x**2 * v), np.ones(2), rtol=1e-12)[0]
+
+    class Scaled(linalg.LinearOperator):
+        def __init__(self, x: Any) -> None:
+            self.x = x
+            super().__init__(float, (2, 2))
+
+        def _matvec(self, v: Any) -> Any:
+            return self.x**2 * v
+
+    for call in (f, lambda x: linalg.cg(Scaled(x), np.ones(2), rtol=1e-12)[0]):
+        np.testing.assert_allclose(ft.jacobian(call)(2.0), [-0.25, -0.25])
+        np.testing.assert_allclose(ft.jit(ft.jacobian(call))(2.0), [-0.25, -0.25])
+
+
+def test_one_equation() -> None:
+    def f(x: Any) -> Any:
+        return linalg.spsolve(sparse.csr_matrix(([x], ([0], [0]))), [3.0])
+
+    np.testing.assert_allclose(ft.jvp(f, (2.0,), (1.0,)), [[1.5], [-0.75]])
 
 
 def test_linear_operators_multiply_traced_vectors() -> None:

@@ -48,7 +48,8 @@ class SparseProduct(SingleResult):
     def numpy(self, data: Any, x: Any, rows: Any, cols: Any, *, height: int) -> Any:
         from scipy.sparse import coo_array
 
-        return coo_array((data, (rows, cols)), (height, x.shape[0])) @ x
+        # SciPy makes a number of one row times one column.
+        return np.reshape(coo_array((data, (rows, cols)), (height, x.shape[0])) @ x, (height, *x.shape[1:]))
 
     def xla(self, data: Any, x: Any, rows: Any, cols: Any, *, height: int) -> Any:
         from jax import numpy as jnp

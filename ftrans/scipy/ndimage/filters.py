@@ -31,6 +31,8 @@ def _along_axis(x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: A
     """The sums of products with weights along an axis, of operands in double precision."""
     if weights.ndim != 1 or not weights.size:
         raise bad_argument(f"the weights along an axis must be a vector that is not empty, not {weights.type}")
+    if not x.size:
+        return x
     x = np.moveaxis(x, axis, -1)
     widths = [(0, 0)] * (x.ndim - 1) + [around(weights.size, origin)]
     samples = continued(x, widths, mode, cval)
@@ -78,6 +80,8 @@ def _over_axes(x: Any, weights: Any, mode: Any, cval: Any, origins: list[Any], a
     """The sums of products with weights over axes, of operands in double precision."""
     if weights.ndim != len(axes) or not weights.size:
         raise bad_argument(f"the weights {weights.type} must have one axis for each of {len(axes)} of the data")
+    if not x.size:
+        return x
     lanes = [i for i in range(x.ndim) if i not in axes]
     order = [*lanes, *axes]
     moved = np.transpose(x, order)
@@ -369,5 +373,6 @@ def gaussian_gradient_magnitude(
     **kwargs: Any,
 ) -> Any:
     """The length of the gradient, by Gaussians."""
-    first = _gaussian_derivative(1, sigma, axes, kwargs)
+    # SciPy smooths along all axes here, and takes derivatives along the chosen ones.
+    first = _gaussian_derivative(1, sigma, None, kwargs)
     return generic_gradient_magnitude(asarray(input), first, output, mode, cval, axes=axes)

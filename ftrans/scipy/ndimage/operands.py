@@ -77,5 +77,6 @@ def continued(x: Any, widths: list[tuple[int, int]], mode: Any, cval: Any) -> An
         raise bad_argument(f"boundary mode {mode!r} is not supported: it is one of {', '.join(_PADDINGS)}")
     if not any(map(any, widths)):
         return x
-    kind = _PADDINGS[mode]
+    # An empty array has no elements to go on with.
+    kind = _PADDINGS[mode] if x.size else "constant"
     return np.pad(x, widths, kind, constant_values=cval) if kind == "constant" else np.pad(x, widths, kind)

@@ -163,18 +163,23 @@ class TracedSparse:
         return np.sum(self.diagonal(offset))
 
     def __getitem__(self, index: Any) -> Any:
-        rows, cols = index if isinstance(index, tuple) else (index, slice(None))
-        if rows is Ellipsis:
-            rows = slice(None)
-        picked = [_picked(i, n) for i, n in zip((rows, cols), self.shape, strict=True)]
-        numbers = scipy.sparse.csr_array((np.arange(1, self.nnz + 1), (self.row, self.col)), shape=self.shape)
-        found = numbers[picked[0]][:, picked[1]].tocoo()
-        entries = Entries(self.entries.data[found.data - 1], found.row, found.col, found.shape)
-        if all(isinstance(i, int | np.integer) for i in (rows, cols)):
-            return segment_sums(entries.data, entries.row, 1)[0]
-        if self._is_array and any(isinstance(i, int | np.integer) for i in (rows, cols)):
-            return dense(entries).reshape(-1)
-        return made_like(self, entries)
+        # SciPy says which entries an index picks: of an array of their numbers, which begin at 1.
+        kind = scipy.sparse.csr_array if self._is_array else scipy.sparse.csr_matrix
+        found = kind((np.arange(1, self.nnz + 1), (self.row, self.col)), shape=self.shape)[index]
+        if scipy.sparse.issparse(found) and found.ndim == 2:
+            found = found.tocoo()
+            return made_like(self, Entries(self.entries.data[found.data - 1], found.row, found.col, found.shape))
+        numbers = found.toarray() if scipy.sparse.issparse(found) else np.asarray(found)
+        data = asarray(self.entries.data)
+        return np.concatenate([data, np.zeros(1, data.dtype)])[numbers - 1]
+
+    def getrow(self, i: int) -> Any:
+        """A row, as a matrix of one row."""
+        return self[[i]]
+
+    def getcol(self, j: int) -> Any:
+        """A column, as a matrix of one column."""
+        return self[:, [j]]
 
     # Sums and products
 
@@ -237,15 +242,6 @@ for _name in _OF_ELEMENTS:
     setattr(TracedSparse, _name, _of_elements(_name))
 for _name in _FORMATS:
     setattr(TracedSparse, f"to{_name}", _to_format(_name))
-
-
-def _picked(index: Any, n: int) -> Any:
-    """The places that an index of a known axis picks."""
-    if isinstance(index, int | np.integer):
-        if not -n <= index < n:
-            raise IndexError(f"index {index} is out of bounds for {n} rows or columns{at_line(user_line())}")
-        return np.array([index % n])
-    return np.arange(n)[index]
 
 
 def _refusal(self: Any, name: str, instead: str = "write A.toarray() for the dense array") -> MissingRule:

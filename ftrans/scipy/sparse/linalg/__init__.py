@@ -21,10 +21,8 @@ from ....base.exports import exported as _exported
 from .direct import *
 from .functions import *
 from .iterative import *
-from .operators import OPERATOR as _OPERATOR
+from .operators import LinearOperator as LinearOperator
 from .untraced import FUNCTIONS as _FUNCTIONS
-
-LinearOperator = _OPERATOR
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -65,6 +65,46 @@ def operator_of(name: str, a: Any) -> Operator:
     return Operator(n, lambda x: matrix @ x, matrix.dtype, has_tracer(a))
 
 
+@implements(OPERATOR, takes_functions=True)
+def made_operator(
+    shape: Any,
+    matvec: Callable[..., Any],
+    rmatvec: Any = None,
+    matmat: Any = None,
+    dtype: Any = None,
+    rmatmat: Any = None,
+) -> Any:
+    """The LinearOperator of functions, which may close over traced values."""
+    if dtype is None:
+        # SciPy would ask a NumPy array for it.
+        probe = matvec(np.zeros(shape[-1], np.int8))
+        dtype = asarray(probe).dtype if has_tracer(probe) else None
+    return OPERATOR(shape, matvec, rmatvec, matmat, dtype, rmatmat)
+
+
+class _Kind(type(OPERATOR)):  # type: ignore[misc]
+    """Calls of the class make operators of SciPy, which are its instances."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return made_operator(*args, **kwargs) if cls is LinearOperator else super().__call__(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, OPERATOR) if cls is LinearOperator else super().__instancecheck__(instance)
+
+
+class LinearOperator(OPERATOR, metaclass=_Kind):
+    """`scipy.sparse.linalg.LinearOperator`, of functions that may close over traced values.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy.sparse.linalg import LinearOperator, cg
+        >>> def f(scale):
+        ...     return np.sum(cg(LinearOperator((2, 2), matvec=lambda v: scale * v), np.ones(2))[0])
+        >>> float(ft.grad(f)(2.0))
+        -0.5
+    """
+
+
 @implements(OPERATOR.matvec)
 def matvec(operator: Any, x: Any) -> Any:
     """`LinearOperator.matvec` of a traced vector."""

@@ -180,8 +180,9 @@ def as_euler(q: Any, seq: str) -> Any:
         first, third = np.where(is_locked, alone, first), np.where(is_locked, 0.0, third)
     if not is_symmetric:
         middle, third = middle - np.pi / 2, third * sign
-    angles = [third, middle, first] if is_intrinsic else [first, middle, third]
-    return (np.stack(angles, -1) + np.pi) % (2 * np.pi) - np.pi
+    found = np.stack([third, middle, first] if is_intrinsic else [first, middle, third], -1)
+    # All are within two turns, and pi itself stays.
+    return found - 2 * np.pi * ((found > np.pi) * 1.0 - (found < -np.pi) * 1.0)
 
 
 def largest_eigenvector(k: Any) -> tuple[Any, Any]:

@@ -53,7 +53,7 @@ class _Methods:
         if self.single:
             raise TypeError(f"a single rotation has no elements{at_line(user_line())}")
         index = indexer if isinstance(indexer, tuple) else (indexer,)
-        return TracedRotation(self._traced[index if Ellipsis in index else (*index, Ellipsis)])
+        return TracedRotation(self._traced[index if any(i is Ellipsis for i in index) else (*index, Ellipsis)])
 
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
         """Quaternions (..., 4) of length 1."""
@@ -97,7 +97,7 @@ class _Methods:
     def mean(self, weights: Any = None, axis: Any = None) -> Any:
         """The mean rotation, by the largest eigenvector of the mean of q qT."""
         q = self._traced
-        if self.single or (axis is not None and len(self.shape) > 1):
+        if axis is not None and len(self.shape) > 1:
             raise MissingRule(
                 f"Rotation.mean of traced values takes rotations along one axis, not {self.shape}{at_line(user_line())}"
             )
