@@ -117,6 +117,21 @@ def test_compiled_results_and_derivatives(monkeypatch):
     np.testing.assert_allclose(ft.jit(ft.grad(loss))(X), ft.grad(loss)(X), rtol=1e-9)
 
 
+def test_many_branches_in_a_long_function_without_loops(monkeypatch):
+    monkeypatch.setattr(long_tape, "_LATEST", 5)
+    functions = [np.sin, np.cos, np.tanh, np.arctan, np.exp]
+
+    def f(x):
+        for which in np.random.default_rng(0).integers(0, 5, 60):
+            x = functions[which](x)
+            if x > 50.0:
+                x = 1.0 / x
+        return x
+
+    np.testing.assert_allclose(ft.jit(f)(0.5), f(0.5), rtol=1e-12)
+    np.testing.assert_allclose(ft.jit(ft.grad(f))(0.5), ft.grad(f)(0.5), rtol=1e-9)
+
+
 def test_a_result_that_is_in_use_stays_the_same_variable(moved):
     tape = long_tape.LongTape([type_of(X)])
     builder = CodeBuilder([type_of(X)], [X], tape=tape)

@@ -63,6 +63,7 @@ class Columns(Sequence[Eqn]):
         self._of_params: dict[Hashable, int] = {}
         self._of_forms: dict[Hashable, int] = {}
         self._add(eqns)
+        self._keep(self._numbers, 0)
 
     @property
     def starts(self) -> Any:
@@ -115,10 +116,7 @@ class Columns(Sequence[Eqn]):
         self.operands.frombytes(moved.astype(np.int64).tobytes())
         self._count += others._count
         self._begins = None
-        for atom, number in others._numbers.items():
-            if number >= 0:
-                self._numbers[atom] = number + shift
-        self._vars.update((number + shift, var) for number, var in others._vars.items())
+        self._keep(others._numbers, shift)
 
     def defining(self, atom: Atom) -> Eqn | None:
         """The equation that defines a variable; None for an input or a constant."""
@@ -156,6 +154,12 @@ class Columns(Sequence[Eqn]):
         self.form.extend(forms)
         self.operands.extend(operands)
         self._count, self._begins = count, None
+
+    def _keep(self, numbers: dict[Atom, int], shift: int) -> None:
+        """Keep the variables among atoms, which outputs of the program may be, with their numbers moved."""
+        found = [(a, n + shift) for a, n in numbers.items() if isinstance(a, Var) and n >= 0]
+        self._numbers.update(found)
+        self._vars.update((number, var) for var, number in found)
 
     def _form(self, eqn: Eqn, types: tuple[ArrayType, ...]) -> int:
         results = tuple([v.type for v in eqn.outputs])
