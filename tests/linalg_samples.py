@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse.linalg
 from samples import signs_chosen
 from sampling import (
     Source,
@@ -26,8 +27,10 @@ from sampling import (
 import ftrans as ft
 from ftrans.core.types import ArrayType
 from ftrans.ops import linalg
+from ftrans.ops.sparse_solve import factored_solve, sparse_solve
 from ftrans.spectral import eig, inverse_gap, limit, svd
 from ftrans.spectral.repeated_values import with_limits
+from ftrans.spectral.sparse import extreme_eigenpairs, extreme_singular_triples
 
 
 def tall(*shape: int, dtype: Any = f64) -> Source:
@@ -61,6 +64,22 @@ sample(linalg.sylvester, triangular(2, 2), triangular(3, 3), normal((2, 3)), sym
 for is_discrete in (False, True):
     operands = (uniform(-0.4, 0.4, (2, 2)), normal((2, 1)), positive_definite(2, 2), given([[1.7]]))
     sample(linalg.riccati, *operands, discrete=is_discrete, looseness=100)
+# A matrix of the shape [[a, d, 0], [0, b, 0], [e, 0, c]].
+ENTRIES, AT_ROWS, AT_COLS = uniform(1, 2, (5,)), given([0, 1, 2, 0, 2], i64), given([0, 1, 2, 1, 0], i64)
+sample(sparse_solve, ENTRIES, normal((3,)), AT_ROWS, AT_COLS, transposed=False)
+sample(sparse_solve, ENTRIES, normal((3, 2)), AT_ROWS, AT_COLS, transposed=True)
+FACTORS = scipy.sparse.linalg.splu(scipy.sparse.csc_array([[2.0, 1.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 4.0]]))
+sample(factored_solve, normal((3, 2)), factors=FACTORS, transposed=True)
+DIAGONAL = (lambda rng: np.arange(1.0, 7.0) + rng.uniform(-0.1, 0.1, 6), given(range(6), i64), given(range(6), i64))
+PAIRS = {"smooth": False, "looseness": 100, "shape": (6, 6)}
+sample(
+    extreme_eigenpairs,
+    *DIAGONAL,
+    options=(("k", 2), ("values_only", False)),
+    canonical=lambda r: [r[0], np.abs(r[1])],
+    **PAIRS,
+)
+sample(extreme_singular_triples, *DIAGONAL, options=(("k", 2),), canonical=lambda r: [np.abs(x) for x in r], **PAIRS)
 sample(svd, tall(3, 2), full=False, canonical=lambda r: [np.abs(x) for x in r], smooth=False)
 sample(svd, tall(2, 2), full=False, looseness=100, smooth=False, canonical=lambda r: [np.abs(x) for x in r])
 sample(eig, spinning(), looseness=100, smooth=False, canonical=lambda r: [r[0], np.abs(r[1])])

@@ -86,3 +86,12 @@ of_matrix("eigsh", lambda f, a: f(a, 2)[0], looseness=100)
 of_matrix("svds", lambda f, a: f(a, 2, return_singular_vectors=False), looseness=100)
 of_matrix("expm_multiply", lambda f, a, b: f(a, b), RIGHT)
 of_matrix("norm", lambda f, a: f(a))
+
+
+def closed_over(f: Any, x: Any) -> Any:
+    """A solution of equations whose operator uses traced values."""
+    operator = f((4, 4), matvec=lambda v: np.exp(x) * v)
+    return sparse.linalg.cg(operator, np.ones(4), **TIGHT)[0]
+
+
+row("scipy.sparse.linalg.LinearOperator", normal((4,)), call=closed_over, **{**ONCE, "looseness": 10.0})

@@ -58,7 +58,9 @@ from ftrans.core.types import is_complex, is_inexact, type_of
 from ftrans.ops.broadcast import reduce_sum
 from ftrans.ops.elementwise import add, mul, real, select
 from ftrans.ops.indexing import gather, scatter_add
+from ftrans.ops.sparse_solve import sparse_solve
 from ftrans.run.evaluate import evaluate
+from ftrans.spectral.sparse import extreme_eigenpairs, extreme_singular_triples
 from ftrans.transforms.batch import batch
 from ftrans.transforms.differentiate import gradient, pullback
 from ftrans.transforms.jvp import jvp
@@ -170,9 +172,16 @@ def with_constant(sample: Sample, index: int, value: float) -> Program:
         return builder.finish(sample.primitive.bind_all(operands, sample.params), "with_constant")
 
 
+# Primitives of sparse matrices given by entries and places, and the operand that is neither.
+OF_ENTRIES = {sparse_solve: 1, extreme_eigenpairs: None, extreme_singular_triples: None}
+
+
 def is_possible(sample: Sample, index: int, value: float) -> bool:
     """Whether an operand may be filled with a number: an index must stay in the range of the sample."""
     type = sample.types[index]
+    if sample.primitive in OF_ENTRIES and index != OF_ENTRIES[sample.primitive]:
+        # Zeros, or entries that all lie at one place, make no matrix that has a solution or distinct values.
+        return False
     if value == -1 and type.dtype.kind in "ub":
         return False
     if type.dtype.kind not in "iu" or sample.primitive.broadcasts:

@@ -57,7 +57,7 @@ def test_signatures_are_those_of_scipy(name: str) -> None:
 
 
 def test_other_names_are_those_of_scipy() -> None:
-    assert optimize.milp is scipy.optimize.milp
+    assert optimize.linear_sum_assignment is scipy.optimize.linear_sum_assignment
     with pytest.raises(AttributeError):
         _ = optimize.no_such_solver
 

@@ -127,9 +127,8 @@ def test_what_is_only_shown_decides_nothing(shown: str, decision: str) -> None:
 
     with pytest.raises(ConcretizationError, match=r'(?s)text to print.*test_texts\.py:\d+: .*f"\{x\}"'):
         ft.jit(f)(2.0)
-    if not shown.startswith("array") and shown != "added":
-        with pytest.raises(ConcretizationError, match="text to print"):
-            ft.vmap(f)(X)
+    # Of an element of a batch there is one value to look at.
+    np.testing.assert_array_equal(ft.vmap(f)(X), X)
 
 
 def test_what_is_shown_can_be_written() -> None:
@@ -170,13 +169,9 @@ def test_an_f_string_says_where_no_number_is_known() -> None:
         assert str.__eq__(f"{x}", "Traced(f64[])")
         return x * float(f"{x:.2f}")
 
-    for use in (
-        lambda: ft.vmap(f)(np.array([1.0, 2.0])),
-        lambda: ft.scan(lambda c, _: (f(c), None), 1.0, None, length=2),
-    ):
-        with pytest.raises(ConcretizationError, match="the text of a traced value") as caught:
-            use()
-        assert "print(x)" in caught.value.__notes__[0]
+    with pytest.raises(ConcretizationError, match="the text of a traced value") as caught:
+        ft.scan(lambda c, _: (f(c), None), 1.0, None, length=2)
+    assert "print(x)" in caught.value.__notes__[0]
 
 
 def test_texts_of_arrays() -> None:
