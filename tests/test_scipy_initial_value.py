@@ -273,3 +273,11 @@ def test_an_interval_of_no_length() -> None:
     states, slope = ft.vjp(lambda y: integrate.solve_ivp(growth, (1.0, 1.0), y, args=(2.0,), t_eval=[1.0]).y, P)
     np.testing.assert_array_equal(states, P[:, None])
     np.testing.assert_array_equal(slope(np.ones((2, 1)))[0], np.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore::scipy.integrate.ODEintWarning")
+def test_tangents_that_odeint_does_not_reach_are_no_numbers() -> None:
+    def end(a: Any) -> Any:
+        return integrate.odeint(lambda y, t: np.sqrt(np.where(t > a, t - a, 0.0)), 0.5, [0, 1.0], mxstep=50, **TIGHT)
+
+    assert np.isnan(ft.grad(lambda a: end(a)[-1, 0])(0.32))

@@ -319,24 +319,30 @@ class Lsoda(NamedTuple):
     Attributes:
         options: names and values.
         is_exact: whether it is given the exact Jacobian.
+        has_tangents: whether states have tangents, which are NaN if no solution is found.
     """
 
     options: Options
     is_exact: bool
+    has_tangents: bool = False
 
     def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times, the first of which is that of the first state."""
         more = {"Dfun": jacobian} if self.is_exact and jacobian is not None else {}
         found, info = scipy.integrate.odeint(f, y0, times, full_output=1, tfirst=True, **more, **dict(self.options))
         evaluations, jacobians = (int(info[name][-1]) if len(times) > 1 else 0 for name in ("nfe", "nje"))
-        return Solved(found, 0 if info["message"] == "Integration successful." else -1, evaluations, jacobians, 0)
+        is_found = info["message"] == "Integration successful."
+        if not is_found and self.has_tangents:
+            # SciPy leaves what it reached; as a derivative that would be wrong without a word.
+            found = np.full_like(found, np.nan)
+        return Solved(found, 0 if is_found else -1, evaluations, jacobians, 0)
 
     def with_tangents(self, columns: int) -> Lsoda:
         """The same for a problem with tangents, with the exact Jacobian."""
         options = [
             (k, v * (1 + columns) if k in ("rtol", "atol") and isinstance(v, tuple) else v) for k, v in self.options
         ]
-        return Lsoda(tuple(options), True)
+        return Lsoda(tuple(options), True, True)
 
 
 @implements(scipy.integrate.odeint, takes_functions=True)
