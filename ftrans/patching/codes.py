@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
 from typing import Any
 
-from .forms import element, form, may_have_form
+from .forms import element, form, may_have_form, patched_copies
 from .rewrite import ELEMENT, FORM, rewritten
 from .without_source import PREFIX, with_stand_ins
 
@@ -42,6 +42,15 @@ def functions_of(namespaces: Iterable[dict[str, Any]], since: tuple[int, int] | 
 def moment() -> tuple[int, int]:
     """What tells whether objects have become old since: collections of old objects, and frozen ones."""
     return gc.get_stats()[-1]["collections"], gc.get_freeze_count()
+
+
+def _compiled_by_numba() -> set[int]:
+    """The `id` of each function that numba compiles from its code, perhaps later."""
+    if "numba" not in sys.modules:
+        return set()
+    kinds = ("Dispatcher", "UFunc")
+    found = [x for x in _all_objects() if type(x).__name__.endswith(kinds) and str(type(x).__module__)[:6] == "numba."]
+    return {id(getattr(x, name, None)) for x in found for name in ("py_func", "__wrapped__")}
 
 
 def _all_objects() -> list[Any]:
@@ -92,10 +101,17 @@ class Exchange:
     def put_in(self, functions: Iterable[FunctionType]) -> None:
         """Exchange the code of functions."""
         self._namespace |= {FORM: form, ELEMENT: element}
+        functions = list(functions)
+        compiled = _compiled_by_numba() if functions else set()
         for f in functions:
             new = None if self.holds(f) else self._rewritten(f.__code__)
             if new is not None:
-                f.__code__ = new
+                if id(f) in compiled:
+                    copy = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+                    copy.__kwdefaults__ = f.__kwdefaults__
+                    patched_copies[f] = copy
+                else:
+                    f.__code__ = new
 
     def holds(self, f: FunctionType) -> bool:
         """Whether the code of a function is one that was put in."""
@@ -104,6 +120,7 @@ class Exchange:
     def take_out(self, functions: Iterable[FunctionType]) -> None:
         """Give functions their own code again."""
         for f in functions:
+            patched_copies.pop(f, None)
             found = self._old.get(id(f.__code__))
             if found is not None:
                 f.__code__ = found[1]

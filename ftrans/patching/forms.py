@@ -144,11 +144,16 @@ def _is_hashable(x: Any) -> bool:
     return getattr(type(x), "__hash__", None) is not None
 
 
+# Functions that numba compiles from their code, which therefore stays, with the copies of them that are patched.
+patched_copies: dict[Any, FunctionType] = {}
+
+
 def _of_numba(function: Any) -> Any:
     """What numba has compiled: the function of Python that it keeps, of a ufunc for each element."""
     if hasattr(function, "ufunc") and hasattr(function, "__wrapped__"):
-        return vectorize(function.__wrapped__)
-    return getattr(function, "py_func", function)
+        return vectorize(patched_copies.get(function.__wrapped__, function.__wrapped__))
+    python = getattr(function, "py_func", function)
+    return patched_copies.get(python, python)
 
 
 def _uncached(function: Any) -> Any:
