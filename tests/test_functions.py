@@ -220,7 +220,7 @@ def module_of(row: Row) -> str:
 LARGE = ("integrate", "interpolate", "ndimage", "optimize", "signal", "sparse", "spatial")
 COMPILABLE = [r for r in ROWS if r is FIRST[r.name] and not is_primitive(r) and not r.asks]
 IN_LARGE = [r for r in COMPILABLE if r.name.startswith(tuple(f"scipy.{name}." for name in LARGE))]
-COMPILED = [r for r in COMPILABLE if r not in IN_LARGE] + covering(IN_LARGE, module_of, times=5)
+COMPILED = [r for r in COMPILABLE if r not in IN_LARGE] + covering(IN_LARGE, module_of, times=2)
 TWICE = covering([r for r in COMPILED if r.order > 1], module_of, times=4)
 
 
