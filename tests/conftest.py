@@ -1,4 +1,5 @@
-"""What holds for all tests: how much of the tables is run, and that JAX runs on the CPU, compiles fast and forgets.
+"""What holds for all tests: how much of the tables is run, and that JAX runs on eight devices of a CPU, compiles
+fast and forgets.
 
 Results do not depend on the machine then.  Most compiled programs of the tests run once, on a few numbers, so what
 LLVM could do for their speed takes longer than it saves.
@@ -15,6 +16,8 @@ import pytest
 import tables
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What is not divided over devices runs on the first, as it does where there is one.
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 FAST = "--xla_backend_optimization_level=0"
 # Compiling takes half as long by the older of XLA's two code generators, and when it is not divided among threads.
 # How XLA makes code is not ours to test; with `--all` it does as it does for users.  JAX 0.10 knows these switches.
