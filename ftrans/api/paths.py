@@ -30,7 +30,7 @@ from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
 from ..transforms.simplify import for_compiler
-from ..xla import Compiled, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
+from ..xla import Compiled, Placement, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
 from .call import Traced, name_of, trace_flat
 from .rolling import PackedGuards, rolling, with_stacked_captures
 
@@ -168,6 +168,7 @@ def new_path(
     note: Any = None,
     tunes: bool = False,
     rolls: bool = True,
+    placements: Callable[[], Sequence[Placement | None]] | None = None,
 ) -> Path:
     """Trace and compile a function for these arguments, on the path that its control flow takes for them.
 
@@ -179,6 +180,7 @@ def new_path(
         note: what the path is to carry for its maker.
         tunes: whether to compile several forms, and keep the one that is fastest for these arguments.
         rolls: whether to compile loops of Python as loops.
+        placements: says, once the function is traced, where its results are put on a mesh of devices.
     """
     with rolling(rolls):
         traced, program, packed, captured = without_collector(_bound, f, leaves, call)
@@ -190,7 +192,7 @@ def new_path(
     constants = device_arrays([native(x) for x in captured])
     ends = list(map(as_host_call, program.endings()))
     assumed = traced.builder.assumed
-    compiled = Compiled(program, given)
+    compiled = Compiled(program, given, placements=() if placements is None else placements())
     # What is timed runs many times, so what the host does for it would be repeated.
     if tunes and not calls_user_code(program) and not ends and not any(map(is_jax_tracer, leaves)):
         best = fastest(program, [*leaves, *constants])

@@ -26,7 +26,7 @@ from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
-from ..xla import is_jax, is_jax_tracer
+from ..xla import Placement, is_jax, is_jax_tracer, parts_along, place, placement_of
 from . import epoch
 from .bare import BareModule
 from .filling import Filling, Held, filling, in_turn, note_other_read
@@ -47,16 +47,18 @@ class ArrayCell(Operand):
         home: the trace in which it was made, which alone may change it; None outside of traces.
         name: its attribute name.
         owner: a weak reference to its module.
+        sharding: where its array is and stays, a `jax.sharding.NamedSharding`; None for one that is on no mesh.
         transaction: the lock under which compiled functions read and write it; None before the first one.
     """
 
-    __slots__ = ("__weakref__", "held", "home", "name", "owner", "transaction")
+    __slots__ = ("__weakref__", "held", "home", "name", "owner", "sharding", "transaction")
 
     # What to write where a function may not change the cell, for messages.
     _instead_of_changing = "return the new value from that function, and assign it where the module was given"
 
     def __init__(self, value: Any) -> None:
         self.held = _held(value)
+        self.sharding: Placement | None = placement_of(self.held)
         self.home: Builder | None = current_builder()
         self.name = ""
         self.owner: weakref.ref[BareModule] | None = None
@@ -134,6 +136,8 @@ class ArrayCell(Operand):
     def value(self) -> Any:
         """The array: of NumPy, or in a transformation the traced value.  Assigning replaces it, without a copy.
 
+        A cell on a mesh (`nn.shard`) keeps its sharding: what is assigned is divided over the devices as before.
+
         A value that is assigned in the forward code of a transformation becomes a result of the transformation, and is
         put into the cell afterwards.
         """
@@ -160,7 +164,38 @@ class ArrayCell(Operand):
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
             self._check_held(value)
             epoch.bump()
-        place.held = value
+        place.held = self._placed(value) if place is self else value
+
+    def _placed(self, value: Any) -> Any:
+        """An array that is assigned, where the cell keeps its array."""
+        if type(value) is Tracer or is_jax_tracer(value):
+            return value
+        if self.sharding is None or tuple(value.shape) != tuple(self.held.shape):
+            given = placement_of(value)
+            if self.sharding is not None and given is None:
+                self._require_divisible(self.sharding, value.shape)
+                given = self.sharding
+            if given is None:
+                return value
+            self.sharding = given
+            epoch.bump()
+        return place(value, self.sharding)
+
+    def _require_divisible(self, sharding: Placement, shape: tuple[int, ...]) -> None:
+        """Raise if an array of another shape cannot be divided over devices as that of the cell is."""
+        parts = parts_along(sharding)
+        if len(parts) > len(shape) or any([size % count for size, (_, count) in zip(shape, parts, strict=False)]):
+            raise ValueError(
+                f"{self.path} is divided over devices by {sharding.spec}, which an array of shape {tuple(shape)} "
+                "cannot be; place it first, with a specification that fits: jax.device_put(array, "
+                f"NamedSharding(mesh, PartitionSpec())){at_line(user_line())}"
+            )
+
+    def move(self, array: Any) -> None:
+        """Hold an array where it is, and keep it there from now on."""
+        self.array = array
+        self.sharding = placement_of(array)
+        epoch.bump()
 
     def _check_held(self, value: Any) -> None:
         """Raise if the cell cannot hold an array of this type."""
@@ -309,7 +344,7 @@ class ArrayCell(Operand):
         """A new cell that holds the same array."""
         new = self.__class__.__new__(self.__class__)
         new.held, new.home = self.array, current_builder()
-        new.name, new.owner, new.transaction = self.name, None, None
+        new.name, new.owner, new.sharding, new.transaction = self.name, None, None, None
         return new
 
     # Copies hold an array of their own.
@@ -326,14 +361,16 @@ class ArrayCell(Operand):
     def __getstate__(self) -> dict[str, Any]:
         if type(self.array) is Tracer:
             raise TypeError(f"{self.path} cannot be copied or pickled while it is traced{at_line(user_line())}")
-        return {"array": np.array(self.value), "name": self.name}
+        array = self.array.copy() if self.sharding is not None else np.array(self.value)
+        return {"array": array, "name": self.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         ArrayCell.__init__(self, state["array"])
         self.name = state["name"]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _empty, (self.__class__,), self.__getstate__()
+        state = self.__getstate__()
+        return _empty, (self.__class__,), {**state, "array": np.asarray(state["array"])}
 
 
 def _empty(cls: type[ArrayCell]) -> ArrayCell:

@@ -46,6 +46,7 @@ class CellKey(NamedTuple):
     cls: type[ArrayCell]
     shape: Any
     dtype: Any
+    sharding: Any
     requires_grad: bool
     hooks: Any
 
@@ -164,7 +165,7 @@ class Graph:
         self.paths.append(path)
         hooks = tuple(map(_static, cell.hooks)) if isinstance(cell, Parameter) else ()
         requires_grad = isinstance(cell, Parameter) and cell.requires_grad
-        return CellKey(type(cell), *_type_of_held(cell), requires_grad, hooks)
+        return CellKey(type(cell), *_type_of_held(cell), cell.sharding, requires_grad, hooks)
 
     def is_current(self) -> bool:
         """Whether the structure has not changed since this was made."""
@@ -231,9 +232,9 @@ def _is_inexact(array: Any) -> bool:
 
 
 def without_types(key: Any) -> Any:
-    """A key without the shapes and dtypes of cells."""
+    """A key without the shapes, dtypes and places of cells."""
     if type(key) is CellKey:
-        return key._replace(shape=None, dtype=None)
+        return key._replace(shape=None, dtype=None, sharding=None)
     if type(key) is ModuleKey:
         return key._replace(parts=without_types(key.parts))
     return tuple([without_types(part) for part in key]) if type(key) is tuple else key

@@ -333,7 +333,13 @@ class _Jitted(Jitted):
             plain = with_places(call.args, [])
             return (*of_cells, *(len(graph.cells) + i for i in self.signatures.donated(self.donated, plain)))
 
-        path = new_path(self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls)
+        def placements() -> list[Any]:
+            # What a step changes stays where it is, so that the next step finds what this one was compiled for.
+            return [*[None] * note.count, *(graph.cells[i].sharding for i in note.places)]
+
+        path = new_path(
+            self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls, placements=placements
+        )
         # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
         return path._replace(on_device=any(map(is_jax, call.leaves)))
 

@@ -368,7 +368,7 @@ class Module(CalledModule):
             if dtype is not None and is_inexact(cell.dtype):
                 cell.to(dtype)
             if device is not None:
-                cell.array = put_on_device(cell.value, device)
+                cell.move(put_on_device(cell.value, device))
         return self
 
     def _with_real(self, dtype: Any) -> Self:

@@ -204,7 +204,8 @@ def _is_container(key: Any) -> bool:
 
 def _shown(key: Any) -> str:
     if isinstance(key, CellKey):
-        return f"{key.dtype}{list(key.shape)}" + ("" if key.requires_grad else " without gradient")
+        where = "" if key.sharding is None else f" divided by {key.sharding.spec}"
+        return f"{key.dtype}{list(key.shape)}{where}" + ("" if key.requires_grad else " without gradient")
     if isinstance(key, ModuleKey):
         return key.cls.__name__
     if type(key) is tuple and len(key) == 2:

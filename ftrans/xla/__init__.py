@@ -14,12 +14,14 @@ from .execute import (
     to_numpy,
 )
 from .fusion import usual_limit
+from .placing import Placement, parts_along, place, placement, placement_of, with_auto_axes
 from .tune import fastest
 
 __all__ = [
     "Compiled",
     "Costs",
     "OtherTypes",
+    "Placement",
     "about_to_run",
     "device_arrays",
     "fastest",
@@ -27,9 +29,14 @@ __all__ = [
     "is_jax_tracer",
     "is_traced",
     "jax_leaves",
+    "parts_along",
+    "place",
+    "placement",
+    "placement_of",
     "put_on_device",
     "run_function",
     "run_program",
     "to_numpy",
     "usual_limit",
+    "with_auto_axes",
 ]

@@ -20,6 +20,7 @@ from .fusion import (
     options_with_barriers,
     repeating_at_most,
 )
+from .placing import Placement
 from .starting import start
 
 # Results of fewer bytes are copied sooner than the pages of new ones are found.
@@ -64,6 +65,7 @@ class Compiled:
         donated: which inputs XLA may overwrite.
         limit: the most work that fusion on a CPU may repeat for an element (see `fusion.kept_values`); None for no
             limit.  Inside of another program that is compiled, the limit of that one holds.
+        placements: where the first results are put on a mesh of devices; None for those that XLA may put anywhere.
 
     Attributes:
         limit: the limit that it was given.
@@ -72,13 +74,21 @@ class Compiled:
 
     costs: Costs | None = None
 
-    def __init__(self, program: Program, donated: tuple[int, ...] = (), limit: float | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        donated: tuple[int, ...] = (),
+        limit: float | None = None,
+        placements: Sequence[Placement | None] = (),
+    ) -> None:
         start()
         import jax
 
         self.program = program
         self.limit = limit
         self._donated = donated
+        rest = [None] * (len(program.outputs) - len(placements))
+        self._placements = [*placements, *rest] if any(placements) else None
         self._jax: Any = jax
         self._has_run = False
         # The program as a part of others, by their limits.
@@ -97,7 +107,9 @@ class Compiled:
             return outs
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
-        return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options)
+        return self._jax.jit(
+            function, donate_argnums=self._donated, compiler_options=options, out_shardings=self._placements
+        )
 
     def _note_shared(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
         """Note which results are arguments, constants, or one another, so that others may hold them, too."""

@@ -1,0 +1,77 @@
+"""Placing: which devices hold which parts of an array that is divided over a mesh of them.
+
+`Placement` is JAX's `NamedSharding`: a mesh, and for each axis of the array the axes of the mesh that divide it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.interrupts import uninterrupted
+from .execute import about_to_run, is_jax, is_jax_tracer
+
+Placement = Any
+
+
+def placement_of(x: Any) -> Placement | None:
+    """Where an array is, if that is on a mesh of several devices."""
+    if not is_jax(x) or is_jax_tracer(x):
+        return None
+    import jax
+
+    found = x.sharding
+    if not isinstance(found, jax.sharding.NamedSharding) or found.mesh.size == 1:
+        return None
+    return placement(found.mesh, found.spec)
+
+
+def placement(mesh: Any, spec: Any) -> Placement:
+    """The placement by a mesh and a specification of its axes, in a form in which equal ones compare equal.
+
+    Axes of the mesh become `Auto`: the compiler, and not the types of arrays, says where intermediate values are.
+    """
+    import jax
+
+    entries = list(spec)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return jax.sharding.NamedSharding(with_auto_axes(mesh), jax.sharding.PartitionSpec(*entries))
+
+
+def with_auto_axes(mesh: Any) -> Any:
+    """The same mesh with axes of the type `Auto`; its arrays share memory with those of the other."""
+    import jax
+
+    auto = jax.sharding.AxisType.Auto
+    if all(kind == auto for kind in mesh.axis_types):
+        return mesh
+    return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=(auto,) * len(mesh.axis_names))
+
+
+def parts_along(placement: Placement) -> tuple[tuple[tuple[str, ...], int], ...]:
+    """For each axis of an array: the axes of the mesh that divide it, and the number of parts that they make."""
+    found = []
+    for entry in placement.spec:
+        names = () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
+        found.append((names, int(np.prod([placement.mesh.shape[name] for name in names], dtype=np.int64))))
+    return tuple(found)
+
+
+@uninterrupted
+def place(x: Any, placement: Placement) -> Any:
+    """An array at a placement; of a NumPy array each device is sent its part alone.
+
+    All processes of the mesh call it, with equal arrays.
+    """
+    about_to_run()
+    import jax
+
+    if is_jax(x) and x.sharding == placement:
+        return x
+    with jax.enable_x64(True):
+        if is_jax(x) or placement.is_fully_addressable:
+            return jax.device_put(x, placement)
+        array = np.asarray(x)
+        return jax.make_array_from_callback(array.shape, placement, lambda index: array[index])
