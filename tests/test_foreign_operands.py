@@ -12,6 +12,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import ftrans as ft
 
+X = np.array([1.0, 2.0, 3.0])
+
 
 class Length(NDArrayOperatorsMixin):
     """A number with a scale, which computes by NumPy's protocols, as libraries for units do."""
@@ -94,6 +96,45 @@ def test_other_objects_compute_with_traced_values_by_their_own_operators(f: Call
     np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.stack([x, x]))[1], expected, rtol=1e-7)
     curvature = np.array([(ft.grad(f)(x + step) - ft.grad(f)(x - step)) / 2e-6 for step in steps])
     np.testing.assert_allclose(ft.hessian(f)(x), curvature, rtol=1e-7, atol=1e-3)
+
+
+class Boxed(NDArrayOperatorsMixin):
+    """An array in a box, from which NumPy can take it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    shape = property(lambda self: np.shape(self.array))
+    dtype = property(lambda self: np.result_type(self.array))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.array, dtype)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return Boxed(getattr(ufunc, method)(*map(unboxed, inputs), **kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return Boxed(function(*map(unboxed, args), **kwargs))
+
+
+def unboxed(x: Any) -> Any:
+    return x.array if isinstance(x, Boxed) else x
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.sum(Boxed(X) * x), lambda x: np.sum(x * Boxed(X)), lambda x: {"a": np.dot(Boxed(X), x)}]
+)
+def test_results_in_the_containers_of_others_are_differentiated(f: Callable[[Any], Any]) -> None:
+    def only(result: Any) -> Any:
+        return result["a"] if isinstance(result, dict) else result
+
+    assert only(ft.jacobian(f)(X)).tolist() == X.tolist()
+    assert only(ft.jvp(f, (X,), (2 * X,))[1]) == 2 * X @ X
+    assert only(ft.jit(f)(X)) == X @ X
+    assert only(ft.vmap(f)(np.stack([X, 2 * X]))).tolist() == [X @ X, 2 * X @ X]
+    if not isinstance(f(X), dict):
+        for grad in (ft.grad(f), ft.jit(ft.grad(f)), lambda x: ft.value_and_grad(f)(x)[1]):
+            assert grad(X).tolist() == X.tolist()
 
 
 def test_comparisons_are_those_of_the_other_object() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.cell import Cell
+from ..base.cell import Cell, Holder
 from ..base.holders import has_operators
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import Line, at_line, user_line
@@ -30,6 +30,7 @@ from ..ops.literals import full
 from ..ops.parts import concatenate
 from ..ops.shapes import reshape
 from ..run.places import TRACE, place_of_argument
+from ..xla import is_jax
 from .layouts import own
 
 _NUMBERS = (float, int, complex, np.number, np.bool_)
@@ -74,6 +75,10 @@ def asarray(x: Any) -> Any:
     here = builder()
     if isinstance(x, _NUMBERS):
         return Tracer(here, here.scalar(x, type_of(x).dtype), weak=is_weak(x))
+    if type(x) is not np.ndarray and not isinstance(x, np.ndarray | Holder | Const) and not is_jax(x):
+        type_of(x)
+        # An object of another library may hold a traced value, of which NumPy makes an array with one element.
+        return asarray(np.asarray(x))
     return Tracer(here, here.atom(x))
 
 
