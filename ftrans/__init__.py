@@ -23,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.nlp import nlp
+    from .api.precision import matmul_precision
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparse_patterns import hessian_sparsity, jacobian_sparsity
     from .api.sparsity import Sparsity
@@ -80,6 +81,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "matmul_precision",
     "nlp",
     "nn",
     "numpy",
@@ -128,6 +130,7 @@ _FILES = {
     "api.lagrangian": ("gauss_newton", "lagrangian_hessian"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.nlp": ("nlp",),
+    "api.precision": ("matmul_precision",),
     "api.sparse_patterns": ("hessian_sparsity", "jacobian_sparsity"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),

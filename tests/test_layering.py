@@ -35,7 +35,7 @@ PUBLIC = {
     "explain_zero",
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
-    "lagrangian_hessian", "gauss_newton", "keep_memory", "patch", "patched",
+    "lagrangian_hessian", "gauss_newton", "keep_memory", "matmul_precision", "patch", "patched",
     "jacobian_sparsity", "hessian_sparsity",
     "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "linear_transpose": (lambda x: 2 * x, X),
     "linearize": (np.sin, X),
     "map": (np.sin, X),
+    "matmul_precision": ("highest",),
     "nlp": (square, np.sin),
     "odeint": (lambda y, t: -y, 1.0, X),
     "residuals": (square,),

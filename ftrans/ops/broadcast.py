@@ -18,6 +18,7 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .literals import full, full_like, splat
+from .platforms import by_platform
 from .shapes import StructuralPrimitive, reshape, same_before
 
 # Sums over leading axes with results of more bytes than this take 20 to 50 times as long on a CPU as a product with
@@ -222,7 +223,7 @@ def sum_on_xla(x: Any, axes: Shape) -> Any:
     is_leading = axes == tuple(range(len(axes))) and count > 1
     if not is_leading or x.dtype.char not in "fd" or math.prod(shape) * x.dtype.itemsize <= _WIDE:
         return lax.reduce_sum(x, axes)
-    return lax.platform_dependent(x, cpu=by_product, default=lambda x: lax.reduce_sum(x, axes))
+    return by_platform(x, cpu=by_product, default=lambda x: lax.reduce_sum(x, axes))
 
 
 class ReduceSum(Reduction):

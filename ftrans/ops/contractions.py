@@ -20,6 +20,7 @@ from ..core.types import ArrayType, Shape, is_inexact
 from .broadcast import broadcast, reduce_sum
 from .elementwise import add, mul
 from .literals import full_like, splat
+from .platforms import precision_of
 from .shapes import reshape, transpose
 
 Dims = tuple[Shape, Shape]
@@ -36,7 +37,8 @@ class DotGeneral(SingleResult):
     `batch`, then what is left of `x`, then what is left of `y`.  The result has the dtype of the operands: integers
     wrap around, and for booleans a sum of products means "any of both".
 
-    XLA is asked for the highest precision, so that float32 on a GPU is float32, and not TF32 without a warning.
+    XLA is asked for the highest precision, so that float32 on a GPU is float32, and not TF32 without a warning, unless
+    the user has asked for less (`ft.matmul_precision`).
     """
 
     name = "dot_general"
@@ -66,7 +68,7 @@ class DotGeneral(SingleResult):
     def xla(self, x: Any, y: Any, *, contract: Dims, batch: Dims) -> Any:
         from jax import lax
 
-        return lax.dot_general(x, y, (contract, batch), lax.Precision.HIGHEST, x.dtype)
+        return lax.dot_general(x, y, (contract, batch), precision_of(x.dtype), x.dtype)
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         (x, _), (contracted, _) = types, params["contract"]

@@ -17,6 +17,7 @@ from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
 from .elementwise import add
 from .literals import full_like
+from .platforms import by_platform, precision_of
 from .shapes import reshape, reverse, transpose
 from .windows import Padding, Place, met, numpy_padded, positions, reach, slices, xla_padded
 
@@ -35,7 +36,8 @@ class Convolution(SingleResult):
     `rhs_dilation` apart; windows begin `strides` apart. The kernel is not reversed. Channels fall into `groups`:
     each out channel sees those of its own group.
 
-    XLA is asked for the highest precision, so that float32 on a GPU is float32, and not TF32 without a warning.
+    XLA is asked for the highest precision, so that float32 on a GPU is float32, and not TF32 without a warning, unless
+    the user has asked for less (`ft.matmul_precision`).
     """
 
     name = "convolution"
@@ -103,7 +105,7 @@ class Convolution(SingleResult):
                 params["lhs_dilation"],
                 params["rhs_dilation"],
                 feature_group_count=groups,
-                precision=lax.Precision.HIGHEST,
+                precision=precision_of(x.dtype),
                 preferred_element_type=x.dtype,
             )
 
@@ -114,7 +116,7 @@ class Convolution(SingleResult):
         def on_cpu(x: Any, kernel: Any) -> Any:
             return by_slices(xla_padded(x, window.padding, window.lhs_dilation, 0), kernel, window, groups)
 
-        return lax.platform_dependent(x, kernel, cpu=on_cpu, default=whole)
+        return by_platform(x, kernel, cpu=on_cpu, default=whole)
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         operations = 2 * results[0].size * math.prod(types[1].shape[1:])
@@ -421,7 +423,7 @@ def _xla_by_columns(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
 def _xla_product(x: Any, y: Any) -> Any:
     from jax import lax
 
-    return lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), lax.Precision.HIGHEST, x.dtype)
+    return lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), precision_of(x.dtype), x.dtype)
 
 
 def _xla_each_element(x: Any, kernel: Any, window: _Window, groups: int) -> Any:

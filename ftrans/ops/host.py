@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.surroundings import require_host
 from ..core.types import ArrayType
 
 _in_host_call: ContextVar[bool] = ContextVar("in a host call", default=False)
@@ -30,6 +31,7 @@ def on_host(function: Callable[..., Sequence[Any]], types: Sequence[ArrayType], 
     """JAX arrays of these types, which a pure function of NumPy arrays computes whenever the compiled program runs."""
     import jax
 
+    require_host()
     given = [(x.shape, np.dtype(x.dtype)) for x in arrays]
 
     def call(*words: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.surroundings import exported_for
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult
@@ -20,6 +21,7 @@ from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape
 from .broadcast import with_batch_axis
+from .platforms import by_platform
 
 _U32 = np.dtype(np.uint32)
 _MASK = 0xFFFFFFFF
@@ -68,7 +70,7 @@ class RandomBits(SingleResult):
         return words.reshape(len(keys), 2 * blocks)[:, :size].reshape((*lanes, *shape))[()]
 
     def xla(self, key: Any, counter: Any, *, shape: Shape) -> Any:
-        return _compiled()(key, counter, shape)
+        return _compiled(exported_for())(key, counter, shape)
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         # Each round adds, rotates by two shifts and a union, and takes the exclusive or, for two words.
@@ -129,8 +131,8 @@ def _shifts() -> list[list[tuple[Any, Any]]]:
 
 
 @functools.cache
-def _compiled() -> Callable[..., Any]:
-    """The XLA form.  It is a jitted function, so that JAX traces and lowers it once for each shape."""
+def _compiled(platforms: tuple[str, ...] | None) -> Callable[..., Any]:
+    """The XLA form for these platforms.  It is jitted, so that JAX traces and lowers it once for each shape."""
     import jax
     from jax import lax
 
@@ -165,7 +167,7 @@ def _compiled() -> Callable[..., Any]:
     def random_bits(key: Any, counter: Any, shape: Shape) -> Any:
         if key.size == 0 or math.prod(shape) == 0:
             return lax.full((*key.shape[:-1], *shape), np.uint32(0))
-        return lax.platform_dependent(
+        return by_platform(
             key,
             counter,
             cpu=functools.partial(fenced, shape=shape),

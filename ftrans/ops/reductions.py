@@ -25,6 +25,7 @@ from .elementwise import add, convert, div, eq, exp, isfinite, mul, select, sub
 from .elementwise.family import is_real
 from .literals import full, full_like, splat
 from .parts import concatenate, slice_
+from .platforms import by_platform
 from .shapes import reshape, transpose
 
 
@@ -196,7 +197,7 @@ class Cumulative(SingleResult):
 
         if not x.size:
             return x
-        return lax.platform_dependent(
+        return by_platform(
             x,
             cpu=lambda x: _loop(step, start, (x,), axis, reverse),
             default=lambda x: getattr(lax, self.name)(x, axis, reverse),
@@ -314,7 +315,7 @@ class LinearRecurrence(SingleResult):
             return b
         last = b.shape[axis] - 1
         a = a.at[(slice(None),) * axis + (last if reverse else 0,)].set(a.dtype.type(0))
-        return lax.platform_dependent(
+        return by_platform(
             a,
             b,
             cpu=lambda a, b: _loop(step, lambda a, b: jnp.zeros_like(b[0]), (a, b), axis, reverse),

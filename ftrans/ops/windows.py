@@ -25,6 +25,7 @@ from ..core.types import ArrayType, Shape, is_complex, is_inexact
 from .broadcast import with_batch_axis
 from .literals import full
 from .parts import pad
+from .platforms import by_platform
 
 Padding = tuple[tuple[int, int], ...]
 Place = tuple[slice, ...]
@@ -153,7 +154,7 @@ class WindowPrimitive(SingleResult):
             out = self._xla(*moved, **wider)
             return lax.transpose(out, (*range(channel), out.ndim - 1, *range(channel, out.ndim - 1)))
 
-        return lax.platform_dependent(*arrays, cpu=channels_last, default=plain)
+        return by_platform(*arrays, cpu=channels_last, default=plain)
 
     def _xla(self, *arrays: Any, **params: Any) -> Any:
         """The lowering, for windows in any number of the last axes."""

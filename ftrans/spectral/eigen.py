@@ -44,6 +44,7 @@ from ..ops.linalg.family import (
     symmetric_part,
 )
 from ..ops.literals import full_like, iota
+from ..ops.platforms import by_platform
 from ..ops.reductions import argmax
 from .decomposition import differences, reflection
 from .repeated_values import SpectralPrimitive
@@ -124,7 +125,7 @@ class Eig(_Eigenvectors):
         def elsewhere(a: Any) -> list[Any]:
             return on_host(_decomposed, self.type_rule(ArrayType(a.shape, np.dtype(a.dtype))), a)
 
-        return lax.platform_dependent(a, cpu=on_cpu, default=elsewhere)
+        return by_platform(a, cpu=on_cpu, default=elsewhere)
 
     def tolerance(self, results: Sequence[Tracer]) -> Tracer:
         # Bauer and Fike, "Norms and exclusion theorems" (1960).

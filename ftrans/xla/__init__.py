@@ -15,6 +15,7 @@ from .execute import (
 )
 from .fusion import usual_limit
 from .placing import Placement, parts_along, place, placement, placement_of, with_auto_axes
+from .precision import Precision
 from .tune import fastest
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Costs",
     "OtherTypes",
     "Placement",
+    "Precision",
     "about_to_run",
     "device_arrays",
     "fastest",

@@ -17,6 +17,7 @@ from ..base import tree
 from ..base.interrupts import uninterrupted
 from ..base.observe import Observer, current_observer
 from ..base.source import at_line, user_line
+from ..base.surroundings import NeedsHost
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
 from ..core.trace import Tracer, building
@@ -110,6 +111,9 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
         try:
             with around(eqn):
                 result = eqn.primitive.xla(*values, **eqn.params)
+        except NeedsHost as error:
+            error.eqn = error.eqn or eqn
+            raise
         except Exception as error:
             if eqn.line is not None:
                 error.add_note(f"  at {eqn.line.describe()}")

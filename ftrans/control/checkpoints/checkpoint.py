@@ -11,6 +11,7 @@ from ...core.primitive import ProgramHolder, Tangent
 from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
 from ...core.trace import Tracer
 from ...core.types import ArrayType
+from ...ops.platforms import by_platform
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -133,7 +134,7 @@ def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
     def zeros(*_: Any) -> list[Any]:
         return [lax.full(t.shape, 0, t.dtype) for t in program.out_types]
 
-    return list(lax.platform_dependent(*lax.optimization_barrier(tuple(arrays)), cpu=run_as_branch, default=run))
+    return list(by_platform(*lax.optimization_barrier(tuple(arrays)), cpu=run_as_branch, default=run))
 
 
 def _params(program: Program, policy: Policy, again: bool) -> Params:

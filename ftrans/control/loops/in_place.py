@@ -19,6 +19,7 @@ from ...core.types import ArrayType
 from ...ops.indexing import gather
 from ...ops.moving_slices import dynamic_slice
 from ...ops.parts import slice_
+from ...ops.platforms import by_platform
 from ...run.memory import is_write
 from ...transforms.simplify import for_compiler
 from ...xla.execute import lower
@@ -62,7 +63,7 @@ class ReadFirst(RunOnly, MultipleResults):
             is_possible = number.astype(_TOKEN.dtype) > np.iinfo(_TOKEN.dtype).min + 1
             return lax.cond(is_possible, lambda *xs: plain(number, *xs), never, *arrays)
 
-        return lax.platform_dependent(number, *arrays, cpu=in_branch, default=plain)
+        return by_platform(number, *arrays, cpu=in_branch, default=plain)
 
 
 class WriteAfter(RunOnly, SingleResult):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.surroundings import require_host
 from ...core.cost import Cost
 from ...core.primitive import MultipleResults, Tangent
 from ...core.program import Eqn, Params, Program
@@ -83,6 +84,7 @@ class Watch(UserCode):
         import jax
         from jax import lax
 
+        require_host()
         seen = arrays[passed:]
 
         types = [(x.shape, np.dtype(x.dtype)) for x in seen]

@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...base.surroundings import is_in_loop
+from ...base.surroundings import exported_for, is_in_loop
 
 # Smaller arrays cost more to hand from operation to operation than is saved.  Outside of loops, a program with as much
 # arithmetic as this is also handed to another thread by JAX, which takes about 30 us of a call.
@@ -141,7 +141,8 @@ def vectorized(name: str) -> Callable[[Any], Any]:
         from jax import lax
 
         smallest = _SMALLEST_IN_LOOPS if is_in_loop() else _SMALLEST
-        is_fast = x.dtype == float and x.size >= smallest and jax.default_backend() == "cpu"
+        is_on_cpu = (exported_for() or (jax.default_backend(),)) == ("cpu",)
+        is_fast = x.dtype == float and x.size >= smallest and is_on_cpu
         return _functions()[name](x) if is_fast else getattr(lax, name)(x)
 
     return call

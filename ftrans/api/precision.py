@@ -1,0 +1,48 @@
+"""matmul_precision: how exactly matrix products and convolutions of 32-bit numbers are computed."""
+
+from __future__ import annotations
+
+from ..base.source import at_line, user_line
+from ..xla import Precision
+from .call import type_name
+
+_NAMES = ("highest", "high", "default")
+
+
+def matmul_precision(precision: str) -> Precision:
+    """Set how exactly XLA computes matrix products and convolutions of float32 and complex64 arrays.
+
+    Nothing else changes: float64 keeps its precision, and so does what NumPy computes.  It is JAX's setting
+    `jax_default_matmul_precision`, so what has been compiled with another setting is not used, and JAX's own products
+    obey, too.  While nobody has set it, products of ftrans have the precision "highest".
+
+    Args:
+        precision: "highest", the precision of the numbers; "high", on a GPU by its units for products of numbers of
+            19 bits (TF32), on a TPU three products of bfloat16 numbers; "default", the fastest: TF32 on a GPU, one
+            product of bfloat16 numbers on a TPU.  A CPU computes all three in float32.
+
+    Returns:
+        What can be used in a `with` statement: then the setting is for that block and this thread.  Otherwise, it is
+        for the process; where a block is open, that goes first.
+
+    Raises:
+        ValueError: there is no such precision.
+        TypeError: `precision` is not a string.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> f = ft.jit(lambda a: a @ a)
+        >>> with ft.matmul_precision("high"):
+        ...     f(np.eye(2, dtype=np.float32))
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    if not isinstance(precision, str):
+        raise TypeError(f"matmul_precision takes the name of a precision, not {type_name(precision)}" + _known())
+    if precision not in _NAMES:
+        raise ValueError(f"there is no precision {precision!r} for matmul_precision" + _known())
+    return Precision(precision)
+
+
+def _known() -> str:
+    return f'; write "highest", "high" or "default"{at_line(user_line())}'
