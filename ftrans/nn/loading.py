@@ -12,6 +12,7 @@ from ..api.call import type_name
 from ..base.cell import Holder
 from ..base.source import at_line, user_line
 from ..core.types import is_inexact
+from ..xla import are_equal, copied, gathered, is_jax, is_readable, placement_of
 from .array_cell import ArrayCell
 from .bare import BareModule
 from .cells import RngState
@@ -55,7 +56,7 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
     wrong += [
         f"{first} and {path} are the same cell of the module, but were given different values"
         for first, path in tied({path: cells[path] for path in arrays})
-        if not np.array_equal(arrays[first], arrays[path], equal_nan=arrays[path].dtype.kind in "fc")
+        if not are_equal(arrays[first], arrays[path])
     ]
     problems = [
         *([f"missing: {', '.join(missing)}"] if strict and missing else []),
@@ -70,19 +71,26 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
             + at_line(user_line())
         )
     for path, x in arrays.items():
-        cells[path].value = np.array(x, cells[path].dtype)
+        cells[path].value = converted(x, cells[path].dtype)
     return LoadResult(missing, unexpected)
 
 
-def _numbers(path: str, x: Any) -> np.ndarray[Any, Any]:
-    """A value of a state dictionary as a NumPy array."""
+def converted(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A copy of an array in another dtype, on the same devices."""
+    return copied(x, dtype) if is_jax(x) else np.array(x, dtype)
+
+
+def _numbers(path: str, x: Any) -> Any:
+    """A value of a state dictionary as an array: of NumPy, or on a mesh of devices."""
     require_numbers(x, path)
+    if placement_of(x) is not None:
+        return x
     array = as_numpy(x)
     require_numbers(array, path)
     return array
 
 
-def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
+def _misfit(x: Any, cell: ArrayCell) -> str | None:
     """Why an array cannot be put into a cell, or None if it can.
 
     Floating-point numbers may be rounded, as from float64 to float32.  Values that the dtype cannot represent are
@@ -94,10 +102,21 @@ def _misfit(x: np.ndarray[Any, Any], cell: ArrayCell) -> str | None:
         return None
     if x.dtype.kind == "c" and cell.dtype.kind != "c":
         return f"the module has {cell.type}, given were complex numbers; take .real of them if that is meant"
+    if not is_readable(x):
+        return f"the module has {cell.type}, given was an array of {x.dtype} whose parts are in several processes"
+    x = as_numpy(x)
     with np.errstate(all="ignore"):
         held = x.astype(cell.dtype)
         is_kept = np.isfinite(held) == np.isfinite(x) if is_inexact(cell.dtype) else held == x
     return None if np.all(is_kept) else f"the module has {cell.type}, in which values of the given {x.dtype} do not fit"
+
+
+def array_of(cell: ArrayCell, gather: bool = False) -> Any:
+    """A copy of the array of a cell for a state dictionary."""
+    array = cell.array
+    if is_readable(array):
+        return np.array(cell.value)
+    return gathered(array) if gather else copied(array, array.dtype)
 
 
 def as_numpy(x: Any) -> np.ndarray[Any, Any]:

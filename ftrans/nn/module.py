@@ -23,7 +23,7 @@ from .cells import Buffer, Parameter
 from .constants import is_constant, is_same
 from .filling import filling
 from .graph import graph_of
-from .loading import LoadResult, load_state_dict
+from .loading import LoadResult, array_of, load_state_dict
 from .nested import attributes, walk
 from .paths import all_paths, children_of, is_saved
 from .pytrees import register
@@ -408,21 +408,23 @@ class Module(CalledModule):
 
     # State
 
-    def state_dict(self, prefix: str = "", rng: bool = False) -> dict[str, np.ndarray[Any, Any]]:
+    def state_dict(self, prefix: str = "", rng: bool = False, gather: bool = False) -> dict[str, Any]:
         """Copies of the parameters and persistent buffers, as NumPy arrays by path.
 
         Args:
             prefix: prepended to each path.
             rng: whether to include the streams of random numbers.
+            gather: whether each process receives arrays whose parts are in several processes; all processes must call
+                this then.  Otherwise such arrays are those of JAX, of which `nn.save` writes the parts.
 
         Returns:
             A dictionary with the names and layouts that torch uses for the same layers.  A cell with several paths,
             such as a tied weight, appears under each of them.
         """
-        return {prefix + path: np.array(cell.value) for path, cell in all_paths(self) if is_saved(cell, rng)}
+        return {prefix + path: array_of(cell, gather) for path, cell in all_paths(self) if is_saved(cell, rng)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Overwrite parameters and buffers.
+        """Overwrite parameters and buffers.  They stay on the devices that they are on, divided as they are.
 
         Args:
             state_dict: arrays by path, as returned by `state_dict()`; torch tensors are accepted.

@@ -1,6 +1,7 @@
 """The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
 
 from .compiled import Compiled, Costs, OtherTypes
+from .divided import are_equal, copied, gathered, in_64_bits, is_readable
 from .execute import (
     about_to_run,
     device_arrays,
@@ -25,10 +26,15 @@ __all__ = [
     "Placement",
     "Precision",
     "about_to_run",
+    "are_equal",
+    "copied",
     "device_arrays",
     "fastest",
+    "gathered",
+    "in_64_bits",
     "is_jax",
     "is_jax_tracer",
+    "is_readable",
     "is_traced",
     "jax_leaves",
     "parts_along",

@@ -2,9 +2,9 @@
 
 from .callbacks import Callback, FitState
 from .data import batches
-from .files import load, save
 from .fit import fit
 from .history import History
+from .saving import load, save
 
 __all__ = ["Callback", "FitState", "History", "batches", "fit", "load", "save"]
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ..loading import as_numpy
-from ..module import Module
 
 # What the format calls the dtypes of NumPy.
 _DTYPES = {
@@ -36,60 +35,6 @@ _DTYPES = {
 }
 # Names that begin so belong to the state of a training, not to the model.
 TRAINING = "@"
-
-
-def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> None:
-    """Write the parameters and buffers of a model, or a dictionary of arrays, to a safetensors file.
-
-    The file has the names and layouts of torch, so `safetensors.torch.load_file` reads a state dict from it.  An
-    existing file is replaced atomically.
-
-    Args:
-        path: the file, usually with the suffix `.safetensors`.
-        model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is supported.
-
-    Raises:
-        TypeError: a value is not an array, or of a dtype that the format does not support.
-
-    Example:
-        >>> import numpy as np, os, tempfile
-        >>> from ftrans import nn
-        >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
-        >>> nn.save(path, {"weight": np.arange(3.0)})
-        >>> nn.load(path)["weight"]
-        array([0., 1., 2.])
-    """
-    if not isinstance(model, Module | Mapping):
-        raise TypeError(
-            f"save takes a module or a dictionary of arrays by name, not {type(model).__name__}{at_line(user_line())}"
-        )
-    write_arrays(path, model.state_dict() if isinstance(model, Module) else model)
-
-
-def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Read a state dict from a safetensors file, including files written by torch or by `nn.fit`.
-
-    Args:
-        path: the file.
-
-    Returns:
-        NumPy arrays by name, for `model.load_state_dict`.  Other content of a checkpoint of `nn.fit`, such as the state
-        of the optimizer, is left out.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        ValueError: the file has another format, or is truncated.
-
-    Example:
-        >>> import os, tempfile
-        >>> from ftrans import nn
-        >>> model, path = nn.Linear(3, 2), os.path.join(tempfile.mkdtemp(), "model.safetensors")
-        >>> nn.save(path, model)
-        >>> nn.Linear(3, 2).load_state_dict(nn.load(path))
-        ([], [])
-    """
-    arrays, _ = read_arrays(path, lambda name: not name.startswith(TRAINING))
-    return arrays
 
 
 def write_arrays(

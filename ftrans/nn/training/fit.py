@@ -17,6 +17,7 @@ from ..optimizer import Optimizer
 from ..random import fold_in, key
 from ..roots import require_module
 from .callbacks import Callbacks, FitState
+from .checkpoints import FORMATS
 from .data import Source
 from .history import History
 from .loop import Training
@@ -42,6 +43,7 @@ def fit(
     restore_best: bool = False,
     directory: str | os.PathLike[str] | None = None,
     save_every: int | None = None,
+    checkpoint_format: str | None = None,
     resume: bool | str | os.PathLike[str] = False,
     callbacks: Any = (),
     seed: int | None = None,
@@ -77,6 +79,9 @@ def fit(
         restore_best: whether to restore the parameters of the best epoch at the end.
         directory: where `last` and `best` checkpoints and the learning curves are written; existing ones are replaced.
         save_every: number of steps after which the `last` checkpoint is written, in addition to the end of each epoch.
+        checkpoint_format: "safetensors" for files, which process 0 writes, or "orbax" for folders (`pip install
+            'ftrans[scale]'`), to which each process writes the parts of arrays that it holds; by default "orbax" if
+            parts of an array are in other processes.  Both can be resumed from, on any number of devices.
         resume: True to continue from the last checkpoint in `directory`, if there is one; or the path of a checkpoint
             or directory, which must exist.
         callbacks: functions of an `nn.FitState`, called after each epoch, or objects like `nn.Callback`.
@@ -136,6 +141,11 @@ def fit(
         raise ValueError(
             f"resume=True continues from the last checkpoint in directory, which was not given{at_line(user_line())}"
         )
+    if checkpoint_format not in (None, *FORMATS):
+        raise ValueError(
+            f"checkpoint_format is {checkpoint_format!r}, but checkpoints are written as {' or '.join(FORMATS)}"
+            + at_line(user_line())
+        )
     measure = Measure(loss, objective, named_metrics)
     monitor = monitor or ("loss" if validation is None else "val_loss")
     known = [*measure.names, *(f"val_{name}" for name in measure.names if validation is not None)]
@@ -152,6 +162,7 @@ def fit(
     )
     training.state.history.monitor = monitor
     training.save_every = save_every
+    training.checkpoint_format = checkpoint_format
     training.restore_best = restore_best
     training.dtype = dtype
     training.step = training_step(measure, check_finite, dtype)

@@ -14,7 +14,6 @@ from ...core.types import is_inexact
 from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, leaves_of, samples_in
-from .files import read_arrays
 from .history import History
 from .progress import progress_for
 from .steps import (
@@ -42,6 +41,7 @@ class Training:
     """
 
     save_every: int | None = None
+    checkpoint_format: str | None = None
     restore_best = False
     dtype: Any = None
     step: Callable[..., None]
@@ -199,7 +199,8 @@ class Training:
         state.step -= found.late
         self.save(checkpoints.LAST)
         error = explain(self.measure, state.model, found.batch, self.dtype)
-        saved = "" if state.directory is None else f", and is saved in {state.directory / checkpoints.LAST}.safetensors"
+        path = None if state.directory is None else checkpoints.newest(state.directory, checkpoints.LAST)
+        saved = "" if path is None else f", and is saved in {path}"
         error.add_note(
             f"  in epoch {state.epoch}, batch {self.averages.count + 1} (step {state.step + 1}) of nn.fit; the model "
             f"is as it was before this step{saved}"
@@ -262,16 +263,16 @@ class Training:
             "waited": self.best.waited,
             "history": state.history.to_dict(),
         }
-        checkpoints.write(state.directory, name, state.model, state.optimizer, record)
+        checkpoints.write(state.directory, name, state.model, state.optimizer, record, self.checkpoint_format)
 
     def _restore_best(self) -> None:
         """Restore the parameters of the best epoch."""
         directory = self.state.directory
-        path = None if directory is None else directory / f"{checkpoints.BEST}.safetensors"
+        path = None if directory is None else checkpoints.newest(directory, checkpoints.BEST)
         if self._best_state is not None:
             self.state.model.load_state_dict(self._best_state)
-        elif path is not None and self.state.history.best is not None and path.exists():
-            checkpoints.load_model(self.state.model, read_arrays(path)[0])
+        elif path is not None and self.state.history.best is not None:
+            checkpoints.load_model(path, self.state.model)
 
     def _draw_curves(self, at_once: bool) -> None:
         """Draw the curves next to the checkpoints, unless that takes too long."""

@@ -1,0 +1,100 @@
+"""Saving and loading arrays by name: in one file, or in a folder to which each process writes its parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...base.source import at_line, user_line
+from ...xla import is_readable, place
+from ..module import Module
+from ..paths import all_paths
+from ..roots import require_module
+from .files import TRAINING, read_arrays, write_arrays
+from .folders import SUFFIX, arrays_of, read_folder, write_folder
+
+
+def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> None:
+    """Write the parameters and buffers of a model, or a dictionary of arrays, to a file or folder.
+
+    A path that ends with `.orbax` becomes a folder in the format of orbax (`pip install 'ftrans[scale]'`), to which
+    each process writes the parts that it holds; all processes must call this.  Any other path becomes a safetensors
+    file, which process 0 writes.  It has the names and layouts of torch, so `safetensors.torch.load_file` reads a state
+    dict from it.  What was at the path is replaced atomically: a process that is killed leaves the old or the new.
+
+    Args:
+        path: the file, usually with the suffix `.safetensors`, or the folder, with the suffix `.orbax`.
+        model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is supported.
+
+    Raises:
+        TypeError: a value is not an array, or of a dtype that the format does not support.
+        ValueError: parts of an array are in other processes, and the path is that of a file.
+        ImportError: the package for the format is not installed.
+
+    Example:
+        >>> import numpy as np, os, tempfile
+        >>> from ftrans import nn
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+        >>> nn.save(path, {"weight": np.arange(3.0)})
+        >>> nn.load(path)["weight"]
+        array([0., 1., 2.])
+    """
+    if not isinstance(model, Module | Mapping):
+        raise TypeError(
+            f"save takes a module or a dictionary of arrays by name, not {type(model).__name__}{at_line(user_line())}"
+        )
+    if Path(path).suffix == SUFFIX:
+        write_folder(path, arrays_of(model) if isinstance(model, Module) else model, {})
+        return
+    arrays = model.state_dict() if isinstance(model, Module) else model
+    divided = [name for name, x in arrays.items() if not is_readable(x)]
+    if divided:
+        raise ValueError(
+            f"parts of {divided[0]} are in other processes, so this one cannot write {os.fspath(path)}; give a path "
+            f"that ends with {SUFFIX}, to which each process writes its parts, or write nn.save(path, "
+            f"model.state_dict(gather=True)){at_line(user_line())}"
+        )
+    write_arrays(path, arrays)
+
+
+def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, Any]:
+    """Read a state dict from a file or folder that `save`, `nn.fit` or torch has written.
+
+    Args:
+        path: a safetensors file, or a folder with the suffix `.orbax`.
+        like: a model.  Arrays whose paths it has are read to the devices that its own are on, divided as these are; of
+            a folder each process reads the parts that it needs.
+
+    Returns:
+        Arrays by name, for `model.load_state_dict`: of NumPy, or of JAX where `like` has them on a mesh of devices.
+        Other content of a checkpoint of `nn.fit`, such as the state of the optimizer, is left out.
+
+    Raises:
+        FileNotFoundError: the file or folder does not exist.
+        ValueError: it has another format, or is damaged.
+        ImportError: the package for the format is not installed.
+
+    Example:
+        >>> import os, tempfile
+        >>> from ftrans import nn
+        >>> model, path = nn.Linear(3, 2), os.path.join(tempfile.mkdtemp(), "model.safetensors")
+        >>> nn.save(path, model)
+        >>> nn.Linear(3, 2).load_state_dict(nn.load(path))
+        ([], [])
+    """
+    if like is not None:
+        require_module(like, "like= of nn.load is")
+    cells = {} if like is None else dict(all_paths(like))
+    if Path(path).is_dir() or Path(path).suffix == SUFFIX:
+        return read_folder(path, _is_of_model, cells)[0]
+    arrays, _ = read_arrays(path, _is_of_model)
+    placed = {
+        name: cells[name].sharding for name in arrays if name in cells and cells[name].shape == arrays[name].shape
+    }
+    return {name: x if placed.get(name) is None else place(x, placed[name]) for name, x in arrays.items()}
+
+
+def _is_of_model(name: str) -> bool:
+    return not name.startswith(TRAINING)
