@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.nlp import nlp
     from .api.precision import matmul_precision
+    from .api.sharding import P, mesh, shard, use_mesh
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparse_patterns import hessian_sparsity, jacobian_sparsity
     from .api.sparsity import Sparsity
@@ -42,6 +43,7 @@ __all__ = [
     "Coloring",
     "ConvergenceError",
     "ObjectArrayWarning",
+    "P",
     "Sparsity",
     "argmin",
     "associative_scan",
@@ -82,6 +84,7 @@ __all__ = [
     "linearize",
     "map",
     "matmul_precision",
+    "mesh",
     "nlp",
     "nn",
     "numpy",
@@ -94,6 +97,7 @@ __all__ = [
     "scale_gradient",
     "scan",
     "scipy",
+    "shard",
     "sparse_hessian",
     "sparse_jacobian",
     "stop_gradient",
@@ -103,6 +107,7 @@ __all__ = [
     "taylor",
     "testing",
     "trace",
+    "use_mesh",
     "value_and_grad",
     "value_and_jacobian",
     "value_and_sparse_hessian",
@@ -131,6 +136,7 @@ _FILES = {
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.nlp": ("nlp",),
     "api.precision": ("matmul_precision",),
+    "api.sharding": ("P", "mesh", "shard", "use_mesh"),
     "api.sparse_patterns": ("hessian_sparsity", "jacobian_sparsity"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),
     "api.sparsity": ("Sparsity",),

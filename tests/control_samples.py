@@ -26,6 +26,7 @@ from sampling import (
     uniform,
 )
 
+import ftrans as ft
 from ftrans.base import tree
 from ftrans.control.call import call
 from ftrans.control.checkpoints.checkpoint import checkpoint
@@ -48,6 +49,7 @@ from ftrans.core.types import ArrayType
 from ftrans.ops import contractions, literals
 from ftrans.ops import elementwise as e
 from ftrans.ops.broadcast import reduce_sum
+from ftrans.ops.sharding import shard
 from ftrans.solvers.linear_primitive import LinearMethod, linear_solve
 from ftrans.solvers.root import root
 from ftrans.solvers.search import Search
@@ -281,6 +283,8 @@ sample(final, normal((3,)), of="f", smooth=False)
 
 sample(tap, normal((3,)), name="x", leaf=0, structure=tree.LEAF)
 sample(tap, integers(0, 9, (3,)), name="n", leaf=1, structure=tree.LEAF)
+sample(shard, normal((4, 3)), mesh=ft.mesh({"data": 1}), spec=ft.P(None, "data"))
+sample(shard, integers(0, 9, (4,)), mesh=ft.mesh({"data": 1}), spec=ft.P())
 
 
 # Solvers

@@ -19,6 +19,7 @@ from .call import as_argnums, check_flag, check_function, name_of, trace_flat, t
 from .jitted import Jitted
 from .paths import bind
 from .rolling import rolling
+from .sharding import Shardings
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -31,6 +32,8 @@ def jit(
     donate_argnums: int | Sequence[int] = (),
     roll: bool = True,
     tune: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Callable[..., Any]:
     """Compile a function with XLA.
 
@@ -49,13 +52,18 @@ def jit(
         tune: whether to compile each program in up to five forms on its first call, which differ in what is computed
             once and kept and what is computed again where it is used, and keep the one that is fastest for the
             arguments of this call.  Programs that call Python code are compiled in one form.
+        in_shardings: how the arguments are divided over the devices of a mesh: a `ft.P`, whose mesh is that of
+            `ft.use_mesh`, or a sharding of JAX, or a container of these like the arguments, in which an entry may stand
+            for all below it.  NumPy arrays are put there; JAX arrays have to be there.  None: as the arguments are.
+        out_shardings: the same for the results.  None leaves them to XLA.
 
     Returns:
-        A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one.  Its
-        method `lower(*args)` returns JAX's `Lowered` object.
+        A function of the same arguments.  Its results are NumPy arrays, or JAX arrays if an argument is one or
+        shardings are given.  Its method `lower(*args)` returns JAX's `Lowered` object.
 
     Raises:
         TypeError: an argument of the function is neither an array nor static; `roll` or `tune` is not a bool.
+        ValueError: a sharding does not fit the array that it is for; arrays lie on different devices.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -70,6 +78,8 @@ def jit(
             donate_argnums=donate_argnums,
             roll=roll,
             tune=tune,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
         )
     check_function(f, "jit")
     check_flag(roll, "jit", "roll")
@@ -77,7 +87,8 @@ def jit(
     static_argnums = as_argnums(static_argnums, "jit", "static_argnums")
     donate_argnums = as_argnums(donate_argnums, "jit", "donate_argnums")
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
-    jitted = Jitted(f, static_argnums, static_argnames, donated, bool(roll), bool(tune))
+    shardings = None if in_shardings is None and out_shardings is None else Shardings(f, in_shardings, out_shardings)
+    jitted = Jitted(f, static_argnums, static_argnames, donated, bool(roll), bool(tune), shardings)
     compiled = jitted.function()
     compiled.lower = jitted.lower  # type: ignore[attr-defined]
     return compiled

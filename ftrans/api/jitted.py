@@ -10,13 +10,15 @@ from ..base import tree
 from ..base.cell import Eager, concrete
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
-from ..core.types import type_of
-from ..xla import OtherTypes, is_jax_tracer
+from ..core.types import ArrayType, type_of
+from ..xla import Division, OtherTypes, is_jax_tracer
+from ..xla.meshes import current_mesh
 from . import anomaly
 from .alike import Alike
 from .call import named, trace_flat
 from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
 from .rolling import rolling
+from .sharding import Shardings, divided
 from .signatures import Signatures
 
 _NUMBERS = (float, int, bool, complex)
@@ -58,6 +60,7 @@ class Remembered(NamedTuple):
         how: how it called the function.
         paths: the paths of its signature.
         path: the only one of them, if it assumes nothing.
+        mesh: the mesh in use.
     """
 
     alike: Alike
@@ -65,6 +68,7 @@ class Remembered(NamedTuple):
     how: Any
     paths: Paths
     path: Path | None
+    mesh: Any
 
 
 class Jitted:
@@ -81,6 +85,7 @@ class Jitted:
         donated: positions of arguments whose memory the results may reuse.
         rolls: whether loops of Python are compiled as loops.
         tunes: whether the fastest of several forms of a program is kept.
+        shardings: how arguments and results are divided over devices, if the user says so.
     """
 
     def __init__(
@@ -91,11 +96,13 @@ class Jitted:
         donated: tuple[int, ...],
         rolls: bool,
         tunes: bool = False,
+        shardings: Shardings | None = None,
     ) -> None:
         self.f = f
         self.rolls = rolls
         self.tunes = tunes
         self.donated = donated
+        self.shardings = shardings
         self.signatures = Signatures(f, static_argnums, static_argnames)
         self._cache: dict[Any, Paths] = {}
         self._remembered: Remembered | None = None
@@ -116,7 +123,7 @@ class Jitted:
         if current_builder() is not None:
             return self.call_inside(args, kwargs)
         known = self._remembered
-        if known is not None and not kwargs:
+        if known is not None and not kwargs and known.mesh is current_mesh():
             leaves = known.alike.leaves(args)
             if leaves is not None:
                 try:
@@ -182,14 +189,18 @@ class Jitted:
             alike = self.alike(call, args)
             first = paths.paths[0]
             path = None if first.guards or first.strides or first.ends else first
-            self._remembered = None if alike is None else Remembered(alike, call.key, call.how, paths, path)
+            self._remembered = (
+                None if alike is None else Remembered(alike, call.key, call.how, paths, path, current_mesh())
+            )
 
     def _paths(self, call: Call) -> Paths:
+        mesh = current_mesh()
+        key = call.key if mesh is None else (mesh, call.key)
         try:
-            paths = self._cache.get(call.key)
+            paths = self._cache.get(key)
         except TypeError:
             raise self.signatures.unhashable(call.how) from None
-        return self._cache.setdefault(call.key, self.new_paths(call)) if paths is None else paths
+        return self._cache.setdefault(key, self.new_paths(call)) if paths is None else paths
 
     def run(self, call: Call, paths: Paths, inputs: Sequence[Any], new: Path | None) -> tuple[list[Any], Path] | None:
         """The results of a call for these inputs, and the path that computed them; None if no path fits yet.
@@ -231,8 +242,29 @@ class Jitted:
         weak = [x.weak if isinstance(x, Tracer) else isinstance(x, _NUMBERS) for x in leaves]
         with rolling(self.rolls):
             traced, _ = trace_flat(self.f, types, self.signatures.rebuild(how), leaves, weak)
+        division = self._division(args, kwargs, types, traced.structure, traced.program.out_types)
+        if division.inputs is not None:
+            leaves = [*map(divided, leaves, division.inputs)]
         outs = call_primitive(*leaves, *traced.captured, program=traced.program)
+        if division.results is not None:
+            outs = [*map(divided, outs, division.results)]
         return tree.unflatten(traced.structure, outs)
+
+    def _division(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        types: Sequence[ArrayType],
+        structure: tree.Structure,
+        out_types: Sequence[ArrayType],
+    ) -> Division:
+        """How the arrays among the arguments, and the results, are divided."""
+        if self.shardings is None:
+            return Division()
+        _, others, others_by_name = self.signatures.statics.take(args, kwargs)
+        return Division(
+            self.shardings.of_arguments(others, others_by_name, types), self.shardings.of_results(structure, out_types)
+        )
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Flatten the arguments of a call."""
@@ -261,7 +293,16 @@ class Jitted:
     def compile(self, call: Any, inputs: list[Any]) -> Path:
         """Trace and compile the function for the inputs of a call."""
         donated = (lambda: self.signatures.donated(self.donated, call.args)) if self.donated else None
-        return new_path(self.f, inputs, self.signatures.rebuild(call.how), donated, tunes=self.tunes, rolls=self.rolls)
+        rebuilt = self.signatures.rebuild(call.how)
+        types = [*map(type_of, inputs)]
+
+        def division(structure: tree.Structure, out_types: Sequence[ArrayType]) -> Division:
+            return self._division(call.args, call.kwargs, types, structure, out_types)
+
+        if self.shardings is None:
+            return new_path(self.f, inputs, rebuilt, donated, tunes=self.tunes, rolls=self.rolls)
+        path = new_path(self.f, inputs, rebuilt, donated, tunes=self.tunes, rolls=self.rolls, divided=division)
+        return path._replace(on_device=True)
 
     def explained(self, error: BaseException, call: Any) -> BaseException:
         """The exception to raise for an error: the error itself, unless there is a better message."""

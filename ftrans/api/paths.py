@@ -8,6 +8,7 @@ the other outcome is taken, or traced and compiled.
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,11 +27,12 @@ from ..control.rules.host_call import calls_user_code
 from ..core.interpret import inline
 from ..core.program import Const, Program, literal
 from ..core.trace import Guard, NoWitness, Tracer, building
-from ..core.types import type_of
+from ..core.types import ArrayType, type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
 from ..transforms.simplify import for_compiler
-from ..xla import Compiled, Placement, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
+from ..xla import Compiled, Division, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
+from ..xla.meshes import is_divided
 from .call import Traced, name_of, trace_flat
 from .rolling import PackedGuards, rolling, with_stacked_captures
 
@@ -168,7 +170,7 @@ def new_path(
     note: Any = None,
     tunes: bool = False,
     rolls: bool = True,
-    placements: Callable[[], Sequence[Placement | None]] | None = None,
+    divided: Callable[[tree.Structure, Sequence[ArrayType]], Division] | None = None,
 ) -> Path:
     """Trace and compile a function for these arguments, on the path that its control flow takes for them.
 
@@ -180,7 +182,8 @@ def new_path(
         note: what the path is to carry for its maker.
         tunes: whether to compile several forms, and keep the one that is fastest for these arguments.
         rolls: whether to compile loops of Python as loops.
-        placements: says, once the function is traced, where its results are put on a mesh of devices.
+        divided: says, once the function is traced, from the structure and the types of its results how they and the
+            leaves are divided over devices.
     """
     with rolling(rolls):
         traced, program, packed, captured = without_collector(_bound, f, leaves, call)
@@ -192,11 +195,14 @@ def new_path(
     constants = device_arrays([native(x) for x in captured])
     ends = list(map(as_host_call, program.endings()))
     assumed = traced.builder.assumed
-    compiled = Compiled(program, given, placements=() if placements is None else placements())
+    kept = len(packed.groups)
+    types = program.out_types[: len(program.outputs) - kept]
+    division = None if divided is None else divided(traced.structure, types)
+    compiled = Compiled(program, given, None, division, kept)
     # What is timed runs many times, so what the host does for it would be repeated.
     if tunes and not calls_user_code(program) and not ends and not any(map(is_jax_tracer, leaves)):
         best = fastest(program, [*leaves, *constants])
-        compiled = Compiled(program, given, best.limit) if given else best
+        compiled = Compiled(program, given, best.limit, division, kept)
     return Path(compiled, constants, guards, packed, traced.structure, assumed, on_device, ends, note)
 
 
@@ -296,7 +302,7 @@ def _closes_over_eager(f: Any) -> TypeError:
 
 def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: float) -> tuple[Program, list[Any]]:
     """`program` with captured inputs up to a size as constants, and the captured values that stay inputs."""
-    is_bound = [type_of(x).nbytes <= most_bytes or _is_uniform(x) for x in captured]
+    is_bound = [_is_constant(x, most_bytes) for x in captured]
     if not any(is_bound):
         return program, list(captured)
     rest = [x for x, b in zip(captured, is_bound, strict=True) if not b]
@@ -308,6 +314,11 @@ def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: floa
         bound = [Tracer(builder, _constant(x)) if b else next(others) for x, b in zip(captured, is_bound, strict=True)]
         outs = inline(program, [*inputs[:count], *bound])
         return builder.finish(outs, program.name), rest
+
+
+def _is_constant(x: Any, most_bytes: float) -> bool:
+    """Whether a captured array is to be a constant.  One that is divided over devices would be gathered for that."""
+    return (type_of(x).nbytes <= most_bytes and not (is_divided(x) and most_bytes < math.inf)) or _is_uniform(x)
 
 
 def _constant(x: Any) -> Const:

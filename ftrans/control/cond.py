@@ -27,7 +27,8 @@ from ..transforms.simplify import simplify as simplify_program
 from ..transforms.split import Residual, Split, SplitEqn
 from ..transforms.split import split as split_program
 from ..transforms.transpose import transpose as transpose_program
-from ..xla.execute import is_jax_tracer, lower
+from ..xla.execute import lower
+from ..xla.kinds import is_jax_tracer
 from .subprograms import (
     Flags,
     chosen,

@@ -25,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import OtherTypes, about_to_run, is_jax
+from ..xla import Division, OtherTypes, about_to_run, is_jax
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -333,12 +333,12 @@ class _Jitted(Jitted):
             plain = with_places(call.args, [])
             return (*of_cells, *(len(graph.cells) + i for i in self.signatures.donated(self.donated, plain)))
 
-        def placements() -> list[Any]:
+        def divided(*_: Any) -> Division:
             # What a step changes stays where it is, so that the next step finds what this one was compiled for.
-            return [*[None] * note.count, *(graph.cells[i].sharding for i in note.places)]
+            return Division(results=[*[None] * note.count, *(graph.cells[i].sharding for i in note.places)])
 
         path = new_path(
-            self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls, placements=placements
+            self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls, divided=divided
         )
         # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
         return path._replace(on_device=any(map(is_jax, call.leaves)))

@@ -1,13 +1,10 @@
 """The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
 
-from .compiled import Compiled, Costs, OtherTypes
+from .compiled import Compiled, Costs, Division, OtherTypes
 from .divided import are_equal, copied, gathered, in_64_bits, is_readable
 from .execute import (
     about_to_run,
     device_arrays,
-    is_jax,
-    is_jax_tracer,
-    is_traced,
     jax_leaves,
     put_on_device,
     run_function,
@@ -15,13 +12,16 @@ from .execute import (
     to_numpy,
 )
 from .fusion import usual_limit
-from .placing import Placement, parts_along, place, placement, placement_of, with_auto_axes
+from .kinds import is_jax, is_jax_tracer, is_traced
+from .meshes import with_auto_axes
+from .placing import Placement, parts_along, place, placement, placement_of
 from .precision import Precision
 from .tune import fastest
 
 __all__ = [
     "Compiled",
     "Costs",
+    "Division",
     "OtherTypes",
     "Placement",
     "Precision",

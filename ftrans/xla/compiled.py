@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
 from ..core.program import Program
-from .execute import about_to_run, all_to_numpy, is_jax_tracer, lower, process, to_numpy, without_copy
+from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, without_copy
 from .fusion import (
     can_keep_barriers,
     has_kept_values,
@@ -20,7 +20,8 @@ from .fusion import (
     options_with_barriers,
     repeating_at_most,
 )
-from .placing import Placement
+from .kinds import is_jax_tracer
+from .meshes import ExplicitAxes, Relabelled, mesh_of, other_devices, other_division, replicated, require_auto_axes
 from .starting import start
 
 # Results of fewer bytes are copied sooner than the pages of new ones are found.
@@ -53,6 +54,30 @@ class Costs(NamedTuple):
         )
 
 
+class Division(NamedTuple):
+    """How a compiled program's arrays are divided over devices: a sharding of JAX for each, or None to leave it to XLA.
+
+    Attributes:
+        inputs: of the inputs; None for the sharding of the arguments.
+        results: of the results; None to leave all to XLA.
+    """
+
+    inputs: Sequence[Any] | None = None
+    results: Sequence[Any] | None = None
+
+    def options(self, inputs: int, results: int) -> dict[str, Any]:
+        """The arguments of `jax.jit` that say so, for so many inputs and results: of the last ones nothing is said."""
+
+        def filled(given: Sequence[Any] | None, count: int) -> list[Any] | None:
+            return None if given is None or not any(given) else [*given, *[None] * (count - len(given))]
+
+        wanted, pinned = filled(self.inputs, inputs), filled(self.results, results)
+        return {
+            **({"in_shardings": tuple(wanted)} if wanted else {}),
+            **({"out_shardings": pinned} if pinned else {}),
+        }
+
+
 class OtherTypes(Exception):
     """A compiled program was called with arrays that are not of the types of its inputs."""
 
@@ -65,7 +90,8 @@ class Compiled:
         donated: which inputs XLA may overwrite.
         limit: the most work that fusion on a CPU may repeat for an element (see `fusion.kept_values`); None for no
             limit.  Inside of another program that is compiled, the limit of that one holds.
-        placements: where the first results are put on a mesh of devices; None for those that XLA may put anywhere.
+        division: how inputs and results are divided over devices.
+        guards: how many of the last results are to be whole on each device, whatever they are computed from.
 
     Attributes:
         limit: the limit that it was given.
@@ -79,7 +105,8 @@ class Compiled:
         program: Program,
         donated: tuple[int, ...] = (),
         limit: float | None = None,
-        placements: Sequence[Placement | None] = (),
+        division: Division | None = None,
+        guards: int = 0,
     ) -> None:
         start()
         import jax
@@ -87,8 +114,9 @@ class Compiled:
         self.program = program
         self.limit = limit
         self._donated = donated
-        rest = [None] * (len(program.outputs) - len(placements))
-        self._placements = [*placements, *rest] if any(placements) else None
+        self._division = division or Division()
+        self._guards = guards
+        self._meets_explicit_axes = False
         self._jax: Any = jax
         self._has_run = False
         # The program as a part of others, by their limits.
@@ -101,15 +129,18 @@ class Compiled:
         def function(*args: Any) -> list[Any]:
             if [(x.shape, x.dtype) for x in args] != [(t.shape, t.dtype) for t in program.in_types]:
                 raise OtherTypes
+            require_auto_axes(args)
             with repeating_at_most(limit):
                 outs = lower(program, args)
+            mesh = mesh_of(args) if self._guards else None
+            if mesh is not None:
+                outs = [*outs[: -self._guards], *replicated(outs[-self._guards :], mesh)]
             self._note_shared(args, outs)
             return outs
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
-        return self._jax.jit(
-            function, donate_argnums=self._donated, compiler_options=options, out_shardings=self._placements
-        )
+        divided = self._division.options(len(program.inputs), len(program.outputs))
+        return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options, **divided)
 
     def _note_shared(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
         """Note which results are arguments, constants, or one another, so that others may hold them, too."""
@@ -173,24 +204,48 @@ class Compiled:
         Raises:
             OtherTypes: the arrays are not of the types of the program's inputs.
         """
-        if not self._has_run or process.is_lost or current_observer() is not None:
-            about_to_run()
-            return self._run(args)
+        if not self._has_run or process.is_lost or current_observer() is not None or self._meets_explicit_axes:
+            return self._run_with_care(args)
         # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
         function = self._plain if self._fenced is None and most_repeated() is None else self.function
-        if self._jax.config.jax_enable_x64:
-            return function(*args)
         try:
-            with self._jax.enable_x64(True):
-                return function(*args)
-        except BaseException:
             if self._jax.config.jax_enable_x64:
-                self._jax.enable_x64(False).__enter__()
-            raise
+                return function(*args)
+            try:
+                with self._jax.enable_x64(True):
+                    return function(*args)
+            except BaseException:
+                if self._jax.config.jax_enable_x64:
+                    self._jax.enable_x64(False).__enter__()
+                raise
+        except ExplicitAxes:
+            return self._run_with_care(args)
+        except ValueError as error:
+            raise self._explained(error, args) from None
+
+    def _run_with_care(self, args: Sequence[Any]) -> Any:
+        """The same where JAX has yet to trace, somebody looks on, or arrays have Explicit axes."""
+        about_to_run()
+        if any(map(is_jax_tracer, args)):
+            return self._run(args)
+        try:
+            if not self._meets_explicit_axes:
+                return self._run(args)
+        except ExplicitAxes:
+            self._meets_explicit_axes = True
+        except ValueError as error:
+            raise self._explained(error, args) from None
+        given = Relabelled(args)
+        with given.context:
+            return given.back(self._run(given.arrays))
+
+    def _explained(self, error: ValueError, args: Sequence[Any]) -> ValueError:
+        """The exception to raise for an error of JAX: the error itself, unless it is about where arrays are."""
+        wanted = self._division.inputs
+        return (other_division(args, wanted) if wanted else None) or other_devices(args) or error
 
     @uninterrupted
     def _run(self, args: Sequence[Any]) -> Any:
-        """The same where JAX has yet to trace, or somebody looks on."""
         with self._jax.enable_x64(True):
             if current_observer() is None or any(map(is_jax_tracer, args)):
                 outs = self.function(*args)
@@ -225,5 +280,6 @@ class Compiled:
     def lower(self, *args: Any) -> Any:
         """JAX's `Lowered` object of this program, for looking at or measuring what XLA is given."""
         about_to_run()
-        with self._jax.enable_x64(True):
-            return self.function.lower(*args)
+        given = Relabelled(args)
+        with given.context, self._jax.enable_x64(True):
+            return self.function.lower(*given.arrays)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..base.interrupts import uninterrupted
-from .execute import about_to_run, is_jax, is_jax_tracer
+from .execute import about_to_run
+from .kinds import is_jax, is_jax_tracer
 
 
 @contextmanager

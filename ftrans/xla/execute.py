@@ -7,7 +7,6 @@ types are enabled in a scope around each trace and call.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,35 +19,13 @@ from ..base.source import at_line, user_line
 from ..base.surroundings import NeedsHost
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
-from ..core.trace import Tracer, building
+from ..core.trace import building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from .fusion import around, kept_values
+from .kinds import is_jax
+from .meshes import Relabelled, other_devices
 from .starting import start
-
-
-def is_jax(x: Any) -> bool:
-    """Whether `x` is a JAX array or one of JAX's own tracers."""
-    jax = sys.modules.get("jax")
-    try:
-        return jax is not None and isinstance(x, jax.Array)
-    except AttributeError:
-        # Another thread is about to import it.
-        return False
-
-
-def is_jax_tracer(x: Any) -> bool:
-    """Whether `x` stands for an array inside a JAX transformation."""
-    jax = sys.modules.get("jax")
-    try:
-        return jax is not None and isinstance(x, jax.core.Tracer)
-    except AttributeError:
-        return False
-
-
-def is_traced(x: Any) -> bool:
-    """Whether `x` stands for an array in a trace, be it one of JAX, so that its value is not known."""
-    return isinstance(x, Tracer) or is_jax_tracer(x)
 
 
 class _Process:
@@ -140,7 +117,12 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
 
     about_to_run()
     with jax.enable_x64(True):
-        return lower(program, device_arrays(args), current_observer())
+        given = Relabelled(device_arrays(args))
+        try:
+            with given.context:
+                return given.back(lower(program, given.arrays, current_observer()))
+        except ValueError as error:
+            raise other_devices(given.arrays) or error from None
 
 
 def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

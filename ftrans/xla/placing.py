@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..base.interrupts import uninterrupted
-from .execute import about_to_run, is_jax, is_jax_tracer
+from .execute import about_to_run
+from .kinds import is_jax, is_jax_tracer
+from .meshes import with_auto_axes
 
 Placement = Any
 
@@ -38,16 +40,6 @@ def placement(mesh: Any, spec: Any) -> Placement:
     while entries and entries[-1] is None:
         entries.pop()
     return jax.sharding.NamedSharding(with_auto_axes(mesh), jax.sharding.PartitionSpec(*entries))
-
-
-def with_auto_axes(mesh: Any) -> Any:
-    """The same mesh with axes of the type `Auto`; its arrays share memory with those of the other."""
-    import jax
-
-    auto = jax.sharding.AxisType.Auto
-    if all(kind == auto for kind in mesh.axis_types):
-        return mesh
-    return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=(auto,) * len(mesh.axis_names))
 
 
 def parts_along(placement: Placement) -> tuple[tuple[tuple[str, ...], int], ...]:

@@ -19,7 +19,8 @@ from ...transforms.simplify import condense
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
-from ...xla.execute import is_jax_tracer, lower
+from ...xla.execute import lower
+from ...xla.kinds import is_jax_tracer
 from ..subprograms import Flags, chosen, redundant, rewired, specialized, spread, transposed, used_inputs
 from .recompute import Budget, Policy, in_segments, just_in_time, keep
 

@@ -12,7 +12,8 @@ from ...core.primitive import MultipleResults, RunOnly
 from ...core.program import Program
 from ...core.types import ArrayType
 from ...run.straightline import function_to_run
-from ...xla.execute import is_jax_tracer, lower
+from ...xla.execute import lower
+from ...xla.kinds import is_jax_tracer
 from ..checkpoints.schedule import (
     DEFAULT_CHECKPOINTS,
     backwards,

@@ -28,7 +28,7 @@ from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import Residual, Result, SplitEqn
 from ...transforms.split import split as split_program
 from ...transforms.transpose import transpose as transpose_program
-from ...xla.execute import is_jax_tracer
+from ...xla.kinds import is_jax_tracer
 from ..subprograms import (
     Flags,
     chosen,

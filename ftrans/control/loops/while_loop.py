@@ -20,7 +20,8 @@ from ...run.costs import program_cost, total
 from ...run.straightline import function_to_run
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn
-from ...xla.execute import is_jax_tracer, lower
+from ...xla.execute import lower
+from ...xla.kinds import is_jax_tracer
 from ..subprograms import Flags, chosen, cut, either, filled, others, own_carries, rewired, spread, used_inputs
 from .in_place import lower_step
 from .rewind import rewind

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...core.program import Program
 from ...run.straightline import function_to_run
-from ...xla.execute import is_jax_tracer, lower
+from ...xla.execute import lower
+from ...xla.kinds import is_jax_tracer
 from ..convergence import ConvergenceError
 
 State = tuple[Any, ...]

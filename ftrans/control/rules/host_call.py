@@ -14,7 +14,7 @@ from ...core.program import Eqn, Params, Program
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...ops.host import as_host_call, from_words, to_words
-from ...xla.execute import is_jax_tracer
+from ...xla.kinds import is_jax_tracer
 
 # A count is reported if its binary digits after the first few are zero: a few counts in each doubling.
 _REPORTED_DIGITS = 5

@@ -1,0 +1,32 @@
+"""Which values are JAX's.  Importing this does not import JAX."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..core.trace import Tracer
+
+
+def is_jax(x: Any) -> bool:
+    """Whether `x` is a JAX array or one of JAX's own tracers."""
+    jax = sys.modules.get("jax")
+    try:
+        return jax is not None and isinstance(x, jax.Array)
+    except AttributeError:
+        # Another thread is about to import it.
+        return False
+
+
+def is_jax_tracer(x: Any) -> bool:
+    """Whether `x` stands for an array inside a JAX transformation."""
+    jax = sys.modules.get("jax")
+    try:
+        return jax is not None and isinstance(x, jax.core.Tracer)
+    except AttributeError:
+        return False
+
+
+def is_traced(x: Any) -> bool:
+    """Whether `x` stands for an array in a trace, be it one of JAX, so that its value is not known."""
+    return isinstance(x, Tracer) or is_jax_tracer(x)

@@ -1,0 +1,247 @@
+"""Programs on a mesh of devices: what is divided how, and what is said about it.
+
+The eight devices are virtual ones of the CPU (see conftest.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding
+
+import ftrans as ft
+
+P = ft.P
+MESH = ft.mesh({"d": 8})
+EXPLICIT = jax.make_mesh((8,), ("d",))
+X = np.random.default_rng(0).normal(size=16)
+
+
+def on(mesh: Any, x: Any, spec: Any = None) -> Any:
+    """An array, divided over a mesh along its first axis unless a spec is given."""
+    with jax.enable_x64(True):
+        return jax.device_put(x, NamedSharding(mesh, P("d") if spec is None else spec))
+
+
+def spec_of(x: Any) -> tuple[Any, ...]:
+    """How an array is divided, without None at the end."""
+    spec = [*x.sharding.spec] if isinstance(x.sharding, NamedSharding) else []
+    while spec and spec[-1] is None:
+        spec.pop()
+    return tuple(spec)
+
+
+def loss(x: Any) -> Any:
+    return np.mean(np.sin(x) ** 2)
+
+
+# Meshes
+
+
+def test_meshes() -> None:
+    assert dict(MESH.shape) == {"d": 8}
+    assert set(ft.mesh((4, 2), ("data", "model")).axis_types) == {AxisType.Auto}
+    assert dict(ft.mesh({"data": -1, "model": 2}).shape) == {"data": 4, "model": 2}
+    assert ft.mesh({"d": 2}, devices=jax.devices()[3:5]).devices.tolist() == jax.devices()[3:5]
+    with ft.use_mesh(MESH) as mesh:
+        assert mesh is MESH
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "message"),
+    [
+        (({"d": 16},), ValueError, "a mesh of 16 devices needs 16, but there are 8.*JAX_NUM_CPU_DEVICES=16"),
+        (((4, 2), ("d",)), ValueError, r"got 2 sizes and the names \['d'\].*write ft.mesh"),
+        (((4, 2),), TypeError, "takes a name for each axis"),
+        ((8, "d"), TypeError, "takes sizes that are integers"),
+        (({"d": 0},), ValueError, "sizes of a mesh are positive"),
+        (({"d": 8}, ("d",)), TypeError, "names twice"),
+    ],
+    ids=str,
+)
+def test_wrong_meshes(args: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=rf"(?s){message}.*test_sharding.py"):
+        ft.mesh(*args)
+
+
+# ft.shard
+
+
+def test_shard_is_the_identity_on_numpy_arrays() -> None:
+    assert ft.shard(X, P("d"), MESH) is X
+    assert ft.grad(lambda x: np.sum(ft.shard(x, P("d"), MESH) ** 2))(X) == pytest.approx(2 * X)
+
+
+def test_shard_puts_jax_arrays_on_the_mesh() -> None:
+    one = on(ft.mesh({"e": 1}), X, P())
+    with ft.use_mesh(MESH):
+        both = ft.shard({"a": one, "b": (one, X)}, {"a": P("d"), "b": None})
+    assert spec_of(both["a"]) == ("d",)
+    assert both["b"][0] is one
+    assert ft.shard(one, NamedSharding(EXPLICIT, P())).sharding.is_fully_replicated
+
+
+@pytest.mark.parametrize("wrap", [ft.jit, lambda f: f], ids=["jit", "un-jitted"])
+def test_shard_in_derivatives_and_batches(wrap: Callable[..., Any]) -> None:
+    def cubes(x: Any) -> Any:
+        return ft.shard(x, P("d"), MESH) ** 3
+
+    x = on(MESH, X, P())
+    gradient = wrap(ft.grad(lambda x: np.sum(cubes(x))))(x)
+    assert spec_of(gradient) == ("d",)
+    assert np.asarray(gradient) == pytest.approx(3 * X**2)
+    tangent = wrap(lambda x: ft.jvp(cubes, (x,), (x,))[1])(x)
+    assert spec_of(tangent) == ("d",)
+    batch = on(MESH, np.stack([X, 2 * X]), P())
+    mapped = wrap(ft.vmap(cubes))(batch)
+    assert spec_of(mapped) == (None, "d")
+    assert np.asarray(wrap(ft.hessian(lambda x: np.sum(cubes(x))))(x)) == pytest.approx(np.diag(6 * X))
+
+
+def test_a_batch_stays_divided_as_it_is() -> None:
+    mesh = ft.mesh((4, 2), ("a", "b"))
+    batch = on(mesh, np.ones((4, 16)), P("a"))
+    f = ft.vmap(lambda x: 2 * ft.shard(x, P("b"), mesh))
+    assert spec_of(ft.jit(f)(batch)) == ("a", "b")
+    assert spec_of(f(batch)) == ("a", "b")
+    assert spec_of(ft.vmap(lambda x: ft.shard(x, P("a"), mesh))(batch)) == (None, "a")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ft.shard(X, P("d")), ValueError, r"got P\('d',\) without a mesh; call it in `with ft.use_mesh"),
+        (lambda: ft.shard(X, P("e"), MESH), ValueError, "names the axis 'e', but the mesh has 'd'"),
+        (lambda: ft.shard(X, P(None, "d"), MESH), ValueError, r"has 2 entries, but the array is f64\[16\]"),
+        (lambda: ft.shard(X[:9], P("d"), MESH), ValueError, "has 9 elements, which 'd' = 8 devices.*pad it to 16"),
+        (lambda: ft.shard(X, "d", MESH), TypeError, r"takes specs such as ft.P\('data'\)"),
+        (lambda: ft.shard("x", P("d"), MESH), TypeError, "takes arrays, but it was given the str"),
+        (lambda: ft.shard(X, P("d"), 8), TypeError, r"the mesh of ft.shard is of type int; write ft.mesh"),
+        (lambda: ft.shard([X], (P("d"), P()), MESH), ValueError, "is no container like the value"),
+        (lambda: ft.use_mesh(8), TypeError, "takes a mesh"),
+    ],
+)
+def test_wrong_specs(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=rf"(?s){message}.*test_sharding.py"):
+        call()
+
+
+# ft.jit(f, in_shardings=, out_shardings=)
+
+
+def test_shardings_of_arguments_and_results() -> None:
+    @ft.jit(in_shardings=({"w": P("d"), "b": None}, P()), out_shardings=(P("d"), {"s": P(), "n": None}))
+    def f(params: Any, x: Any) -> Any:
+        return params["w"] * x + params["b"], {"s": np.sum(params["w"]), "n": None}
+
+    with ft.use_mesh(MESH):
+        y, others = f({"w": X, "b": 1.0}, 2.0)
+        assert spec_of(y) == ("d",)
+        assert np.asarray(y) == pytest.approx(2 * X + 1)
+        assert float(others["s"]) == pytest.approx(X.sum())
+        assert others["n"] is None
+    with ft.use_mesh(ft.mesh({"d": 2})):
+        assert len(f({"w": X, "b": 1.0}, 2.0)[0].sharding.device_set) == 2
+
+
+def test_shardings_and_static_arguments() -> None:
+    f = ft.jit(lambda n, x: x * n, static_argnums=0, in_shardings=NamedSharding(MESH, P("d")), donate_argnums=1)
+    assert spec_of(f(3, X)) == ("d",)
+    given = on(MESH, X)
+    assert np.asarray(f(3, given)) == pytest.approx(3 * X)
+    assert given.is_deleted()
+
+
+def test_shardings_inside_of_another_trace() -> None:
+    inner = ft.jit(np.sin, in_shardings=NamedSharding(MESH, P("d")), out_shardings=NamedSharding(MESH, P("d")))
+    gradient = ft.jit(ft.grad(lambda x: np.sum(inner(x))), out_shardings=None)(on(MESH, X, P()))
+    assert spec_of(gradient) == ("d",)
+
+
+def test_branches_of_python_on_divided_values() -> None:
+    @ft.jit
+    def f(x: Any) -> Any:
+        total = np.cumsum(x)
+        for i in range(9):  # so many guards are packed in one array
+            if total[i] > 1e3:
+                return x
+        return np.sin(x) if total[-1] > 0 else -x
+
+    up = on(MESH, np.abs(X))
+    for _ in range(2):
+        assert np.asarray(f(up)) == pytest.approx(np.sin(np.abs(X)))
+        assert np.asarray(f(on(MESH, -np.abs(X)))) == pytest.approx(np.abs(X))
+    guards = f.lower(up).compile().output_shardings[1:]
+    assert guards
+    assert all(s.is_fully_replicated for s in guards)
+
+
+def test_captured_arrays_keep_their_sharding() -> None:
+    w = on(MESH, X)
+    f = ft.jit(lambda x: x * w)
+    assert spec_of(f(X)) == ("d",)
+    assert len(f.lower(X).compile().input_shardings[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ft.jit(np.sin, in_shardings=P("d"))(X), r"in_shardings of ft.jit got P\('d',\) without a mesh"),
+        (
+            lambda: ft.jit(np.sin, in_shardings=NamedSharding(MESH, P()))(on(MESH, X)),
+            r"is divided as P\('d',\), but in_shardings says P\(\); divide it before by ft.shard\(x, ft.P\(\), mesh\)",
+        ),
+        (
+            lambda: ft.jit(np.sin, out_shardings=NamedSharding(MESH, P("d")))(X[:9]),
+            "axis 0 of result  of sin has 9 elements",
+        ),
+        (
+            lambda: ft.jit(np.add, in_shardings=(NamedSharding(MESH, P("d")),))(X, X),
+            r"is no container like the arguments of add: tuple arity mismatch; expected: 1, got: 2",
+        ),
+        (
+            lambda: ft.jit(np.add)(on(MESH, X), on(ft.mesh({"e": 1}), X, P())),
+            r"arrays on different devices meet: .* is on .* alone, .* on 8 devices as P\('d',\). ft.shard\(x, ft.P\(\)",
+        ),
+        (lambda: ft.vmap(np.add)(on(MESH, X), on(ft.mesh({"e": 1}), X, P())), "arrays on different devices meet"),
+    ],
+)
+def test_wrong_shardings(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"(?s){message}.*test_sharding.py"):
+        call()
+
+
+def test_in_shardings_are_of_positional_arguments() -> None:
+    with pytest.raises(TypeError, match=r"called with x by name; give all arguments by position"):
+        ft.jit(lambda x: x, in_shardings=NamedSharding(MESH, P("d")))(x=X)
+
+
+# Arrays with Explicit axes
+
+
+@pytest.mark.parametrize("wrap", [ft.jit, lambda f: f], ids=["jit", "un-jitted"])
+def test_arrays_with_explicit_axes_come_back_with_them(wrap: Callable[..., Any]) -> None:
+    x = on(EXPLICIT, X)
+    f = wrap(ft.grad(loss))
+    for _ in range(2):
+        gradient = f(x)
+        assert gradient.sharding.mesh.axis_types == (AxisType.Explicit,)
+        with jax.enable_x64(True):
+            assert np.asarray(x - 16 * gradient) == pytest.approx(X - np.sin(2 * X))
+    with jax.set_mesh(EXPLICIT):
+        assert np.asarray(f(x)) == pytest.approx(np.sin(2 * X) / 16)
+        assert np.asarray(f(on(MESH, X))) == pytest.approx(np.sin(2 * X) / 16)
+        assert f(X) == pytest.approx(np.sin(2 * X) / 16)
+
+
+def test_arrays_with_explicit_and_auto_axes_meet() -> None:
+    assert np.asarray(ft.jit(np.add)(on(MESH, X), on(EXPLICIT, X))) == pytest.approx(2 * X)
+
+
+def test_explicit_axes_inside_of_jax() -> None:
+    with pytest.raises(TypeError, match=r"Explicit axes of a mesh; make the mesh by ft.mesh"):
+        jax.jit(ft.jit(np.sort))(on(EXPLICIT, X))
