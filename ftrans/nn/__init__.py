@@ -13,6 +13,7 @@ from .jit import jit
 from .layers import *  # noqa: F403
 from .module import Module
 from .optimizer import Optimizer
+from .placing import data_parallel, fsdp, shard, tensor_parallel
 from .precision import LossScale, all_finite, clip_grad_norm, clip_grad_norm_, global_norm
 from .stacks import scan, stack_modules, unstack_modules
 from .state import functional_call, merge, split, state_of
@@ -42,7 +43,9 @@ __all__ = [
     "checkpoint",
     "clip_grad_norm",
     "clip_grad_norm_",
+    "data_parallel",
     "fit",
+    "fsdp",
     "functional",
     "functional_call",
     "generator",
@@ -57,10 +60,12 @@ __all__ = [
     "random",
     "save",
     "scan",
+    "shard",
     "split",
     "stack_modules",
     "state_of",
     "summary",
+    "tensor_parallel",
     "unstack_modules",
     "value_and_grad",
     "vector_to_parameters",

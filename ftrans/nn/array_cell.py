@@ -26,7 +26,7 @@ from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
-from ..xla import Placement, is_jax, is_jax_tracer, parts_along, place, placement_of
+from ..xla import Placement, copied, is_jax, is_jax_tracer, parts_along, place, placement_of
 from . import epoch
 from .bare import BareModule
 from .filling import Filling, Held, filling, in_turn, note_other_read
@@ -361,7 +361,7 @@ class ArrayCell(Operand):
     def __getstate__(self) -> dict[str, Any]:
         if type(self.array) is Tracer:
             raise TypeError(f"{self.path} cannot be copied or pickled while it is traced{at_line(user_line())}")
-        array = self.array.copy() if self.sharding is not None else np.array(self.value)
+        array = copied(self.array, self.dtype) if self.sharding is not None else np.array(self.value)
         return {"array": array, "name": self.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

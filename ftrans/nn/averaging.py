@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..api.call import record_or_run
 from ..base.source import at_line, user_line
+from ..core.trace import current_builder
 from ..core.types import is_inexact
+from ..xla import copied, is_jax, place, placement
 from .cells import Buffer, Cells
 from .module import Module
+from .placing import mesh_of
 from .roots import require_module
 
 
@@ -48,17 +52,27 @@ class EMA(Module):
         self.decay = decay
         self.debias = debias
         kept = {path: p for path, p in model.named_parameters() if is_inexact(p.dtype)}
-        start = np.zeros_like if debias else np.array
-        self.averages = Cells({path: Buffer(start(p.value)) for path, p in kept.items()})
-        self.count = Buffer(np.asarray(0, np.int32))
+        self.averages = Cells({path: Buffer(_zeros(p) if debias else _copy(p)) for path, p in kept.items()})
+        mesh, zero = mesh_of(kept.values()), np.asarray(0, np.int32)
+        self.count = Buffer(zero if mesh is None else place(zero, placement(mesh, ())))
 
     def update(self) -> None:
         """Update the averages with the current parameters."""
         parameters = dict(self.model.named_parameters())
-        for path, average in self.averages.items():
-            now, old = parameters[path].value, average.value
-            average.value = (self.decay * old + (1 - self.decay) * now).astype(average.dtype)
-        self.count.value = self.count.value + np.int32(1)
+        averages = [*self.averages.values()]
+        count = len(averages)
+
+        def averaged(xs: list[Any]) -> list[Any]:
+            pairs = zip(xs[1 : 1 + count], xs[1 + count :], strict=True)
+            return [
+                xs[0] + np.int32(1),
+                *((self.decay * old + (1 - self.decay) * now).astype(old.dtype) for old, now in pairs),
+            ]
+
+        held = [*map(_held_by, [self.count, *averages, *(parameters[path] for path in self.averages)])]
+        new = record_or_run("the update of an average", averaged, held)
+        for cell, x in zip([self.count, *averages], new, strict=True):
+            cell.value = x
 
     def parameters_of_average(self) -> dict[str, Any]:
         """The averages by parameter path."""
@@ -70,8 +84,17 @@ class EMA(Module):
     def copy_to(self, model: Module | None = None) -> None:
         """Copy the averages into the parameters of the model, or of another model of the same structure."""
         parameters = dict((model or self.model).named_parameters())
-        for path, average in self.parameters_of_average().items():
-            parameters[path].value = average
+
+        held = [*map(_held_by, [self.count, *self.averages.values()])]
+        if self.debias:
+            held[1:] = record_or_run("the averages", self._debiased, held)
+        for path, x in zip(self.averages, held[1:], strict=True):
+            # No two cells hold one array of a device: a step may overwrite it.
+            parameters[path].value = copied(x, x.dtype) if is_jax(x) else x
+
+    def _debiased(self, xs: list[Any]) -> list[Any]:
+        weight = 1 - self.decay ** xs[0]
+        return [(x / weight).astype(x.dtype) for x in xs[1:]]
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -87,3 +110,17 @@ class EMA(Module):
 
     def extra_repr(self) -> str:
         return f"decay={self.decay}"
+
+
+def _zeros(cell: Any) -> Any:
+    zeros = np.zeros(cell.shape, cell.dtype)
+    return zeros if cell.sharding is None else place(zeros, cell.sharding)
+
+
+def _copy(cell: Any) -> Any:
+    return np.array(cell.value) if cell.sharding is None else copied(cell.array, cell.dtype)
+
+
+def _held_by(cell: Any) -> Any:
+    """The array of a cell where it is; in a trace, a cell knows whether it was given."""
+    return cell.array if current_builder() is None else cell.read()

@@ -25,6 +25,7 @@ from .calls import call_filled, settled
 from .cells import Buffer, Cells, Parameter, RngState
 from .graph import graph_of
 from .module import Module
+from .placing import placement_beside
 from .roots import require_module
 from .traces import require_untraced
 
@@ -32,7 +33,9 @@ from .traces import require_untraced
 class Optimizer(Module):
     """Updates the parameters of a model by a gradient transformation of optax.
 
-    It is itself a module, so that a compiled training step takes it beside the model.  Its state is in buffers.
+    It is itself a module, so that a compiled training step takes it beside the model.  Its state is in buffers.  For a
+    model on a mesh of devices (`nn.shard`), what belongs to a parameter is computed where the parameter is, and stays
+    there.
 
     Args:
         model: the model.  Parameters that have `requires_grad` set at this point are updated.
@@ -75,7 +78,7 @@ class Optimizer(Module):
         if not self.paths:
             raise ValueError(f"the model has no parameter with requires_grad=True to optimize{at_line(user_line())}")
         values = {path: p.array for path, p in trained.items()}
-        names, leaves, structure = jax_leaves(transformation.init, values)
+        names, leaves, structure = jax_leaves(transformation.init, values, placement_beside(trained))
         self.state = Cells({name: Buffer(x) for name, x in zip(names, leaves, strict=True)})
         self._update = _update_of(transformation, self.paths, structure)
 

@@ -14,7 +14,7 @@ from .execute import (
 from .fusion import usual_limit
 from .kinds import is_jax, is_jax_tracer, is_traced
 from .meshes import with_auto_axes
-from .placing import Placement, parts_along, place, placement, placement_of
+from .placing import Placement, is_mesh, parts_along, place, placement, placement_of
 from .precision import Precision
 from .tune import fastest
 
@@ -34,6 +34,7 @@ __all__ = [
     "in_64_bits",
     "is_jax",
     "is_jax_tracer",
+    "is_mesh",
     "is_readable",
     "is_traced",
     "jax_leaves",

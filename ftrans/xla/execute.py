@@ -151,16 +151,35 @@ def device_arrays(arrays: Sequence[Any]) -> list[Any]:
 
 
 @uninterrupted
-def jax_leaves(f: Callable[[Any], Any], x: Any) -> tuple[list[str], list[Any], Any]:
-    """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure."""
+def jax_leaves(
+    f: Callable[[Any], Any], x: Any, placement: Callable[[tuple[Any, ...], Any], Any] | None = None
+) -> tuple[list[str], list[Any], Any]:
+    """The result of a function for JAX, compiled: names of its leaves, the leaves, and its structure.
+
+    Args:
+        f: the function.
+        x: its argument.
+        placement: where a leaf is to be on a mesh of devices, from the names and indices that lead to it and its type;
+            it is computed there, so no device ever holds more than its part.
+    """
     about_to_run()
     import jax
 
-    is_wide = any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in jax.tree_util.tree_leaves(x))
+    keys = jax.tree_util
+    is_wide = any(np.dtype(leaf.dtype).itemsize >= 8 for leaf in keys.tree_leaves(x))
     with jax.enable_x64(is_wide):
-        paths, structure = jax.tree_util.tree_flatten_with_path(jax.jit(f)(x))
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+        places = None
+        if placement is not None:
+            types, structure = keys.tree_flatten_with_path(jax.eval_shape(f, x))
+            places = keys.tree_unflatten(structure, [placement(tuple(map(_key, path)), x) for path, x in types])
+        paths, structure = keys.tree_flatten_with_path(jax.jit(f, out_shardings=places)(x))
+    names = [keys.keystr(path, simple=True, separator=".") for path, _ in paths]
     return names, [leaf for _, leaf in paths], structure
+
+
+def _key(entry: Any) -> Any:
+    """The name or index in an entry of a path of JAX."""
+    return next((getattr(entry, name) for name in ("key", "name", "idx") if hasattr(entry, name)), None)
 
 
 @uninterrupted

@@ -18,15 +18,20 @@ Placement = Any
 
 
 def placement_of(x: Any) -> Placement | None:
-    """Where an array is, if that is on a mesh of several devices."""
+    """Where an array is, if that is on a mesh of devices."""
     if not is_jax(x) or is_jax_tracer(x):
         return None
     import jax
 
     found = x.sharding
-    if not isinstance(found, jax.sharding.NamedSharding) or found.mesh.size == 1:
-        return None
-    return placement(found.mesh, found.spec)
+    return placement(found.mesh, found.spec) if isinstance(found, jax.sharding.NamedSharding) else None
+
+
+def is_mesh(x: Any) -> bool:
+    """Whether something is a mesh of devices."""
+    import jax
+
+    return isinstance(x, jax.sharding.Mesh)
 
 
 def placement(mesh: Any, spec: Any) -> Placement:
