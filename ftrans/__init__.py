@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.nlp import nlp
     from .api.precision import matmul_precision
+    from .api.processes import initialize_processes
     from .api.sharding import P, mesh, shard, use_mesh
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparse_patterns import hessian_sparsity, jacobian_sparsity
@@ -69,6 +70,7 @@ __all__ = [
     "hessian_diagonal",
     "hessian_sparsity",
     "hvp",
+    "initialize_processes",
     "jacfwd",
     "jacobian",
     "jacobian_sparsity",
@@ -136,6 +138,7 @@ _FILES = {
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.nlp": ("nlp",),
     "api.precision": ("matmul_precision",),
+    "api.processes": ("initialize_processes",),
     "api.sharding": ("P", "mesh", "shard", "use_mesh"),
     "api.sparse_patterns": ("hessian_sparsity", "jacobian_sparsity"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),

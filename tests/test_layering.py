@@ -40,6 +40,7 @@ PUBLIC = {
     "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",
     "P", "mesh", "shard", "use_mesh",
+    "initialize_processes",
 }  # fmt: skip
 ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 # They are JAX's own.

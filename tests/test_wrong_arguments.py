@@ -51,6 +51,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "jet": (np.sin, (X,), ([X, X],)),
     "jit": (square,),
     "jvp": (np.sin, (X,), (X,)),
+    "initialize_processes": (),
     "keep_memory": (),
     "lagrangian_hessian": (square, np.sin),
     "laplacian": (square,),

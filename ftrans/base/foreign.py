@@ -7,6 +7,7 @@ when the ground has moved.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import inspect
@@ -299,3 +300,31 @@ def options_for_loops() -> str:
     if not version("jax").startswith(("0.10.", "0.11.")):
         return ""
     return "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=65536"
+
+
+def leave_signals_alone(jax: Any) -> None:
+    """Keep JAX from taking SIGTERM for itself when processes are put together.
+
+    Leans on: the setting `jax_enable_preemption_service`.
+    Without it: SIGTERM does not end a process that has joined others.
+    """
+    with contextlib.suppress(AttributeError):
+        jax.config.update("jax_enable_preemption_service", False)
+
+
+def found_no_cluster(error: ValueError) -> bool:
+    """Whether `jax.distributed.initialize()` has found nothing that says which processes there are.
+
+    Leans on: what it says.
+    Without it: a script for several processes needs to be launched to run as one.
+    """
+    return "coordinator_address should be defined" in str(error)
+
+
+def says_process_is_gone(error: BaseException) -> bool:
+    """Whether a computation failed because another process that takes part has ended.
+
+    Leans on: the names of the libraries by which XLA reaches other processes, in its errors.
+    Without it: the error reaches the user as it is.
+    """
+    return any([name in str(error) for name in ("Gloo", "NCCL", "oordination service", "Connection reset")])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..base.error_modes import Handling, Reaction, reaction_since
 from ..base.floating_point import warnings_at_user_line
 from ..base.source import Line, at_line, attributed_to, user_line
 from ..base.type_questions import is_plain
-from .program import Atom, Const, Eqn, Var
+from .program import Atom, Const, Eqn, Program, Var
 from .tape import Tape
 from .trace import Builder, Guard, NoWitness, Tracer, current_builder, recording_in
 from .trie import TrieTape
@@ -42,6 +42,9 @@ class CodeBuilder(Builder):
         has_one_shape: whether the program is compiled once.
         tape: where to record if not there; a new tape by default.
     """
+
+    # Evaluates a program on arrays that are divided over processes; set by what runs programs through JAX.
+    evaluate_together: ClassVar[Callable[[Program, Sequence[Any]], list[Any]]]
 
     def __init__(
         self,
@@ -176,6 +179,11 @@ def _value_of(builder: Builder, var: Var, what: str, line: Line | None) -> Any:
             )
         )
     symbolic = any(isinstance(x, Tracer) for x in leaves)
+    if not (symbolic or all([getattr(x, "is_fully_addressable", True) for x in leaves])):
+        inputs = [v for v in needed if v in values]
+        program = Program("a value", inputs, slice_[::-1], [var])
+        [values[var]] = CodeBuilder.evaluate_together(program, [values[v] for v in inputs])
+        return values[var]
     with recording_in(builder.parent if symbolic else None), _modes_to_run(builder, symbolic):
         for eqn in reversed(slice_):
             operands = [values[a] if isinstance(a, Var) else a if symbolic else a.array() for a in eqn.operands]

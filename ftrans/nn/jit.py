@@ -25,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import Division, OtherTypes, about_to_run, is_jax
+from ..xla import Division, OtherTypes, UnequalArguments, about_to_run, is_jax
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -344,7 +344,11 @@ class _Jitted(Jitted):
         return path._replace(on_device=any(map(is_jax, call.leaves)))
 
     def explained(self, error: BaseException, call: _Call) -> BaseException:
-        """The error for an array donated earlier, naming the path of its cell; other errors unchanged."""
+        """The error for an array donated earlier, or unequal in processes, naming its cell; other errors unchanged."""
+        if isinstance(error, UnequalArguments):
+            arguments = [f"array {i} of the arguments" for i in range(len(call.leaves))]
+            names = dict(enumerate([*call.graph.paths, *arguments]))
+            return ValueError(error.about([names.get(i, "a captured array") for i in error.places]))
         if isinstance(error, RuntimeError | ValueError) and Said.DELETED in str(error):
             for path, cell in zip(call.graph.paths, call.graph.cells, strict=True):
                 if is_jax(cell.array) and cell.array.is_deleted():

@@ -16,7 +16,9 @@ from .kinds import is_jax, is_jax_tracer, is_traced
 from .meshes import with_auto_axes
 from .placing import Placement, is_mesh, parts_along, place, placement, placement_of
 from .precision import Precision
+from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
 from .tune import fastest
+from .watching import watch
 
 __all__ = [
     "Compiled",
@@ -25,19 +27,26 @@ __all__ = [
     "OtherTypes",
     "Placement",
     "Precision",
+    "UnequalArguments",
     "about_to_run",
     "are_equal",
     "copied",
     "device_arrays",
+    "differences",
+    "digest",
     "fastest",
+    "from_all",
     "gathered",
     "in_64_bits",
+    "is_across",
     "is_jax",
     "is_jax_tracer",
     "is_mesh",
     "is_readable",
     "is_traced",
     "jax_leaves",
+    "join",
+    "lost",
     "parts_along",
     "place",
     "placement",
@@ -45,7 +54,9 @@ __all__ = [
     "put_on_device",
     "run_function",
     "run_program",
+    "this_process",
     "to_numpy",
     "usual_limit",
+    "watch",
     "with_auto_axes",
 ]

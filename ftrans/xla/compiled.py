@@ -22,6 +22,7 @@ from .fusion import (
 )
 from .kinds import is_jax_tracer
 from .meshes import ExplicitAxes, Relabelled, mesh_of, other_devices, other_division, replicated, require_auto_axes
+from .processes import is_across, run_together
 from .starting import start
 
 # Results of fewer bytes are copied sooner than the pages of new ones are found.
@@ -64,6 +65,10 @@ class Division(NamedTuple):
 
     inputs: Sequence[Any] | None = None
     results: Sequence[Any] | None = None
+
+    def shardings(self) -> list[Any]:
+        """All shardings that are given."""
+        return [x for x in (*(self.inputs or ()), *(self.results or ())) if x is not None]
 
     def options(self, inputs: int, results: int) -> dict[str, Any]:
         """The arguments of `jax.jit` that say so, for so many inputs and results: of the last ones nothing is said."""
@@ -204,7 +209,7 @@ class Compiled:
         Raises:
             OtherTypes: the arrays are not of the types of the program's inputs.
         """
-        if not self._has_run or process.is_lost or current_observer() is not None or self._meets_explicit_axes:
+        if not self._has_run or process.is_special or current_observer() is not None or self._meets_explicit_axes:
             return self._run_with_care(args)
         # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
         function = self._plain if self._fenced is None and most_repeated() is None else self.function
@@ -224,7 +229,7 @@ class Compiled:
             raise self._explained(error, args) from None
 
     def _run_with_care(self, args: Sequence[Any]) -> Any:
-        """The same where JAX has yet to trace, somebody looks on, or arrays have Explicit axes."""
+        """The same where JAX has yet to trace, others look on or take part, or arrays have Explicit axes."""
         about_to_run()
         if any(map(is_jax_tracer, args)):
             return self._run(args)
@@ -247,7 +252,9 @@ class Compiled:
     @uninterrupted
     def _run(self, args: Sequence[Any]) -> Any:
         with self._jax.enable_x64(True):
-            if current_observer() is None or any(map(is_jax_tracer, args)):
+            if process.is_one_of_several and any(map(is_across, [*args, *self._division.shardings()])):
+                outs = run_together(self.function, self.program.name, args, not self._has_run)
+            elif current_observer() is None or any(map(is_jax_tracer, args)):
                 outs = self.function(*args)
             else:
                 outs = self._observed(args)

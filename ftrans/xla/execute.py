@@ -32,12 +32,20 @@ class _Process:
     """Whether JAX has run something in this process, and whether it has in the one that this was forked from.
 
     Its threads are not in a forked child, where whoever waits for them waits for ever.
+
+    Attributes:
+        is_one_of_several: whether `jax.distributed` has put it together with others.
     """
 
-    __slots__ = ("has_run", "is_lost")
+    __slots__ = ("has_run", "is_lost", "is_one_of_several")
 
     def __init__(self) -> None:
-        self.has_run = self.is_lost = False
+        self.has_run = self.is_lost = self.is_one_of_several = False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether running takes more than calling what JAX has compiled."""
+        return self.is_lost or self.is_one_of_several
 
     def forked(self) -> None:
         """Note that this is a child from now on."""
@@ -63,7 +71,10 @@ def about_to_run() -> None:
             f"here as they are, without jit{at_line(user_line())}"
         )
     start()
-    process.has_run = True
+    if not process.has_run:
+        import jax
+
+        process.has_run, process.is_one_of_several = True, jax.distributed.is_initialized()
 
 
 def lower(program: Program, args: Sequence[Any], observer: Observer | None = None) -> list[Any]:

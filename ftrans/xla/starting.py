@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 
 from ..base.foreign import options_for_loops
 
@@ -12,25 +13,34 @@ _FLAGS = "XLA_FLAGS"
 _lock = threading.Lock()
 
 
-def start() -> None:
+def start(before_devices: Callable[[], None] | None = None) -> bool:
     """Start JAX with the option, unless the program has imported it, or the user has set options of this kind.
 
     XLA reads the environment once, when JAX makes its first device, so the environment is as it was afterwards.
+
+    Args:
+        before_devices: what to do between importing JAX and its first device.
+
+    Returns:
+        Whether JAX was started.
     """
     if "jax" in sys.modules:
-        return
+        return False
     with _lock:
         before, options = os.environ.get(_FLAGS), options_for_loops()
         name = options.partition("=")[0]
         if "jax" in sys.modules or not name or name in (before or ""):
-            return
+            return False
         os.environ[_FLAGS] = f"{before or ''} {options}"
         try:
             import jax
 
+            if before_devices is not None:
+                before_devices()
             jax.devices()
         finally:
             if before is None:
                 del os.environ[_FLAGS]
             else:
                 os.environ[_FLAGS] = before
+    return True
