@@ -16,6 +16,8 @@ import pytest
 import tables
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# SciPy's BLAS wakes threads for a matrix of three rows, which takes 500 times as long as the work where CPUs are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What is not divided over devices runs on the first, as it does where there is one.
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 FAST = "--xla_backend_optimization_level=0"

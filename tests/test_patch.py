@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import naming
 
 import ftrans as ft
 
@@ -175,20 +176,25 @@ def by_differences(f, x, h=1e-3):
     return (16 * e[1] - e[0]) / 15
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_derivatives_of_patched_code(package, name):
+def test_derivatives_of_patched_code(package):
     module = importlib.import_module(f"{package}.formulas")
-    f, x = getattr(module, name), 1.3
-    value, slope = f(x), by_differences(f, x)
-    curvature = (f(x + 1e-3) - 2 * f(x) + f(x - 1e-3)) / 1e-6
+    functions = {name: getattr(module, name) for name in FUNCTIONS}
+    x, h = 1.3, 1e-3
+    plain = {name: [f(x), f(x + h), f(x - h), by_differences(f, x)] for name, f in functions.items()}
+    # Each change of what is patched looks through the whole process.
     with ft.patch(package):
-        assert f(x) == value
-        assert type(f(x)) is type(value)
-        np.testing.assert_allclose(ft.grad(f)(x), slope, rtol=1e-8)
-        np.testing.assert_allclose(ft.jit(ft.grad(f))(x), slope, rtol=1e-8)
-        np.testing.assert_allclose(ft.value_and_grad(f)(x)[0], value, rtol=1e-14)
-        np.testing.assert_allclose(ft.hessian(f)(x), curvature, rtol=1e-4, atol=1e-4)
-    assert f(x) == value
+        for name, f in functions.items():
+            value, after, before, slope = plain[name]
+            with naming(name):
+                assert f(x) == value
+                assert type(f(x)) is type(value)
+                np.testing.assert_allclose(ft.grad(f)(x), slope, rtol=1e-8)
+                np.testing.assert_allclose(ft.value_and_grad(f)(x)[0], value, rtol=1e-14)
+                curvature = (after - 2 * value + before) / h**2
+                np.testing.assert_allclose(ft.hessian(f)(x), curvature, rtol=1e-4, atol=1e-4)
+        compiled = ft.jit(lambda x: [ft.grad(f)(x) for f in functions.values()])(x)
+        np.testing.assert_allclose(compiled, [slope for *_, slope in plain.values()], rtol=1e-8)
+    assert [f(x) for f in functions.values()] == [value for value, *_ in plain.values()]
 
 
 def snapshot(module):
@@ -621,6 +627,19 @@ def test_arrays_that_are_not_of_numbers(tmp_path, monkeypatch):
         with pytest.raises(TypeError, match=r"table\[.a.\]\[0\] = x"):
             ft.grad(module.named_fields)(1.3)
     del sys.modules["odd_arrays"]
+
+
+def test_a_change_of_what_is_patched_looks_through_the_process_once(package, monkeypatch):
+    module = importlib.import_module(f"{package}.formulas")
+    importlib.import_module(f"{package}.later")
+    monkeypatch.setitem(sys.modules, "numba", types.ModuleType("numba"))
+    counted, get_objects = [], gc.get_objects
+    monkeypatch.setattr(gc, "get_objects", lambda *args: counted.append(args) or get_objects(*args))
+    with ft.patch(package):
+        assert len(counted) == 1
+        ft.grad(module.by_import)(1.0)
+        assert len(counted) == 1
+    assert len(counted) == 2
 
 
 def test_what_numba_has_compiled_runs_as_python(package, monkeypatch):

@@ -30,52 +30,70 @@ class NoSource(Exception):
     """The source of some code is not at hand, or is not what was compiled."""
 
 
-def functions_of(namespaces: Iterable[dict[str, Any]], since: tuple[int, int] | None = None) -> Iterator[FunctionType]:
-    """The functions that were defined in modules with the given namespaces, all of them or since a `moment`."""
-    wanted = {id(n) for n in namespaces}
-    # What is younger than the last collection of old objects is among the young ones, which are few.
-    is_recent = since is not None and since == moment()
-    objects = gc.get_objects(0) + gc.get_objects(1) if is_recent else _all_objects()
-    return (f for f in objects if type(f) is FunctionType and id(f.__globals__) in wanted)
-
-
 def moment() -> tuple[int, int]:
     """What tells whether objects have become old since: collections of old objects, and frozen ones."""
     return gc.get_stats()[-1]["collections"], gc.get_freeze_count()
 
 
-def _compiled_by_numba() -> set[int]:
-    """The `id` of each function that numba compiles from its code, perhaps later."""
-    if "numba" not in sys.modules:
-        return set()
-    kinds = ("Dispatcher", "UFunc")
-    found = [x for x in _all_objects() if type(x).__name__.endswith(kinds) and str(type(x).__module__)[:6] == "numba."]
-    return {id(getattr(x, name, None)) for x in found for name in ("py_func", "__wrapped__")}
+class Survey:
+    """The objects of the process, of which the collector tells, looked up once for each change of what is patched.
 
+    Args:
+        since: a `moment`, if objects that are younger will do.
+    """
 
-def _all_objects() -> list[Any]:
-    # The collector does not tell of objects that were frozen, as servers do before they fork.
-    is_frozen = gc.get_freeze_count() > 0
-    if is_frozen:
-        gc.unfreeze()
-    objects = gc.get_objects()
-    if is_frozen:
-        gc.freeze()
-    return objects
+    def __init__(self, since: tuple[int, int] | None = None) -> None:
+        self._since = since
 
+    @functools.cached_property
+    def _objects(self) -> list[Any]:
+        # What is younger than the last collection of old objects is among the young ones, which are few.
+        if self._since is not None and self._since == moment():
+            return gc.get_objects(0) + gc.get_objects(1)
+        # The collector does not tell of objects that were frozen, as servers do before they fork.
+        is_frozen = gc.get_freeze_count() > 0
+        if is_frozen:
+            gc.unfreeze()
+        objects = gc.get_objects()
+        if is_frozen:
+            gc.freeze()
+        return objects
 
-def codes_in_use() -> frozenset[int]:
-    """The `id` of all code that is being run by some thread, or will be when a generator or coroutine goes on."""
-    objects = _all_objects()
-    found = {id(g.gi_code) for g in objects if type(g) is GeneratorType}
-    found |= {id(c.cr_code) for c in objects if type(c) is CoroutineType}
-    found |= {id(g.ag_code) for g in objects if type(g) is AsyncGeneratorType}
-    for top in sys._current_frames().values():
-        frame: FrameType | None = top
-        while frame is not None:
-            found.add(id(frame.f_code))
-            frame = frame.f_back
-    return frozenset(found)
+    def functions_of(self, namespaces: Iterable[dict[str, Any]]) -> Iterator[FunctionType]:
+        """The functions that were defined in modules with the given namespaces."""
+        wanted = {id(n) for n in namespaces}
+        return (f for f in self._objects if type(f) is FunctionType and id(f.__globals__) in wanted)
+
+    @functools.cached_property
+    def compiled_by_numba(self) -> frozenset[int]:
+        """The `id` of each function that numba compiles from its code, perhaps later."""
+        if "numba" not in sys.modules:
+            return frozenset()
+        kinds = ("Dispatcher", "UFunc")
+        found = [
+            x
+            for x in self._objects
+            if type(x).__name__.endswith(kinds) and str(type(x).__module__).startswith("numba.")
+        ]
+        return frozenset(id(getattr(x, name, None)) for x in found for name in ("py_func", "__wrapped__"))
+
+    def codes_in_use(self) -> frozenset[int]:
+        """The `id` of all code that is being run by some thread, or will be when a generator or coroutine goes on."""
+        found = set()
+        for x in self._objects:
+            kind = type(x)
+            if kind is GeneratorType:
+                found.add(id(x.gi_code))
+            elif kind is CoroutineType:
+                found.add(id(x.cr_code))
+            elif kind is AsyncGeneratorType:
+                found.add(id(x.ag_code))
+        for top in sys._current_frames().values():
+            frame: FrameType | None = top
+            while frame is not None:
+                found.add(id(frame.f_code))
+                frame = frame.f_back
+        return frozenset(found)
 
 
 class Exchange:
@@ -98,15 +116,13 @@ class Exchange:
         self._new: dict[int, tuple[CodeType, CodeType]] = {}
         self._old: dict[int, tuple[CodeType, CodeType]] = {}
 
-    def put_in(self, functions: Iterable[FunctionType]) -> None:
-        """Exchange the code of functions."""
+    def put_in(self, functions: Iterable[FunctionType], survey: Survey) -> None:
+        """Exchange the code of functions, or make copies of those that numba compiles."""
         self._namespace |= {FORM: form, ELEMENT: element}
-        functions = list(functions)
-        compiled = _compiled_by_numba() if functions else set()
         for f in functions:
             new = None if self.holds(f) else self._rewritten(f.__code__)
             if new is not None:
-                if id(f) in compiled:
+                if id(f) in survey.compiled_by_numba:
                     copy = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
                     copy.__kwdefaults__ = f.__kwdefaults__
                     patched_copies[f] = copy
@@ -134,7 +150,7 @@ class Exchange:
         """Remove what was added to the module's namespace, unless code that needs it is running.
 
         Args:
-            in_use: the `id` of the code that is, as by `codes_in_use`.
+            in_use: the `id` of the code that is, as by `Survey.codes_in_use`.
         """
         if not in_use.isdisjoint(self._old):
             return

@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ..base.source import at_line, of_package, user_line
-from .codes import Exchange
+from .codes import Exchange, Survey
 
 # What consists of functions, and the attributes that hold them: `functools.wraps` and other decorators leave the first.
 _KINDS = (
@@ -42,9 +42,10 @@ def patch_functions(x: Any) -> None:
     if not found:
         what = f"class {x.__qualname__} has no methods" if isinstance(x, type) else f"{x!r} has no function"
         raise TypeError(f"{what} of Python code{at_line(user_line())}")
+    survey = Survey()
     for f in found:
         exchange = _exchanges.setdefault(id(f.__globals__), Exchange(f.__globals__))
-        exchange.put_in([f])
+        exchange.put_in([f], survey)
         if not exchange.holds(f):
             why = exchange.missing.get(f.__code__.co_filename, "its source is not at hand")
             raise ValueError(

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from ..api.call import BEFORE_TRACING, TRACING
 from ..base.source import at_line, of_package, user_line
 from ..numpy.after_trace import let_outlive
-from .codes import Exchange, codes_in_use, functions_of, moment
+from .codes import Exchange, Survey, moment
 from .forms import may_have_form
 from .functions import has_functions, is_function, patch_functions
 
@@ -287,8 +287,9 @@ def _update() -> None:
             covered.setdefault(id(vars(module)), (module.__name__, vars(module)))
     gone = {key: entry for key, entry in _namespaces.items() if key not in covered}
     new = {key: entry for key, entry in covered.items() if key not in _namespaces}
-    by_namespace = _sorted_by_namespace(gone | new)
-    in_use = codes_in_use() if gone else frozenset()
+    survey = Survey()
+    by_namespace = _sorted_by_namespace(gone | new, survey)
+    in_use = survey.codes_in_use() if gone else frozenset()
     for key in gone:
         exchange = _exchanges.pop(key)
         exchange.take_out(by_namespace[key])
@@ -298,7 +299,7 @@ def _update() -> None:
     for key, (_, namespace) in new.items():
         _namespaces[key] = new[key]
         _exchanges[key] = Exchange(namespace)
-        _exchanges[key].put_in(by_namespace[key])
+        _exchanges[key].put_in(by_namespace[key], survey)
     _watch([namespace for _, namespace in _namespaces.values()])
     if _patches and _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
@@ -307,11 +308,11 @@ def _update() -> None:
 
 
 def _sorted_by_namespace(
-    modules: dict[int, tuple[str, dict[str, Any]]], since: tuple[int, int] | None = None
+    modules: dict[int, tuple[str, dict[str, Any]]], survey: Survey
 ) -> dict[int, list[FunctionType]]:
     found: dict[int, list[FunctionType]] = {key: [] for key in modules}
     if modules:
-        for f in functions_of([namespace for _, namespace in modules.values()], since):
+        for f in survey.functions_of([namespace for _, namespace in modules.values()]):
             found[id(f.__globals__)].append(f)
     return found
 
@@ -341,7 +342,8 @@ class _Finder:
                 again = _exchanges.get(id(vars(module)))
                 if again is not None:
                     again.reread()
-                    again.put_in(functions_of([vars(module)]))
+                    survey = Survey()
+                    again.put_in(survey.functions_of([vars(module)]), survey)
                 elif any([p.covers(module.__name__, module) for p in _patches]):
                     _update()
 
@@ -390,14 +392,16 @@ def _patch_new(f: Callable[..., Any]) -> None:
         places = {(id(x.f_code), x.f_lasti) for x in _module_frames() if id(x.f_globals) in _open}
         if not places <= _searched_at:
             _searched_at.update(places)
-            found = _sorted_by_namespace({key: _namespaces[key] for key in _open}, _searched.pop("moment", None))
+            since = Survey(_searched.pop("moment", None))
+            found = _sorted_by_namespace({key: _namespaces[key] for key in _open}, since)
             _searched["moment"] = moment()
             for key, functions in found.items():
-                _exchanges[key].put_in(functions)
+                _exchanges[key].put_in(functions, since)
+        survey = Survey()
         # A loop defines other functions at the same place.
         for key in _open:
             _, names = _namespaces[key]
             held = [x for x in list(names.values()) if isinstance(x, FunctionType)]
-            _exchanges[key].put_in([x for x in held if x.__globals__ is names])
+            _exchanges[key].put_in([x for x in held if x.__globals__ is names], survey)
         if isinstance(f, FunctionType) and id(f.__globals__) in _open:
-            _exchanges[id(f.__globals__)].put_in([f])
+            _exchanges[id(f.__globals__)].put_in([f], survey)
