@@ -11,7 +11,6 @@ from training import compiled_once
 
 import ftrans as ft
 from ftrans import nn
-from ftrans.control.rules.jax_function import as_jax_function
 
 jax = pytest.importorskip("jax")
 optax = pytest.importorskip("optax")
@@ -260,15 +259,3 @@ def test_an_argument_of_any_name_reaches_the_part_that_takes_it() -> None:
     for rate in (0.5, 0.25):
         optimizer.step({"weight": np.ones((1, 3))}, rate=rate)
     np.testing.assert_allclose(model.weight.value, before - 0.75)
-
-
-def test_jax_differentiates_a_program_by_its_own_gradient_and_once_only() -> None:
-    """JAX's own derivative of the square root that is not chosen would be infinite, and that of the choice NaN."""
-    program = ft.trace(lambda x, n: np.sum(np.where(x > 0, np.sqrt(x), 0.0) * n))(np.zeros(3), np.arange(3))
-    f = as_jax_function(program, 1)
-    with jax.enable_x64(True):
-        x, n = jax.numpy.array([4.0, 4.0, 0.0]), jax.numpy.arange(3)
-        np.testing.assert_array_equal(jax.grad(f)(x, n), [0.0, 0.25, 0.0])
-        np.testing.assert_array_equal(jax.jvp(lambda x: f(x, n), (x,), (x + 4,))[1], 2.0)
-        with pytest.raises(TypeError, match=r"differentiates the gradient of .* again; .* has a first derivative only"):
-            jax.hessian(f)(x, n)

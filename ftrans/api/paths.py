@@ -30,7 +30,8 @@ from ..core.trace import Guard, NoWitness, Tracer, building
 from ..core.types import ArrayType, type_of
 from ..core.witness import CodeBuilder
 from ..ops.host import as_host_call
-from ..transforms.simplify import for_compiler
+from ..run.jax_operation import JaxOperation
+from ..transforms.simplify import condense, for_compiler
 from ..xla import Compiled, Division, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
 from ..xla.meshes import is_divided
 from .call import Traced, name_of, trace_flat
@@ -185,8 +186,9 @@ def new_path(
         divided: says, once the function is traced, from the structure and the types of its results how they and the
             leaves are divided over devices.
     """
+    is_in_jax = any(map(is_jax_tracer, leaves))
     with rolling(rolls):
-        traced, program, packed, captured = without_collector(_bound, f, leaves, call)
+        traced, program, packed, captured = without_collector(_bound, f, leaves, call, is_in_jax)
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
     # the host raises, there are no results in their place.
@@ -198,9 +200,9 @@ def new_path(
     kept = len(packed.groups)
     types = program.out_types[: len(program.outputs) - kept]
     division = None if divided is None else divided(traced.structure, types)
-    compiled = Compiled(program, given, None, division, kept)
+    compiled: Any = JaxOperation(program, division) if is_in_jax else Compiled(program, given, None, division, kept)
     # What is timed runs many times, so what the host does for it would be repeated.
-    if tunes and not calls_user_code(program) and not ends and not any(map(is_jax_tracer, leaves)):
+    if tunes and not calls_user_code(program) and not ends and not is_in_jax:
         best = fastest(program, [*leaves, *constants])
         compiled = Compiled(program, given, best.limit, division, kept)
     return Path(compiled, constants, guards, packed, traced.structure, assumed, on_device, ends, note)
@@ -208,17 +210,22 @@ def new_path(
 
 @in_own_context
 def _bound(
-    f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]
+    f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any], is_in_jax: bool
 ) -> tuple[Traced, Program, PackedGuards, list[Any]]:
-    """A function as it was traced, its program as it runs, its guards, and the captured arrays that are inputs."""
+    """A function as it was traced, its program as it runs, its guards, and the captured arrays that are inputs.
+
+    A program that becomes an operation of JAX may still be differentiated.
+    """
     traced = trace_guarded(f, leaves, call)
     if any(isinstance(x, Eager) for x in traced.captured):
         raise _closes_over_eager(f)
+    if any(map(is_jax_tracer, traced.captured)):
+        raise _closes_over_jax_tracer(f)
     program, packed = PackedGuards.of(traced.program, traced.builder.guards)
     program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
     program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
-    return traced, side_by_side(for_compiler(program)), packed, captured
+    return traced, condense(program) if is_in_jax else side_by_side(for_compiler(program)), packed, captured
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tuple[list[Any], Path] | None:
@@ -297,6 +304,13 @@ def _closes_over_eager(f: Any) -> TypeError:
     return TypeError(
         f"{name_of(f)} closes over a tensor, which would be a constant of the compiled program and get no gradient; "
         f"pass it as an argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
+    )
+
+
+def _closes_over_jax_tracer(f: Any) -> TypeError:
+    return TypeError(
+        f"{name_of(f)} closes over a value that JAX is tracing, which would become a constant of the compiled program; "
+        f"pass it as an argument, or call the function without ftrans.jit, since JAX compiles it{at_line(user_line())}"
     )
 
 

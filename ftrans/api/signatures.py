@@ -16,7 +16,7 @@ from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
-from ..xla import is_jax
+from ..xla import is_jax, is_jax_tracer
 from .call import as_names, name_of, type_name
 
 
@@ -92,6 +92,11 @@ class Signatures:
         return _unhashable(self.function, how[1])
 
 
+def _kind_for_jax(x: Any) -> str | None:
+    # What JAX traces is recorded as an operation, which other programs belong to than those that are compiled.
+    return "traced by jax" if is_jax_tracer(x) else "jax" if is_jax(x) else None
+
+
 _kinds: dict[type, str | None] = {float: "number", int: "number", bool: "number", complex: "number"}
 
 
@@ -107,7 +112,7 @@ def leaf_key(x: Any) -> Any:
         elif isinstance(x, Eager):
             kind = "eager"
         else:
-            kind = "jax" if is_jax(x) else "traced" if cls is Tracer else None
+            kind = _kind_for_jax(x) or ("traced" if cls is Tracer else None)
         _kinds[cls] = kind
     if kind == "number":
         return cls

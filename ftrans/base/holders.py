@@ -100,9 +100,35 @@ def _of_series(x: Any) -> tuple[tuple[Any], Frame]:
     return (numbers_of(x).to_numpy(),), _OfSeries(frame, x.dtype)
 
 
+class _OfLiteral(Frame):
+    """Nothing but the number: JAX hands numbers to rules of the user as objects that know a dtype."""
+
+    def __init__(self) -> None:
+        self.shape = ()
+
+    def filled(self, leaf: Any) -> Any:
+        return leaf
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _OfLiteral
+
+    def __hash__(self) -> int:
+        return hash(_OfLiteral)
+
+    def __repr__(self) -> str:
+        return "literal"
+
+
+def _of_literal(x: Any) -> tuple[tuple[Any], Frame]:
+    return (np.asarray(x, x.dtype),), _OfLiteral()
+
+
 _FLATTENED: dict[tuple[str, str], Callable[[Any], tuple[tuple[Any], Frame]]] = {
     ("xarray", "DataArray"): _of_data_array,
     ("pandas", "Series"): _of_series,
+    ("jax", "TypedFloat"): _of_literal,
+    ("jax", "TypedInt"): _of_literal,
+    ("jax", "TypedComplex"): _of_literal,
 }
 # Other classes with operators for traced values; a DataArray has a Variable within.
 _OPERANDS = (("xarray", "Variable"), ("pandas", "DataFrame"))

@@ -16,10 +16,10 @@ from ..base.cell import Holder, concrete, read
 from ..base.foreign import Said
 from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
-from ..control.rules.jax_function import as_jax_function
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import type_of
+from ..run.jax_operation import JaxOperation
 from ..xla import jax_leaves
 from .calls import call_filled, settled
 from .cells import Buffer, Cells, Parameter, RngState
@@ -232,10 +232,10 @@ class _Update:
         start = 2 * count + states
         more = dict(zip(extra, arrays[start : start + len(extra)], strict=True))
         if objective is not None:
-            function, captured = as_jax_function(objective, count), arrays[start + len(extra) :]
+            function, captured = JaxOperation(objective), arrays[start + len(extra) :]
             more |= {
                 "grad": gradients,
-                "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured),
+                "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured)[0],
             }
         transformation = optax.with_extra_args_support(self._transformation)
         # Values that the objective captures do not influence the types of the update.

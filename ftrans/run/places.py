@@ -4,7 +4,7 @@ Values of several kinds may meet: arrays of NumPy and of JAX, tensors, traced va
 these.  The place of all of them together is the first that applies:
 
     * the running trace, if one is traced: it records;
-    * JAX, if one is traced by JAX, which has to see all that is computed from it;
+    * JAX, if one is traced by JAX, which records an operation that has our derivatives;
     * what the cells hold, if one is a cell;
     * the define-by-run graph, if one is an eager value: its class records what NumPy computes;
     * JAX, if one is its array;
@@ -26,6 +26,7 @@ from ..core.trace import Tracer
 from ..transforms.simplify import condense, simplify
 from ..xla import is_jax, is_jax_tracer, run_function, run_program
 from .evaluate import evaluate
+from .jax_operation import JaxOperation
 
 
 class Place:
@@ -51,16 +52,21 @@ class Place:
 
 
 class _Jax(Place):
+    rank = 1
     is_jax = True
-
-    def __init__(self, rank: int) -> None:
-        self.rank = rank
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
         return run_program(program, args)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return run_function(f, args, kwargs)
+        return run_function(f, args, kwargs, self.run)
+
+
+class _JaxTrace(_Jax):
+    rank = 4
+
+    def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
+        return JaxOperation(condense(program))(*args)
 
 
 class _Graph(Place):
@@ -100,7 +106,7 @@ class _Trace(Place):
         return inline(condense(program), args)
 
 
-NUMPY, JAX, CELLS, JAX_TRACE, TRACE = Place(), _Jax(1), _Cells(), _Jax(4), _Trace()
+NUMPY, JAX, CELLS, JAX_TRACE, TRACE = Place(), _Jax(), _Cells(), _JaxTrace(), _Trace()
 
 # The place of each class of values that has been met.
 _places: dict[type, Place] = {np.ndarray: NUMPY, float: NUMPY, int: NUMPY, bool: NUMPY, complex: NUMPY, Tracer: TRACE}

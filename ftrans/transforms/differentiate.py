@@ -8,7 +8,7 @@ separately.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..base.source import at_line
@@ -110,16 +110,17 @@ def _pullback(program: Program, active: Flags) -> Linear:
     return parts._replace(linear=turned.program, in_active=turned.in_active)
 
 
-def pruned(parts: Linear) -> Linear:
+def pruned(parts: Linear, form: Callable[[Program], Program] = simplify) -> Linear:
     """`parts`, simplified, without duplicate residuals and those that the simplified linear program does not need.
 
-    A simplified part may need fewer, such as a checkpoint from which known values have been removed.
+    A simplified part may need fewer, such as a checkpoint from which known values have been removed.  Parts that are
+    derived further are to be condensed instead, which is what `form` says.
     """
-    return parts.linear.derive(("pruned", parts.values), lambda: _pruned(parts))
+    return parts.linear.derive(("pruned", parts.values, form), lambda: _pruned(parts, form))
 
 
-def _pruned(parts: Linear) -> Linear:
-    values, linear = simplify(parts.values), simplify(parts.linear)
+def _pruned(parts: Linear, form: Callable[[Program], Program]) -> Linear:
+    values, linear = form(parts.values), form(parts.linear)
     total = parts.residual_count
     outputs, found = values.outputs[: -total or None], values.outputs[len(values.outputs) - total :]
     used = {a for eqn in linear.eqns for a in eqn.operands} | set(linear.outputs)
@@ -138,7 +139,8 @@ def _pruned(parts: Linear) -> Linear:
             values=Program(values.name, values.inputs, values.eqns, [*outputs, *kept]),
             linear=Program(linear.name, inputs, eqns, [known.get(a, a) for a in linear.outputs]),
             residual_count=len(kept),
-        )
+        ),
+        form,
     )
 
 

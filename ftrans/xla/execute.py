@@ -136,8 +136,13 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
             raise other_devices(given.arrays) or error from None
 
 
-def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function written for traced values on JAX arrays: it is traced, and run op by op."""
+def run_function(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    run: Callable[[Program, Sequence[Any]], list[Any]] = run_program,
+) -> Any:
+    """Call a function written for traced values on JAX arrays: it is traced, and run, op by op if not otherwise."""
     leaves, structure = tree.flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if is_jax(x)]
     values = [leaves[i] for i in places]
@@ -148,7 +153,7 @@ def run_function(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         new_args, new_kwargs = tree.unflatten(structure, leaves)
         outs, out_structure = tree.flatten(f(*new_args, **new_kwargs))
         program = builder.finish(outs, getattr(f, "__name__", "function"))
-    return tree.unflatten(out_structure, run_program(program, [*values, *builder.captures.values]))
+    return tree.unflatten(out_structure, run(program, [*values, *builder.captures.values]))
 
 
 @uninterrupted
