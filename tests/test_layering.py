@@ -24,7 +24,7 @@ LAYERS = [
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
-MAY_NAME_JAX = {"ops", "control", "xla", "nn/pytrees.py", "spectral", "solvers"}
+MAY_NAME_JAX = {"ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
@@ -160,6 +160,10 @@ def test_no_circles_of_files() -> None:
     assert circles() == CIRCLES
 
 
+# JAX's page on new primitives names `jax.interpreters`; the matrix of versions says when that has moved.
+OPERATION = "run/jax_operation.py"
+
+
 @pytest.mark.parametrize("path", modules(), ids=place)
 def test_jax_is_named_lazily_and_publicly(path: Path) -> None:
     for name, node in imports(path):
@@ -171,14 +175,16 @@ def test_jax_is_named_lazily_and_publicly(path: Path) -> None:
         assert node.col_offset > 0, f"{where} when it is itself imported"  # type: ignore[attr-defined]
         assert parts[0] == "jax", where
         assert not any(part.startswith("_") for part in parts), where
-        assert "interpreters" not in parts, where
+        assert "interpreters" not in parts or place(path) == OPERATION, where
 
 
 def test_no_private_jax_by_attribute() -> None:
     for path in modules():
         text = path.read_text()
         for private in ("jax._src", "jax.interpreters", "jaxlib"):
-            assert private not in text, f"{place(path)} names {private}"
+            assert private not in text or (private, place(path)) == ("jax.interpreters", OPERATION), (
+                f"{place(path)} names {private}"
+            )
 
 
 # What is public
