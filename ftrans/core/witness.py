@@ -179,7 +179,7 @@ def _value_of(builder: Builder, var: Var, what: str, line: Line | None) -> Any:
             )
         )
     symbolic = any(isinstance(x, Tracer) for x in leaves)
-    if not (symbolic or all([getattr(x, "is_fully_addressable", True) for x in leaves])):
+    if not (symbolic or all(map(_is_here, leaves))):
         inputs = [v for v in needed if v in values]
         program = Program("a value", inputs, slice_[::-1], [var])
         [values[var]] = CodeBuilder.evaluate_together(program, [values[v] for v in inputs])
@@ -193,6 +193,14 @@ def _value_of(builder: Builder, var: Var, what: str, line: Line | None) -> Any:
                 results = eqn.primitive.bind_all(operands, eqn.params)
             values.update(zip(eqn.outputs, results, strict=True))
     return values[var]
+
+
+def _is_here(x: Any) -> bool:
+    """Whether this process can read an array; JAX refuses to say it of a value that it traces."""
+    try:
+        return bool(getattr(x, "is_fully_addressable", True))
+    except TypeError:
+        return True
 
 
 def _given(builder: Builder) -> dict[Var, Any]:

@@ -221,7 +221,7 @@ def digest(x: Any) -> str:
 
 def is_across(x: Any) -> bool:
     """Whether `x` is a JAX array, or the sharding of one, on devices of other processes, too."""
-    return not getattr(x, "is_fully_addressable", True) and not is_traced(x)
+    return not is_traced(x) and not getattr(x, "is_fully_addressable", True)
 
 
 class UnequalArguments(ValueError):
