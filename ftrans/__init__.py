@@ -12,6 +12,7 @@ if _typing.TYPE_CHECKING:
     from .api.allocator import keep_memory
     from .api.associative_scan import associative_scan
     from .api.branches import cond, switch
+    from .api.cache_dir import set_cache_dir
     from .api.checkpoint import checkpoint, residuals
     from .api.coloring import Coloring, coloring
     from .api.custom_rules import custom_jvp, custom_vjp
@@ -99,6 +100,7 @@ __all__ = [
     "scale_gradient",
     "scan",
     "scipy",
+    "set_cache_dir",
     "shard",
     "sparse_hessian",
     "sparse_jacobian",
@@ -126,6 +128,7 @@ _FILES = {
     "api.allocator": ("keep_memory",),
     "api.associative_scan": ("associative_scan",),
     "api.branches": ("cond", "switch"),
+    "api.cache_dir": ("set_cache_dir",),
     "api.checkpoint": ("checkpoint", "residuals"),
     "api.coloring": ("Coloring", "coloring"),
     "api.custom_rules": ("custom_jvp", "custom_vjp"),

@@ -10,13 +10,16 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import scipy.interpolate
 import scipy.sparse
+from training import compiled_once
 
 from ftrans.base import foreign
 from ftrans.base.foreign import Said
@@ -371,3 +374,9 @@ def test_global_names_are_read_by_their_place() -> None:
     code = foreign.with_global_names((lambda x: (float, float(x), abs(x), x.real)).__code__, renamed)
     assert asked == [("float", False), ("float", True), ("abs", True)], MOVED
     assert FunctionType(code, {})(True) == (int, 1, "True", 1), MOVED
+
+
+def test_files_of_compiled_programs_end_as_expected(tmp_path: Path) -> None:
+    with compiled_once(tmp_path):
+        jax.jit(lambda x: x + 1)(np.arange(3.0))
+        assert list(tmp_path.glob(f"jit_*{foreign.ENDING_OF_COMPILED}")), MOVED

@@ -36,6 +36,7 @@ PUBLIC = {
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "lagrangian_hessian", "gauss_newton", "keep_memory", "matmul_precision", "patch", "patched",
+    "set_cache_dir",
     "jacobian_sparsity", "hessian_sparsity",
     "taylor", "jet", "bilaplacian", "directional_derivative",
     "laplacian", "hessian_diagonal", "divergence", "curl",

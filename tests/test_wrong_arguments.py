@@ -6,6 +6,7 @@ import inspect
 import traceback
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "root": (lambda x: x**2 - 2, 1.0),
     "scale_gradient": (X, 2.0),
     "scan": (lambda c, x: (c, x), 1.0, X),
+    "set_cache_dir": (None,),
     "shard": (X, ft.P("data"), ft.mesh({"data": 1})),
     "sparse_hessian": (square,),
     "sparse_jacobian": (np.sin,),
@@ -172,6 +174,15 @@ def test_flags_of_prepare_are_bools(option: str) -> None:
         ft.sparse_jacobian(np.sin).prepare(X, **{option: "fast"})
 
 
+@pytest.fixture
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder for what is written to the path "x"."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    ft.set_cache_dir(None)
+
+
+@pytest.mark.usefixtures("_elsewhere")
 @pytest.mark.parametrize("name", CALLS)
 def test_no_internal_error(name: str) -> None:
     for what, args, options in wrong_calls(name):

@@ -287,6 +287,11 @@ def spline_of_grid(f: Any) -> tuple[Any, Any] | None:
 # JAX
 
 
+# How the names of files end in JAX's persistent compilation cache.  Leans on: they do.  Without it: damaged files are
+# noticed only where JAX compresses them by zlib.
+ENDING_OF_COMPILED = "-cache"
+
+
 def options_for_loops() -> str:
     """An addition to XLA_FLAGS by which XLA makes one kernel of a loop over up to 64 kB on a CPU; empty for none.
 

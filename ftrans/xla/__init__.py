@@ -14,6 +14,7 @@ from .execute import (
 from .fusion import usual_limit
 from .kinds import is_jax, is_jax_tracer, is_traced
 from .meshes import with_auto_axes
+from .on_disk import disk_cache, made
 from .placing import Placement, is_mesh, parts_along, place, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
@@ -34,6 +35,7 @@ __all__ = [
     "device_arrays",
     "differences",
     "digest",
+    "disk_cache",
     "fastest",
     "from_all",
     "gathered",
@@ -47,6 +49,7 @@ __all__ = [
     "jax_leaves",
     "join",
     "lost",
+    "made",
     "parts_along",
     "place",
     "placement",

@@ -22,6 +22,7 @@ from .fusion import (
 )
 from .kinds import is_jax_tracer
 from .meshes import ExplicitAxes, Relabelled, mesh_of, other_devices, other_division, replicated, require_auto_axes
+from .on_disk import disk_cache
 from .processes import is_across, run_together
 from .starting import start
 
@@ -259,6 +260,7 @@ class Compiled:
             else:
                 outs = self._observed(args)
         self._has_run = True
+        disk_cache.add_new()
         return outs
 
     def _observed(self, args: Sequence[Any]) -> Any:
