@@ -5,6 +5,7 @@ import typing as _typing
 
 from . import numpy
 from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
+from .base.storable import Storable as _Storable
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
 
 if _typing.TYPE_CHECKING:
@@ -34,6 +35,7 @@ if _typing.TYPE_CHECKING:
     from .api.taylor import bilaplacian, directional_derivative, jet, taylor
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
+    from .core.program import Program
     from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
     from .solvers.argmin import argmin
@@ -46,6 +48,7 @@ __all__ = [
     "ConvergenceError",
     "ObjectArrayWarning",
     "P",
+    "Program",
     "Sparsity",
     "argmin",
     "associative_scan",
@@ -150,6 +153,7 @@ _FILES = {
     "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
     "control.convergence": ("ConvergenceError",),
+    "core.program": ("Program",),
     "numpy.object_arrays": ("ObjectArrayWarning",),
     "patching.patch": ("patch", "patched"),
     "solvers.argmin": ("argmin",),
@@ -188,3 +192,6 @@ _ENTERED_LATER["scipy.signal"] = lambda: _importlib.import_module(".scipy.signal
 _ENTERED_LATER["scipy.linalg"] = lambda: _importlib.import_module(".scipy.linalg", __name__)
 _ENTERED_LATER["scipy.stats"] = lambda: _importlib.import_module(".scipy.stats", __name__)
 _ENTERED_LATER["scipy.ndimage"] = lambda: _importlib.import_module(".scipy.ndimage", __name__)
+
+# What writes programs down is imported when one is written.
+_Storable.storage = lambda name: _importlib.import_module(f".storage.{name}", __name__)

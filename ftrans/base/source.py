@@ -7,6 +7,7 @@ with it the scope.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import itertools
@@ -72,7 +73,8 @@ class Line:
             self._derivatives = {}
         line = self._derivatives.get(primitive)
         if line is None:
-            line = self._derivatives[primitive] = Line(self.code, self.instruction, self.scope)
+            line = self._derivatives[primitive] = copy.copy(self)
+            line._derivatives = None
             line.derivative_of = self.derivative_of or primitive
             line.order = self.order + 1
             line.written = self.written
@@ -116,6 +118,43 @@ class Line:
         """`file:line: code`, for error messages."""
         text = self.text
         return f"{self.filename}:{self.number}" + (f": {text}" if text else "")
+
+
+class RecordedLine(Line):
+    """A line of which only the text is left, since its program was made in another process.
+
+    Args:
+        filename: path of the file.
+        number: line number in the file.
+        text: the line of code.
+        expression: the expression that is computed.
+        scope: the named scope in which it ran.
+    """
+
+    __slots__ = ("_expression", "_filename", "_number", "_text")
+
+    def __init__(self, filename: str, number: int, text: str, expression: str, scope: str = "") -> None:
+        super().__init__(_NO_CODE, 0, scope)
+        self._filename, self._number, self._text, self._expression = filename, number, text, expression
+
+    @property
+    def filename(self) -> str:
+        return self._filename
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def text(self) -> str:
+        return self._text
+
+    @property
+    def expression(self) -> str:
+        return self._expression
+
+
+_NO_CODE = compile("", "<elsewhere>", "exec")
 
 
 class _Scope(dict[tuple[int, int], "Line"]):

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.observe import activity
 from ..base.source import Line, at_line
+from ..base.storable import Storable
 from .names import Names, printable
 from .types import ArrayType
 
@@ -130,7 +131,7 @@ class ProgramError(TypeError):
     """A program that is not closed, not typed or assigns a variable twice: a defect of a transformation."""
 
 
-class Program:
+class Program(Storable):
     """A pure function as a list of equations.
 
     Attributes:

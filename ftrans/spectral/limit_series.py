@@ -76,22 +76,35 @@ def series_of(decompositions: Sequence[Decomposition], rest: Program) -> Series:
     types = rest.in_types
     results = (*known, *[False] * (len(types) - len(known)))
 
-    def series(strict: bool, twin: _Series | None = None) -> _Series:
+    def series(strict: bool, twin: SeriesOf | None = None) -> SeriesOf:
         def make(directions: tuple[Flags, ...], pulled: int | None) -> Program:
             return _checked(_Expansion(decompositions, rest, directions), pulled, strict)
 
-        return _Series(types, results, make, twin)
+        return SeriesOf(types, results, make, (tuple(decompositions), rest, strict, ()), twin)
 
     return series(False, series(True))
 
 
-class _Series:
+def series_from(
+    decompositions: Sequence[Decomposition], rest: Program, strict: bool, batches: Sequence[tuple[int, Flags]]
+) -> Series:
+    """The series of an `origin`."""
+    series: Any = series_of(decompositions, rest)
+    if strict:
+        series = series.strict
+    for size, flags in batches:
+        series = series.batched(size, flags)
+    return series
+
+
+class SeriesOf:
     """See `limit.Series`.
 
     Args:
         types: what it takes.
         results: which of these are results of decompositions.
         make: makes the program for a set of directions, one of which may be pulled.
+        origin: what `series_from` makes it of.
         strict: see there; itself by default.
     """
 
@@ -100,18 +113,20 @@ class _Series:
         types: Sequence[ArrayType],
         results: Flags,
         make: Callable[[tuple[Flags, ...], int | None], Program],
-        strict: _Series | None = None,
+        origin: tuple[Any, ...],
+        strict: SeriesOf | None = None,
     ) -> None:
         self.types, self.results, self._make = types, results, make
+        self.origin = origin
         self._strict = strict
         self._programs: dict[Any, Program] = {}
-        self._batched: dict[Any, _Series] = {}
+        self._batched: dict[Any, SeriesOf] = {}
 
     def __repr__(self) -> str:
         return "<series>"
 
     @property
-    def strict(self) -> _Series:
+    def strict(self) -> SeriesOf:
         return self._strict or self
 
     def program(self, directions: tuple[Flags, ...], pulled: int | None) -> Program:
@@ -120,7 +135,7 @@ class _Series:
             found = self._programs[directions, pulled] = self._make(directions, pulled)
         return found
 
-    def batched(self, size: int, flags: Flags) -> _Series:
+    def batched(self, size: int, flags: Flags) -> SeriesOf:
         def make(directions: tuple[Flags, ...], pulled: int | None) -> Program:
             program = self.program(directions, pulled)
             moved = [f for i, d in enumerate(directions) if i != pulled for f in compress(flags, d)]
@@ -131,8 +146,10 @@ class _Series:
         found = self._batched.get((size, flags))
         if found is None:
             types = [t.with_shape((size, *t.shape)) if f else t for t, f in zip(self.types, flags, strict=True)]
+            *base, batches = self.origin
+            origin = (*base, (*batches, (size, flags)))
             strict = self._strict and self._strict.batched(size, flags)
-            found = self._batched[size, flags] = _Series(types, self.results, make, strict)
+            found = self._batched[size, flags] = SeriesOf(types, self.results, make, origin, strict)
         return found
 
 
