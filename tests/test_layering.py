@@ -20,7 +20,7 @@ ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
     "base", "core", "xla", "ops", "rewrites", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
-    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "",
+    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
@@ -32,7 +32,7 @@ PUBLIC = {
     "while_loop", "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError", "ObjectArrayWarning",
-    "explain_zero",
+    "explain_zero", "Program",
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "lagrangian_hessian", "gauss_newton", "keep_memory", "matmul_precision", "patch", "patched",
@@ -235,7 +235,9 @@ def test_public_docstrings(name: str) -> None:
 
 @pytest.mark.parametrize("name", documented())
 def test_public_names_say_where_they_live(name: str) -> None:
-    assert getattr(ftrans, name).__module__.startswith(("ftrans.api.", "ftrans.solvers.", "ftrans.patching."))
+    assert getattr(ftrans, name).__module__.startswith(
+        ("ftrans.api.", "ftrans.solvers.", "ftrans.patching.", "ftrans.core.program")
+    )
 
 
 def every_module() -> list[str]:

@@ -27,7 +27,7 @@ from ftrans.core.primitive import Primitive
 from ftrans.storage.names import primitives
 
 # What holds objects of Python, and so cannot be text.
-PYTHON = {"black_box", "call_jax", "factored_solve", "watch"}
+PYTHON = {"black_box", "call_jax", "factored_solve", "shard", "watch"}
 STORABLE = [s for s in SAMPLES if s.primitive.name not in PYTHON]
 
 
@@ -154,7 +154,10 @@ def test_rules_of_the_user_are_kept() -> None:
 
 
 def test_rules_that_are_code_are_lost_with_an_error() -> None:
-    program = ft.Program.from_json(ft.trace(spiral)(np.array([1.0, 0.5])).to_json())
+    def solved_backwards(y0: Any) -> Any:
+        return ft.odeint(lambda y, t: -y, y0, np.array([0.0, 1.0]), adjoint="continuous")[-1].sum()
+
+    program = ft.Program.from_json(ft.trace(solved_backwards)(np.array([1.0, 0.5])).to_json())
     with pytest.raises(NotImplementedError, match="derivative rule of odeint is Python"):
         ft.grad(lambda x: program_of(program, x))(np.array([1.0, 0.5]))
 

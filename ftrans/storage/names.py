@@ -1,7 +1,7 @@
 """The names by which primitives, records and dtypes are written down, and what they stand for.
 
-The tables are made of what ftrans defines, so a new primitive needs no entry.  They are also the list of what a text may
-ask for: a name that is not in them is refused, and none is ever imported or looked up elsewhere.
+The tables are made of what ftrans defines, so a new primitive needs no entry.  They are also the list of what a text
+may ask for: a name that is not in them is refused, and none is ever imported or looked up elsewhere.
 """
 
 from __future__ import annotations

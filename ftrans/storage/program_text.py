@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -55,7 +56,7 @@ def _refused(value: Any, name: str, eqn: Eqn) -> Any:
     if isinstance(value, Primitive):
         what = f"the primitive {value.name!r}, which is not defined in ftrans"
         advice = "Programs of its parts can be written"
-    elif isinstance(value, Code | JaxCode) or callable(value):
+    elif isinstance(value, Code | JaxCode) or inspect.isroutine(value):
         what = f"a call of the Python function {value.name if isinstance(value, Code | JaxCode) else name_of(value)}"
         advice = "Trace what comes before and after it, and write two programs"
     else:
