@@ -42,6 +42,8 @@ if _typing.TYPE_CHECKING:
     from .solvers.implicit import fixed_point, root
     from .solvers.linear import linear_solve
     from .solvers.odeint import odeint
+    from .storage.exported import export, load_exported
+    from .storage.onnx import to_onnx
 
 __all__ = [
     "Coloring",
@@ -65,6 +67,7 @@ __all__ = [
     "directional_derivative",
     "divergence",
     "explain_zero",
+    "export",
     "fixed_point",
     "fori_loop",
     "gauss_newton",
@@ -88,6 +91,7 @@ __all__ = [
     "linear_solve",
     "linear_transpose",
     "linearize",
+    "load_exported",
     "map",
     "matmul_precision",
     "mesh",
@@ -113,6 +117,7 @@ __all__ = [
     "tap",
     "taylor",
     "testing",
+    "to_onnx",
     "trace",
     "use_mesh",
     "value_and_grad",
@@ -160,6 +165,8 @@ _FILES = {
     "solvers.implicit": ("fixed_point", "root"),
     "solvers.linear": ("linear_solve",),
     "solvers.odeint": ("odeint",),
+    "storage.exported": ("export", "load_exported"),
+    "storage.onnx": ("to_onnx",),
 }
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 

@@ -23,8 +23,8 @@ LAYERS = [
     "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
-MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", ""}
-MAY_NAME_JAX = {"ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers"}
+MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", ""}
+MAY_NAME_JAX = {"ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers", "storage"}
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
@@ -42,6 +42,7 @@ PUBLIC = {
     "laplacian", "hessian_diagonal", "divergence", "curl",
     "P", "mesh", "shard", "use_mesh",
     "initialize_processes",
+    "export", "load_exported", "to_onnx",
 }  # fmt: skip
 ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 # They are JAX's own.
@@ -236,7 +237,7 @@ def test_public_docstrings(name: str) -> None:
 @pytest.mark.parametrize("name", documented())
 def test_public_names_say_where_they_live(name: str) -> None:
     assert getattr(ftrans, name).__module__.startswith(
-        ("ftrans.api.", "ftrans.solvers.", "ftrans.patching.", "ftrans.core.program")
+        ("ftrans.api.", "ftrans.solvers.", "ftrans.patching.", "ftrans.core.program", "ftrans.storage.")
     )
 
 

@@ -89,15 +89,12 @@ def test_a_compiled_function_is_compiled_again_for_another_precision(make: Any, 
     assert compilations.count == 2
 
 
-def test_arrays_on_a_device_obey_without_jit() -> None:
-    loop = lambda x: ft.scan(lambda c, _: (c @ c, None), x, length=2)[0]  # noqa: E731
-    seen = []
-    for name in ("highest", "default"):
+def test_what_jax_compiles_around_it_is_compiled_again() -> None:
+    loop = jax.jit(lambda x: ft.scan(lambda c, _: (c @ c, None), x, length=2)[0])
+    slope = jax.jit(jax.grad(lambda x: ft.jit(lambda x: np.sin(x @ x).sum())(x)))
+    for name in ("highest", "default", "high"):
         with ft.matmul_precision(name):
-            seen.append(re.findall("HIGHEST|DEFAULT", str(jax.make_jaxpr(loop)(A))))
-    assert set(seen[0]) == {"HIGHEST"}
-    # JAX itself says nothing where its own setting holds.
-    assert "HIGHEST" not in seen[1]
+            assert precisions(loop, A) == precisions(slope, A) == {name.upper()}
 
 
 def test_it_is_for_the_process_without_a_block() -> None:
