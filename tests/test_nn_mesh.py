@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import contextmanager
 
 import jax
 import numpy as np
 import optax
 import pytest
+import tables
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -227,3 +229,182 @@ def test_an_average_is_where_its_parameters_are(debias):
                 assert model.weight.array is not ema.averages["weight"].array
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-6)
+
+
+# Training
+
+
+F = nn.functional
+RULES = {"dp": nn.data_parallel(), "fsdp": nn.fsdp(min_size=1), "tp": nn.tensor_parallel()}
+
+
+def mesh_for(rules):
+    return mesh_of(4, 2) if rules == "tp" else mesh_of(8)
+
+
+def mlp():
+    layers = [nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 8), nn.Linear(8, 2)]
+    return nn.Sequential(*layers), mse, (6,), 2
+
+
+def cnn():
+    layers = [nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 2)]
+    return nn.Sequential(*layers), mse, (1, 8, 8), 2
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        self.lstm = nn.LSTM(4, 8, batch_first=True)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+def lstm():
+    return Lstm(), mse, (5, 4), 2
+
+
+class Gpt(nn.Module):
+    def __init__(self, vocabulary=16, width=16, length=8):
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.places = nn.Embedding(length, width)
+        self.block = nn.TransformerEncoderLayer(
+            width, 2, 2 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, text):
+        x = self.tokens(text) + self.places(np.arange(text.shape[1]))
+        return self.head(self.block(x, is_causal=True))
+
+
+def gpt():
+    def loss(logits, target):
+        return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), target.reshape(-1))
+
+    return Gpt(), loss, None, None
+
+
+def mse(output, target):
+    return np.mean((output - target) ** 2)
+
+
+def trained(make, rules=None, samples=32, **options):
+    """A model after three epochs, and the figures of them."""
+    nn.manual_seed(0)
+    model, loss, shape, outputs = make()
+    rng = np.random.default_rng(0)
+    if shape is None:
+        x, y = rng.integers(0, 16, (2, samples, 8))
+    else:
+        x, y = (rng.normal(size=(samples, *s)).astype(np.float32) for s in (shape, (outputs,)))
+    data = nn.batches(x, y, batch_size=16, seed=0)
+    if rules is not None:
+        options |= {"mesh": mesh_for(rules), "rules": RULES[rules]}
+    # Adam would make much of a gradient that is zero but for rounding, as that of a bias before BatchNorm.
+    options = {"epochs": 3, "optimizer": optax.sgd(0.02, momentum=0.9), "seed": 3, **options}
+    return model, nn.fit(model, data, loss=loss, progress=False, **options)
+
+
+@contextmanager
+def compilations():
+    """Within this block, the names of the functions that XLA compiles are added to a list."""
+    names = []
+
+    def note(event, _, **found):
+        if event.endswith("backend_compile_duration"):
+            names.append(found["fun_name"])
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+SHORT = {("mlp", "dp"), ("mlp", "fsdp"), ("mlp", "tp"), ("cnn", "tp"), ("lstm", "dp"), ("gpt", "fsdp"), ("gpt", "tp")}
+
+
+@pytest.mark.parametrize("make", [mlp, cnn, lstm, gpt])
+def test_losses_are_those_of_one_device(make):
+    one, history = trained(make)
+    for rules in RULES:
+        if not tables.whole and (make.__name__, rules) not in SHORT:
+            continue
+        with compilations() as names:
+            model, found = trained(make, rules)
+        assert names.count("jit(step)") == 1, names
+        np.testing.assert_allclose(found["loss"], history["loss"], rtol=1e-6, err_msg=rules)
+        divided = 0
+        for path, cell in one.named_cells():
+            where = dict(model.named_cells())[path]
+            np.testing.assert_allclose(where.value, cell.value, rtol=1e-4, atol=1e-5, err_msg=f"{rules} {path}")
+            assert where.array.sharding == where.sharding, path
+            divided += where.sharding.spec != P()
+        assert bool(divided) == (rules != "dp")
+
+
+def test_uneven_batches_are_filled_up_by_samples_that_do_not_count():
+    def make():
+        return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2)), mse, (6,), 2
+
+    def fit(*rules):
+        rng = np.random.default_rng(1)
+        x, y = rng.normal(size=(13, 6)).astype(np.float32), rng.normal(size=(13, 2)).astype(np.float32)
+        validation = nn.batches(x, y, batch_size=8, shuffle=False)
+        options = {"metrics": {"mae": F.l1_loss}, "validation": validation}
+        return trained(make, *rules, samples=27, **options)[1]
+
+    one = fit()
+    with compilations() as names:
+        found = fit("fsdp")
+    assert names.count("jit(step)") == names.count("jit(evaluate)") == 1
+    for name in ("loss", "mae", "val_loss", "val_mae"):
+        np.testing.assert_allclose(found[name], one[name], rtol=1e-6)
+
+
+def test_uneven_batches_are_dropped():
+    def make():
+        return nn.Linear(6, 2), mse, (6,), 2
+
+    _, found = trained(make, "dp", samples=44, uneven="drop", epochs=1)
+    assert found.epochs[-1]["step"] == 2
+    np.testing.assert_allclose(found["loss"], trained(make, samples=44, steps_per_epoch=2, epochs=1)[1]["loss"], 1e-6)
+
+
+def sum_of_squares(output, target):
+    return np.sum((output - target) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rules": nn.fsdp()}, ValueError, "rules says how arrays are divided over a mesh, which was not given"),
+        ({"batch_spec": P("data")}, ValueError, "batch_spec says how arrays are divided over a mesh"),
+        ({"mesh": 8}, TypeError, "nn.fit takes a mesh of JAX, .* not of type int"),
+        ({"mesh": "8", "batch_spec": P("rows")}, ValueError, "batch_spec names the axis 'rows', but the mesh has"),
+        ({"mesh": "8", "batch_spec": 3}, TypeError, "batch_spec has 3 where a PartitionSpec is expected"),
+        ({"mesh": "8", "uneven": "cut"}, ValueError, "uneven is 'cut', but can be 'pad' or 'drop'"),
+        ({"mesh": "8", "rules": [("wait", P())]}, ValueError, "the rule 'wait' matches no path"),
+        ({"mesh": "8", "batch_spec": P(None, "data")}, ValueError, "an array of the batch is .*axis 1 of size 6 "),
+        ({"mesh": "8", "model": nn.BatchNorm1d(6)}, ValueError, "10 samples, but the model computes statistics"),
+        ({"mesh": "8", "loss": sum_of_squares}, ValueError, "loss has to be the mean over the samples"),
+        ({"mesh": "8", "loss": None, "objective": lambda model, x, y: mse(model(x), y)}, ValueError,
+         "10 samples, which the 8 parts of the axis 'data' .* an objective"),
+    ],
+)  # fmt: skip
+def test_what_fit_refuses(options, error, message):
+    x = np.ones((10, 6), np.float32)
+    model = options.pop("model", None) or nn.Linear(6, 6)
+    options = {"loss": mse, **options, **({"mesh": mesh_of(8)} if options.get("mesh") == "8" else {})}
+    with pytest.raises(error, match=message):
+        nn.fit(model, [(x, x)], progress=False, **options)
+
+
+def test_fit_finds_the_mesh_of_a_placed_model():
+    model = nn.shard(nn.Linear(6, 2), mesh_of(8), {"weight": P()})
+    x, y = np.ones((16, 6), np.float32), np.ones((16, 2), np.float32)
+    optimizer = nn.Optimizer(model, optax.sgd(0.1))
+    history = nn.fit(model, [(x, y)], loss=mse, optimizer=optimizer, epochs=2, progress=False)
+    assert history["loss"][1] < history["loss"][0]
+    with pytest.raises(ValueError, match="weight is on another mesh already"):
+        nn.fit(model, [(x, y)], loss=mse, mesh=mesh_of(4, 2), progress=False)

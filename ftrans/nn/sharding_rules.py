@@ -7,11 +7,10 @@ write, and ready-made rules for the layers of this package.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-
-import numpy as np
 
 from ..api.call import type_name
 from ..base.source import at_line, user_line
@@ -30,7 +29,15 @@ Entries = tuple[Any, ...]
 
 
 class Rule:
-    """Says how the axes of some cells are divided."""
+    """Says how the axes of some cells are divided.
+
+    Attributes:
+        axis: the axis of the mesh that it uses, if it is one.
+        divides_batches: whether batches are divided over that axis.
+    """
+
+    axis: str | None = None
+    divides_batches = False
 
     def entries(self, graph: Graph, mesh: Any) -> dict[int, Entries]:
         """The divided axes of cells, by the identity of the cell.
@@ -72,8 +79,10 @@ class Pattern(Rule):
 class Fsdp(Rule):
     """Parameters are divided along their largest axis that can be."""
 
+    divides_batches = True
+
     def __init__(self, axis: str, min_size: int) -> None:
-        self.axis = axis
+        self.axis: str = axis
         self.min_size = min_size
 
     def entries(self, graph: Graph, mesh: Any) -> dict[int, Entries]:
@@ -99,8 +108,10 @@ class Fsdp(Rule):
 class DataParallel(Rule):
     """All cells are whole on each device."""
 
+    divides_batches = True
+
     def __init__(self, axis: str) -> None:
-        self.axis = axis
+        self.axis: str = axis
 
     def entries(self, graph: Graph, mesh: Any) -> dict[int, Entries]:
         size_of_axis(mesh, self.axis, "nn.data_parallel")
@@ -114,7 +125,7 @@ class TensorParallel(Rule):
     """Weights are divided so that each device computes some of the features of a layer."""
 
     def __init__(self, axis: str) -> None:
-        self.axis = axis
+        self.axis: str = axis
 
     def entries(self, graph: Graph, mesh: Any) -> dict[int, Entries]:
         count = size_of_axis(mesh, self.axis, "nn.tensor_parallel")
@@ -236,6 +247,12 @@ def size_of_axis(mesh: Any, axis: Any, what: str) -> int:
     return int(mesh.shape[axis])
 
 
+def size_of_axes(mesh: Any, entry: Any, what: str) -> int:
+    """The number of parts that an entry of a specification makes: by an axis of the mesh, several, or None."""
+    names = () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
+    return math.prod([size_of_axis(mesh, name, what) for name in names])
+
+
 def divisible(path: str, x: Any, entries: Entries, mesh: Any, what: str) -> Entries:
     """The entries of a specification, if they fit an array.
 
@@ -244,7 +261,7 @@ def divisible(path: str, x: Any, entries: Entries, mesh: Any, what: str) -> Entr
             cannot be divided evenly.
     """
     named = [() if entry is None else (entry,) if isinstance(entry, str) else tuple(entry) for entry in entries]
-    counts = [int(np.prod([size_of_axis(mesh, name, what) for name in names], dtype=np.int64)) for names in named]
+    counts = [size_of_axes(mesh, names, what) for names in named]
     if len(entries) > len(x.shape):
         raise ValueError(
             f"{what} divides {len(entries)} axes, but {path} is {x.dtype}{list(x.shape)}{at_line(user_line())}"

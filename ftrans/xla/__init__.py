@@ -13,9 +13,9 @@ from .execute import (
 )
 from .fusion import usual_limit
 from .kinds import is_jax, is_jax_tracer, is_traced
-from .meshes import with_auto_axes
+from .meshes import is_mesh, with_auto_axes
 from .on_disk import disk_cache, made
-from .placing import Placement, is_mesh, parts_along, place, placement, placement_of
+from .placing import Placement, parts_along, place, place_local, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
 from .tune import fastest
@@ -52,6 +52,7 @@ __all__ = [
     "made",
     "parts_along",
     "place",
+    "place_local",
     "placement",
     "placement_of",
     "put_on_device",

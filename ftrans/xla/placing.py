@@ -27,13 +27,6 @@ def placement_of(x: Any) -> Placement | None:
     return placement(found.mesh, found.spec) if isinstance(found, jax.sharding.NamedSharding) else None
 
 
-def is_mesh(x: Any) -> bool:
-    """Whether something is a mesh of devices."""
-    import jax
-
-    return isinstance(x, jax.sharding.Mesh)
-
-
 def placement(mesh: Any, spec: Any) -> Placement:
     """The placement by a mesh and a specification of its axes, in a form in which equal ones compare equal.
 
@@ -72,3 +65,15 @@ def place(x: Any, placement: Placement) -> Any:
             return jax.device_put(x, placement)
         array = np.asarray(x)
         return jax.make_array_from_callback(array.shape, placement, lambda index: array[index])
+
+
+@uninterrupted
+def place_local(x: Any, placement: Placement) -> Any:
+    """An array of data at a placement; with several processes, each gives the part of its own devices."""
+    about_to_run()
+    import jax
+
+    if placement.is_fully_addressable or placement_of(x) is not None:
+        return place(x, placement)
+    with jax.enable_x64(True):
+        return jax.make_array_from_process_local_data(placement, np.asarray(x))

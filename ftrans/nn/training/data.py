@@ -294,8 +294,27 @@ def _indexable(x: Any) -> Any:
     return _converted(x, "batches") if is_array(x) else np.asarray(x)
 
 
+class PlacedBatch:
+    """A batch on a mesh of devices.
+
+    Attributes:
+        arrays: its arrays, in a tuple or dictionary.
+        mask: which samples count; None if all do.
+        samples: how many do, in all processes.
+    """
+
+    __slots__ = ("arrays", "mask", "samples")
+
+    def __init__(self, arrays: Any, mask: Any, samples: int) -> None:
+        self.arrays = arrays
+        self.mask = mask
+        self.samples = samples
+
+
 def leaves_of(batch: Any) -> Iterator[Any]:
     """The arrays of a batch, in order."""
+    if isinstance(batch, PlacedBatch):
+        batch = batch.arrays
     if isinstance(batch, Mapping):
         batch = batch.values()
     if isinstance(batch, tuple | list) or not hasattr(batch, "dtype"):
@@ -307,6 +326,8 @@ def leaves_of(batch: Any) -> Iterator[Any]:
 
 def samples_in(batch: Any) -> int:
     """The number of samples in a batch: the length of its first array."""
+    if isinstance(batch, PlacedBatch):
+        return batch.samples
     for x in leaves_of(batch):
         if x.ndim:
             return int(x.shape[0])

@@ -12,8 +12,10 @@ import numpy as np
 from ...api.call import name_of
 from ...base.source import at_line, user_line
 from ..cells import RngState
+from ..graph import graph_of
 from ..module import Module
 from ..optimizer import Optimizer
+from ..placing import place_state
 from ..random import fold_in, key
 from ..roots import require_module
 from .callbacks import Callbacks, FitState
@@ -21,6 +23,7 @@ from .checkpoints import FORMATS
 from .data import Source
 from .history import History
 from .loop import Training
+from .placement import placement_for
 from .steps import Measure, training_step
 from .stopping import Best
 
@@ -50,6 +53,10 @@ def fit(
     dtype: Any = None,
     check_finite: bool = True,
     progress: bool = True,
+    mesh: Any = None,
+    rules: Any = None,
+    batch_spec: Any = None,
+    uneven: str = "pad",
 ) -> History:
     """Train a model.
 
@@ -90,6 +97,16 @@ def fit(
             all floating-point arrays of the batch.
         check_finite: whether to stop at a loss or gradient that is NaN or infinite.
         progress: whether to show the progress on stderr.
+        mesh: a mesh of devices on which the training runs, such as `jax.make_mesh((8,), ("data",))`; by default that of
+            a model that `nn.shard` has placed.
+        rules: how the model is divided over the mesh, as for `nn.shard`; by default it stays as it is, or is whole on
+            every device.  The state of the optimizer follows.
+        batch_spec: a `jax.sharding.PartitionSpec` for the arrays of a batch; by default their first axis is divided
+            over the axis of the mesh that `nn.fsdp` or `nn.data_parallel` names among the rules, otherwise over the
+            first one that no rule has taken.
+        uneven: what becomes of a batch whose samples cannot be divided evenly.  "pad" fills it up to the size of the
+            others by samples that do not count, so that one compiled step serves all; loss and metrics must be means
+            over the samples, and no layer may compute statistics of the batch.  "drop" leaves it out.
 
     Returns:
         The `nn.History`; also after Ctrl-C, which ends the training after the current step and sets `history.stopped`
@@ -151,6 +168,7 @@ def fit(
     known = [*measure.names, *(f"val_{name}" for name in measure.names if validation is not None)]
     if objective is None and not callbacks and monitor not in known:
         raise ValueError(f"monitor is {monitor!r}, but an epoch has {', '.join(known)}{at_line(user_line())}")
+    placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)
     training = Training(
         FitState(
             model, _optimizer(model, optimizer), History(), int(epochs), None if directory is None else Path(directory)
@@ -159,13 +177,16 @@ def fit(
         Source(data, "data", int(epochs), steps_per_epoch),
         None if validation is None else Source(validation, "validation", int(epochs)),
         Best(monitor, mode, min_delta, patience),
+        placement,
     )
+    if placement is not None:
+        place_state(training.state.optimizer, graph_of(model).trained_parameters())
     training.state.history.monitor = monitor
     training.save_every = save_every
     training.checkpoint_format = checkpoint_format
     training.restore_best = restore_best
     training.dtype = dtype
-    training.step = training_step(measure, check_finite, dtype)
+    training.step = training_step(measure, check_finite, dtype, placement is not None and placement.masks)
     if not training.resume(resume) and seed is not None:
         for number, cell in enumerate(c for _, c in model.named_cells() if isinstance(c, RngState)):
             cell.value = np.append(fold_in(key(seed), number), np.uint32(0))

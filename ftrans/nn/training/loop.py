@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,6 +15,7 @@ from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, leaves_of, samples_in
 from .history import History
+from .placement import Placement
 from .progress import progress_for
 from .steps import (
     Averages,
@@ -46,7 +47,15 @@ class Training:
     dtype: Any = None
     step: Callable[..., None]
 
-    def __init__(self, state: FitState, measure: Measure, data: Source, validation: Source | None, best: Best) -> None:
+    def __init__(
+        self,
+        state: FitState,
+        measure: Measure,
+        data: Source,
+        validation: Source | None,
+        best: Best,
+        placement: Placement | None = None,
+    ) -> None:
         self.state = state
         self.measure = measure
         self.data = data
@@ -55,8 +64,12 @@ class Training:
         self.averages = Averages(measure)
         self.epochs_done = 0
         self.seconds = 0.0
-        self._evaluate = validation_step(measure)
+        self._placement = placement
+        self._evaluate = validation_step(measure, placement is not None and placement.masks)
         self._validation_averages = Averages(measure)
+        if placement is not None:
+            placement.replicate(self.averages.meters)
+            placement.replicate(self._validation_averages.meters)
         self._best_state: dict[str, Any] | None = None
         # Where the data stood before the epoch.
         self._position = data.position()
@@ -108,7 +121,7 @@ class Training:
         figures: dict[str, float] = {}
         try:
             used, self._used = self._used, 0
-            for batch in self.data.begin(state.epoch, averages.count, used):
+            for batch in self._placed(self.data.begin(state.epoch, averages.count, used)):
                 if not self._is_checked:
                     self._check_dtypes(batch)
                 self.step(*modules, *arguments_of(batch))
@@ -133,6 +146,10 @@ class Training:
             raise self._explained(found) from None
         self.seconds = before + time.perf_counter() - begun
         return True
+
+    def _placed(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Batches where the training runs."""
+        return batches if self._placement is None else self._placement.batches(batches, self.state.model)
 
     def _note(self, window: WindowLoss | None) -> None:
         """Add the mean loss of a window, if there is one, to the history."""
@@ -182,7 +199,7 @@ class Training:
         modes = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
-            for batch in source.begin(self.state.epoch):
+            for batch in self._placed(source.begin(self.state.epoch)):
                 self._evaluate(model, averages.meters, *arguments_of(batch))
                 averages.add(batch)
             averages.finish()

@@ -13,7 +13,10 @@ import numpy as np
 
 from ...api.anomaly import detect_anomaly, without_warnings
 from ...api.anomaly.report import AnomalyError
+from ...api.branches import cond
 from ...api.call import name_of
+from ...api.vmap import vmap
+from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
@@ -23,7 +26,7 @@ from ..graph import graph_of
 from ..jit import jit
 from ..module import Module
 from ..roots import graph_of_arguments
-from .data import leaves_of, samples_in
+from .data import PlacedBatch, leaves_of, samples_in
 
 # After so many steps the figures are fetched.
 WINDOW = 16
@@ -67,21 +70,53 @@ class Measure:
         inputs = len(batch) if self._loss is None else len(batch) - 1
         return (*_in_dtype(batch[:inputs], dtype), *batch[inputs:])
 
-    def __call__(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
-        """The loss, and the metrics in the order of their names."""
+    @property
+    def has_output(self) -> bool:
+        """Whether it is a function of the output and the target of each sample."""
+        return self._objective is None
+
+    def __call__(self, model: Module, batch: Any, mask: Any = None) -> tuple[Any, list[Any]]:
+        """The loss, and the metrics in the order of their names; of the samples in a mask alone, if there is one."""
         if self._objective is not None:
             return self._by_objective(model, batch)
+        loss, *figures = self._of(*self._output_and_target(model, batch), mask)
+        return loss, figures
+
+    def whole_and_by_samples(self, model: Module, batch: Any) -> tuple[list[Any], list[Any]]:
+        """The loss and the metrics of a batch, and the means of those of its samples."""
+        given = self._output_and_target(model, batch)
+        return self._figures(*given), self._means(*given, np.ones(samples_in(batch), bool))
+
+    def _output_and_target(self, model: Module, batch: Any) -> tuple[Any, Any]:
         if isinstance(batch, dict):
             if _NAME_OF_TARGET not in batch or len(batch) < 2:
                 raise _no_target(f"a dictionary of {', '.join(map(repr, batch))}")
             named = {name: x for name, x in batch.items() if name != _NAME_OF_TARGET}
-            output, target = model(**named), batch[_NAME_OF_TARGET]
-        else:
-            if len(batch) < 2:
-                raise _no_target("one array")
-            output, target = model(*batch[:-1]), batch[-1]
+            return model(**named), batch[_NAME_OF_TARGET]
+        if len(batch) < 2:
+            raise _no_target("one array")
+        return model(*batch[:-1]), batch[-1]
+
+    def _of(self, output: Any, target: Any, mask: Any) -> list[Any]:
+        if mask is None:
+            return self._figures(output, target)
+        given = output, target, mask
+        # A batch that nothing fills up is what the functions were written for.
+        return cond(np.all(mask), lambda o, t, _: self._figures(o, t), self._means, *given)
+
+    def _figures(self, output: Any, target: Any) -> list[Any]:
+        """The loss, and the metrics in the order of their names."""
         loss = _number(self._loss(output, target), f"the loss {name_of(self._loss)}")
-        return loss, [_number(f(output, target), f"the metric {name}") for name, f in self._metrics.items()]
+        return [loss, *(_number(f(output, target), f"the metric {name}") for name, f in self._metrics.items())]
+
+    def _means(self, output: Any, target: Any, mask: Any) -> list[Any]:
+        """The means of the figures of samples in a mask, each computed as that of a batch of one."""
+
+        def of_one(output: Any, target: Any) -> list[Any]:
+            return self._figures(*tree.map_leaves(lambda x: x[None], (output, target)))
+
+        of_samples = vmap(of_one)(output, target)
+        return [(np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()).astype(x.dtype) for x in of_samples]
 
     def _by_objective(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
         given = self._objective
@@ -150,25 +185,28 @@ class Meters(Module):
         self.skipped = Buffer(_NONE_SKIPPED)
         self.measured_by = list(modules)
 
-    def add(self, figures: Sequence[Any], samples: int) -> Any:
+    def add(self, figures: Sequence[Any], samples: Any) -> Any:
         """The sums including another batch."""
         numbers = [np.asarray(x, np.float32) if not hasattr(x, "dtype") else x.astype(np.float32) for x in figures]
         rest = np.zeros(_MOST_FIGURES - len(numbers), np.float32)
-        return self.sums + np.concatenate([np.stack(numbers), rest]) * float(samples)
+        return self.sums + np.concatenate([np.stack(numbers), rest]) * (samples * 1.0)
 
 
-def training_step(measure: Measure, check_finite: bool, dtype: Any) -> Callable[..., None]:
-    """The compiled step: a function of (model, optimizer, meters, *batch), or with a dictionary at the end."""
+def training_step(measure: Measure, check_finite: bool, dtype: Any, masks: bool = False) -> Callable[..., None]:
+    """The compiled step: a function of (model, optimizer, meters, *batch), or with a dictionary at the end.
+
+    With `masks`, the mask of the samples comes before the batch.
+    """
 
     def step(model: Any, optimizer: Any, meters: Any, *arrays: Any) -> None:
-        batch = _batch(arrays)
+        mask, batch = _taken_apart(arrays, masks)
         cells = graph_of_arguments((model, optimizer), {}).cells
         # Assigning to elements changes what a traced value stands for.
         before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
         taking = value_and_grad(measure, has_aux=True, dtype=dtype)
-        (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype))
+        (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype), mask)
         optimizer.step(gradients, value=loss)
-        sums = meters.add([loss, *figures], samples_in(batch))
+        sums = meters.add([loss, *figures], _count(batch, mask))
         if not check_finite:
             meters.sums = sums
             return
@@ -195,24 +233,65 @@ def _is_finite(x: Any) -> Any:
     return np.all(np.isfinite(x))
 
 
-def validation_step(measure: Measure) -> Callable[..., None]:
-    """The compiled evaluation: a function of (model, meters, *batch), or with a dictionary as the last argument."""
+def validation_step(measure: Measure, masks: bool = False) -> Callable[..., None]:
+    """The compiled evaluation: a function of (model, meters, *batch), or with a dictionary as the last argument.
+
+    With `masks`, the mask of the samples comes before the batch.
+    """
 
     def evaluate(model: Any, meters: Any, *arrays: Any) -> None:
-        batch = _batch(arrays)
-        loss, figures = measure(model, batch)
-        meters.sums = meters.add([loss, *figures], samples_in(batch))
+        mask, batch = _taken_apart(arrays, masks)
+        loss, figures = measure(model, batch, mask)
+        meters.sums = meters.add([loss, *figures], _count(batch, mask))
 
     return jit(evaluate)
 
 
 def arguments_of(batch: Any) -> tuple[Any, ...]:
     """A batch as arguments: separate arrays cost less than a container."""
+    if isinstance(batch, PlacedBatch):
+        return (*(() if batch.mask is None else (batch.mask,)), *arguments_of(batch.arrays))
     return batch if isinstance(batch, tuple) else (batch,)
+
+
+def _taken_apart(arguments: tuple[Any, ...], masks: bool) -> tuple[Any, Any]:
+    """The mask of the samples, or None, and the batch."""
+    return (arguments[0], _batch(arguments[1:])) if masks else (None, _batch(arguments))
+
+
+def _count(batch: Any, mask: Any) -> Any:
+    """The number of samples that count."""
+    return samples_in(batch) if mask is None else mask.astype(np.float32).sum()
 
 
 def _batch(arguments: tuple[Any, ...]) -> Any:
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else arguments
+
+
+def require_means(measure: Measure, model: Module, batch: Any) -> None:
+    """Raise unless loss and metrics are the means of those of the samples, which the steps take for granted then.
+
+    Raises:
+        ValueError: one of them is not.
+    """
+
+    def both(model: Any, modules: Any, *arrays: Any) -> Any:
+        return measure.whole_and_by_samples(model, _batch(arrays))
+
+    cells = graph_of(model).cells
+    before = [cell.array for cell in cells]
+    try:
+        found = jit(both)(model, Meters(measure.modules), *arguments_of(batch))
+    finally:
+        for cell, array in zip(cells, before, strict=True):
+            cell.array = array
+    for name, whole, mean in zip(measure.names, *found, strict=True):
+        if not np.allclose(whole, mean, rtol=1e-3, atol=1e-6, equal_nan=True):
+            raise ValueError(
+                f"a batch is filled up with samples that do not count, for which {name} has to be the mean over the "
+                f"samples: of one batch it is {float(whole):.6g}, and the mean {float(mean):.6g}. Write uneven='drop', "
+                f"or choose batches that the devices share evenly{at_line(user_line())}"
+            )
 
 
 # The way back to the host
@@ -277,8 +356,8 @@ class Averages:
         self._batches: list[Any] = []
         # Samples of the present window that came before a checkpoint.
         self._samples_before = 0
-        self.meters.sums.array = _NO_SUMS
-        self.meters.skipped.array = _NONE_SKIPPED
+        self.meters.sums.value = _NO_SUMS
+        self.meters.skipped.value = _NONE_SKIPPED
 
     def add(self, batch: Any) -> WindowLoss | None:
         """Note that a step on this batch was started; return the loss of a window, if one is available.
@@ -308,7 +387,7 @@ class Averages:
         meters = self.meters
         self._waiting = _Window(meters.sums.array, meters.skipped.array, self._batches, self._samples_before)
         self._batches, self._samples_before = [], 0
-        meters.sums.array = _NO_SUMS
+        meters.sums.value = _NO_SUMS
         return found
 
     def settle(self) -> WindowLoss | None:
@@ -335,7 +414,7 @@ class Averages:
 
     def _left_out(self, batch: Any, late: int) -> NotFinite:
         self.count -= late
-        self.meters.skipped.array = _NONE_SKIPPED
+        self.meters.skipped.value = _NONE_SKIPPED
         return NotFinite(batch, late)
 
     def check(self) -> None:
@@ -368,7 +447,7 @@ class Averages:
         self._totals[: len(state["totals"])] = state["totals"]
         sums = _NO_SUMS.copy()
         sums[: len(state["sums"])] = state["sums"]
-        self.meters.sums.array = sums
+        self.meters.sums.value = sums
 
 
 # When a step was left out
@@ -376,6 +455,9 @@ class Averages:
 
 def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> FloatingPointError:
     """The error for a skipped step, found by running it again under `detect_anomaly`."""
+    if isinstance(batch, PlacedBatch):
+        # What fills it up are its own samples.
+        batch = batch.arrays
     bad = _bad_argument(model, batch)
     if bad is not None:
         return FloatingPointError(bad)
