@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import ftrans as ft
 from ftrans import nn
+from ftrans.nn.training.folders import write_folder
 
 X = np.random.default_rng(0).normal(size=(32, 6)).astype(np.float32)
 Y = np.sin(X @ np.arange(6, dtype=np.float32))[:, None]
@@ -94,3 +96,71 @@ def dies() -> None:
     for _ in range(1000):
         float(f(x))
         time.sleep(0.02)
+
+
+# Checkpoints
+
+
+def training(directory: Any, epochs: int, **options: Any) -> list[float]:
+    """The losses of the epochs of a training whose parameters are divided over all devices, from where it was."""
+    network = model()
+    names = {"0.weight": ("data",), "0.bias": ("data",), "2.weight": (None, "data")}
+    for path, cell in network.named_parameters():
+        cell.value = jax.make_array_from_callback(cell.shape, sharding(*names.get(path, ())), cell.value.__getitem__)
+    optimizer = nn.Optimizer(network, optax.sgd(0.1, momentum=0.9))
+    rows = slice(jax.process_index(), None, jax.process_count())
+    history = nn.fit(
+        network,
+        [(X[rows], Y[rows])] * 3,
+        loss=nn.functional.mse_loss,
+        optimizer=optimizer,
+        epochs=epochs,
+        directory=directory,
+        resume=directory is not None,
+        progress=False,
+        **options,
+    )
+    assert network[0].weight.array.sharding == sharding("data")
+    return list(history["loss"])
+
+
+def checkpoints() -> dict[str, Any]:
+    """A training that goes on from checkpoints of one process, and leaves its own."""
+    nn.History.plot = lambda history, path: None  # type: ignore[method-assign, assignment]
+    directory = Path(os.environ["CHECKPOINTS"])
+    losses = {form: training(directory / form, 2, checkpoint_format=form) for form in ("safetensors", "orbax")}
+    losses["by itself"] = training(directory / "new" / "folder", 2)
+    return losses
+
+
+def files() -> list[Any]:
+    """What is saved and loaded outside of trainings."""
+    directory = Path(os.environ["CHECKPOINTS"])
+    network = nn.Linear(4, 8, bias=False)
+    full = np.arange(32, dtype=np.float32).reshape(8, 4)
+    network.weight.value = jax.make_array_from_callback((8, 4), sharding("data"), full.__getitem__)
+    nn.save(directory / "linear.orbax", network)
+    other = nn.Linear(4, 8, bias=False)
+    other.weight.value = jax.make_array_from_callback((8, 4), sharding(None, "data"), np.zeros_like(full).__getitem__)
+    found = nn.load(directory / "linear.orbax", like=other)
+    other.load_state_dict(found)
+    nn.save(directory / "gathered.safetensors", other.state_dict(gather=True))
+    network.load_state_dict(other.state_dict())
+    try:
+        nn.save(directory / "divided.safetensors", network)
+    except ValueError as error:
+        refused = str(error)
+    return [
+        [*found["weight"].sharding.spec],
+        [*network.weight.array.sharding.spec],
+        np.array_equal(network.state_dict(gather=True)["weight"], full),
+        refused,
+    ]
+
+
+def saves_for_ever() -> None:
+    """Folders whose arrays and records have the same number, one after the other."""
+    directory = Path(os.environ["CHECKPOINTS"])
+    for number in range(10_000):
+        write_folder(directory / "killed.orbax", {"a": divided(np.full((4, 9), number))}, {"number": number})
+        print("saved", flush=True)

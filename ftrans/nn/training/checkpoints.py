@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ...base.source import at_line, user_line
-from ...xla import gathered, is_readable
+from ...xla import from_all, gathered, is_readable, this_process
 from ..array_cell import ArrayCell
 from ..loading import converted
 from ..module import Module
 from ..optimizer import Optimizer
 from ..paths import all_paths, is_saved
-from .files import TRAINING, read_arrays, replacing, write_arrays
+from .files import TRAINING, by_first, read_arrays, replacing, write_arrays
 from .folders import SUFFIX, arrays_of, latest_in, on_devices, read_folder, write_folder
 
 LAST, BEST, CURVES = "last", "best", "curves.png"
@@ -37,21 +37,33 @@ _RECORD = "ftrans.fit"
 def write(
     directory: Path, name: str, model: Module, optimizer: Optimizer, record: dict[str, Any], form: str | None
 ) -> None:
-    """Write a checkpoint in one of `FORMATS`: by default as a file, unless other processes hold parts of an array."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Write a checkpoint in one of `FORMATS`: by default as a file, unless other processes hold parts of an array.
+
+    All processes must call this.
+    """
     arrays = {**arrays_of(model), **{key: on_devices(cell) for key, cell in _other_cells(model, optimizer)}}
     form = form or ("safetensors" if all(map(is_readable, arrays.values())) else "orbax")
     file, folder = (directory / f"{name}{suffix}" for suffix in FORMATS.values())
     record = {"version": _VERSION, **record}
+
+    def finish() -> None:
+        """What process 0 does alone."""
+        if form == "orbax":
+            file.unlink(missing_ok=True)
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
+            write_arrays(file, whole, {_RECORD: json.dumps(record)})
+            _remove(folder)
+        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record.items()]
+        with replacing(directory / f"{name}.json") as json_file:
+            json_file.write("\n".join(["{", ",\n".join(lines), "}\n"]).encode())
+
+    whole: dict[str, Any] = {}
     if form == "orbax":
         write_folder(folder, arrays, {_RECORD: record})
-        file.unlink(missing_ok=True)
     else:
-        write_arrays(file, {key: gathered(x) for key, x in arrays.items()}, {_RECORD: json.dumps(record)})
-        _remove(folder)
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record.items()]
-    with replacing(directory / f"{name}.json") as json_file:
-        json_file.write("\n".join(["{", ",\n".join(lines), "}\n"]).encode())
+        whole = {key: gathered(x) for key, x in arrays.items()}
+    by_first(finish)
 
 
 def _remove(folder: Path) -> None:
@@ -78,6 +90,23 @@ def newest(directory: Path, name: str) -> Path | None:
     times = {path: _written_at(path) for suffix in FORMATS.values() if (path := directory / f"{name}{suffix}")}
     complete = {path: time for path, time in times.items() if time is not None}
     return max(complete, key=complete.__getitem__, default=None)
+
+
+def agreed(path: Path | None) -> Path | None:
+    """The checkpoint that process 0 has found; all processes must call this.
+
+    Raises:
+        FileNotFoundError: this process does not see it.
+    """
+    found = from_all("" if path is None else os.fspath(path), "the choice of a checkpoint")[0]
+    if not found:
+        return None
+    if _written_at(Path(found)) is None:
+        raise FileNotFoundError(
+            f"process 0 resumes from {found!r}, which {this_process()} does not see; give a directory that all "
+            f"processes share{at_line(user_line())}"
+        )
+    return Path(found)
 
 
 def _written_at(path: Path) -> int | None:

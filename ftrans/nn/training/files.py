@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...xla import from_all, this_process
 from ..loading import as_numpy
 
 # What the format calls the dtypes of NumPy.
@@ -98,6 +99,25 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def by_first(work: Callable[[], None]) -> None:
+    """Have process 0 write something, for which the others wait; all processes must call this.
+
+    Raises:
+        RuntimeError: process 0 has failed; there, its own error.
+    """
+    failed: Exception | None = None
+    if this_process().index == 0:
+        try:
+            work()
+        except Exception as error:
+            failed = error
+    said = from_all("" if failed is None else f"{type(failed).__name__}: {failed}", "what process 0 writes")[0]
+    if failed is not None:
+        raise failed
+    if said:
+        raise RuntimeError(f"process 0, which writes for all, has failed with {said}{at_line(user_line())}")
 
 
 def _storable(name: str, given: Any) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...xla import in_64_bits, is_jax
+from ...xla import in_64_bits, is_jax, watch
 from ..array_cell import ArrayCell
 from ..loading import as_numpy
 from ..module import Module
@@ -33,7 +33,7 @@ def write_folder(path: str | os.PathLike[str], arrays: Mapping[str, Any], record
     found = {name: x if is_jax(x) else as_numpy(x) for name, x in arrays.items()}
     empty = {name: found.pop(name) for name in arrays if 0 in found[name].shape}
     types = {name: [list(x.shape), np.dtype(x.dtype).name] for name, x in empty.items()}
-    with _orbax() as orbax:
+    with watch.waiting_for("all processes to write a checkpoint"), _orbax() as orbax:
         items = {_RECORD: orbax.args.JsonSave({_EMPTY: types, _OTHERS: [*found], **record})}
         if found:
             items[_ARRAYS] = orbax.args.PyTreeSave(found)

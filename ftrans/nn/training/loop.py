@@ -242,7 +242,7 @@ class Training:
     def resume(self, resume: bool | str | os.PathLike[str]) -> bool:
         """Restore a checkpoint; return whether there was one."""
         place = self.state.directory if resume is True else resume or None
-        path = None if place is None else checkpoints.find(place)
+        path = None if place is None else checkpoints.agreed(checkpoints.find(place))
         if path is None and not isinstance(resume, bool):
             raise FileNotFoundError(
                 f"there is no checkpoint at {os.fspath(resume)!r} to resume from{at_line(user_line())}"
@@ -285,7 +285,7 @@ class Training:
     def _restore_best(self) -> None:
         """Restore the parameters of the best epoch."""
         directory = self.state.directory
-        path = None if directory is None else checkpoints.newest(directory, checkpoints.BEST)
+        path = None if directory is None else checkpoints.agreed(checkpoints.newest(directory, checkpoints.BEST))
         if self._best_state is not None:
             self.state.model.load_state_dict(self._best_state)
         elif path is not None and self.state.history.best is not None:

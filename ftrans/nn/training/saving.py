@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...base.source import at_line, user_line
-from ...xla import is_readable, place
+from ...xla import is_readable, place, this_process
 from ..module import Module
 from ..paths import all_paths
 from ..roots import require_module
@@ -56,7 +56,8 @@ def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> Non
             f"that ends with {SUFFIX}, to which each process writes its parts, or write nn.save(path, "
             f"model.state_dict(gather=True)){at_line(user_line())}"
         )
-    write_arrays(path, arrays)
+    if this_process().index == 0:
+        write_arrays(path, arrays)
 
 
 def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, Any]:
