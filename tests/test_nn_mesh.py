@@ -341,6 +341,9 @@ def test_losses_are_those_of_one_device(make):
             assert where.array.sharding == where.sharding, path
             divided += where.sharding.spec != P()
         assert bool(divided) == (rules != "dp")
+        if rules == "fsdp":
+            whole = sum(cell.type.nbytes for _, cell in one.named_cells())
+            assert whole / 8 <= bytes_on_first_device(model) < whole / 8 + 200
 
 
 def test_uneven_batches_are_filled_up_by_samples_that_do_not_count():
@@ -408,3 +411,60 @@ def test_fit_finds_the_mesh_of_a_placed_model():
     assert history["loss"][1] < history["loss"][0]
     with pytest.raises(ValueError, match="weight is on another mesh already"):
         nn.fit(model, [(x, y)], loss=mse, mesh=mesh_of(4, 2), progress=False)
+
+
+def test_a_summary_says_what_each_device_holds():
+    model = nn.Sequential(nn.Linear(64, 128), nn.BatchNorm1d(128), nn.Dropout(0.5))
+    x = np.ones((8, 64), np.float32)
+    assert nn.summary(model, x).total.device_bytes is None
+    planned = nn.summary(model, x, mesh=mesh_of(8), rules=nn.fsdp())
+    assert model[0].weight.sharding is None
+    placed = nn.summary(nn.shard(model, mesh_of(8), nn.fsdp()), x)
+    assert planned.total.device_bytes == placed.total.device_bytes == bytes_on_first_device(model)
+    assert placed["0"].device_bytes == 4 * (64 * 128 // 8 + 128)
+    assert "bytes per device" in repr(placed)
+    assert "each device of the mesh holds 6.68 kB" in repr(placed)
+    with pytest.raises(ValueError, match="rules divide a model over a mesh: write mesh="):
+        nn.summary(model, x, rules=nn.fsdp())
+
+
+# Steps of one's own
+
+
+def own_steps(rules, donates):
+    nn.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.Linear(16, 2))
+    mesh = mesh_of(8)
+    if rules is not None:
+        nn.shard(model, mesh, rules)
+    optimizer = nn.Optimizer(model, optax.MultiSteps(optax.sgd(0.1, momentum=0.9), 2).gradient_transformation())
+    average = nn.EMA(model, 0.9)
+
+    @nn.jit(donate_argnums=(0, 1, 2) if donates else ())
+    def own_step(model, optimizer, average, x, y):
+        loss, gradients = nn.value_and_grad(lambda model: mse(model(x), y))(model)
+        optimizer.step(gradients)
+        average.update()
+        return loss
+
+    rng = np.random.default_rng(0)
+    losses, before = [], []
+    for _ in range(4):
+        x, y = (rng.normal(size=(16, n)).astype(np.float32) for n in (6, 2))
+        if rules is not None:
+            x, y = on_mesh(x, P("data"), mesh), on_mesh(y, P("data"), mesh)
+        before.append(model[0].weight.array)
+        losses.append(float(own_step(model, optimizer, average, x, y)))
+    assert not donates or all(x.is_deleted() for x in before[1:])
+    return losses, nn.state_of(average)
+
+
+def test_own_steps_compile_once_and_overwrite_what_is_donated():
+    losses, state = own_steps(None, False)
+    for rules, donates in ((nn.data_parallel(), False), (nn.fsdp(min_size=1), True)):
+        with compilations() as names:
+            found, others = own_steps(rules, donates)
+        assert names.count("jit(own_step)") == 1
+        np.testing.assert_allclose(found, losses, rtol=1e-6)
+        for path, x in state.items():
+            np.testing.assert_allclose(others[path], x, rtol=1e-4, atol=1e-5, err_msg=path)

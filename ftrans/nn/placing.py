@@ -58,15 +58,20 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
     # An optimizer, or an average, is placed with the model that it was made for.
     lent = [getattr(model, name) for name in model._borrowed]
     graph = graph_of(lent[0] if lent else model)
-    found: dict[int, Any] = {}
-    for rule in as_rules(rules):
-        found = {**rule.entries(graph, mesh), **found}
     # All rules have been looked at before anything moves.
-    for cell in graph.cells:
-        cell.move(place(cell.array, placement(mesh, found.get(id(cell), ()))))
+    for cell, where in zip(graph.cells, planned(graph, mesh, rules), strict=True):
+        cell.move(place(cell.array, where))
     if lent:
         place_state(model, graph.trained_parameters())
     return model
+
+
+def planned(graph: Graph, mesh: Any, rules: Any) -> list[Any]:
+    """Where the cells of a graph are to be, by rules."""
+    found: dict[int, Any] = {}
+    for rule in as_rules(rules):
+        found = {**rule.entries(graph, mesh), **found}
+    return [placement(mesh, found.get(id(cell), ())) for cell in graph.cells]
 
 
 def place_state(module: Module, parameters: Mapping[str, ArrayCell]) -> None:

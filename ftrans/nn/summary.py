@@ -8,17 +8,21 @@ from typing import Any
 
 from ..api.call import trace_flat
 from ..base import tree
+from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.trace import NoWitness, Tracer, current_builder
 from ..core.types import ArrayType, type_of
 from ..debug import report
 from ..run.costs import flops, program_flops
 from ..transforms.differentiate import pruned, pullback
+from ..xla import bytes_on_each
+from .array_cell import ArrayCell
 from .bare import capturing
 from .calls import call_filled
 from .cells import Parameter
-from .graph import graph_of
+from .graph import Graph, graph_of
 from .module import Module
+from .placing import planned, require_mesh
 from .roots import require_module
 
 
@@ -35,6 +39,8 @@ class ModuleSummary:
         parameters: number of elements of its parameters and those of modules inside, each counted once.
         trained: the same for parameters with `requires_grad`.
         parameter_bytes: bytes of its parameters.
+        device_bytes: bytes of its parameters, buffers and streams of random numbers on each device of a mesh; None for
+            a model on no mesh.
         flops: floating-point operations of all its calls.  Of layers that run in one loop (`nn.scan`), the first has
             those of a single step, and the modules around it those of all steps.
         activation_bytes: bytes of the arrays that its calls returned.
@@ -48,6 +54,7 @@ class ModuleSummary:
     parameters: int = 0
     trained: int = 0
     parameter_bytes: int = 0
+    device_bytes: int | None = None
     flops: float = 0.0
     activation_bytes: int = 0
 
@@ -104,6 +111,8 @@ class Summary:
             ("output bytes", lambda r: report.amount(of_row[id(r)].activation_bytes, "B")),
         ]
         total = self.total
+        if total.device_bytes is not None:
+            columns.append(("bytes per device", lambda r: report.amount(of_row[id(r)].device_bytes or 0, "B")))
         notes = [
             f"parameters: {total.parameters:,}, of which {total.trained:,} are trained",
             f"bytes: {report.amount(total.parameter_bytes, 'B')} of parameters, "
@@ -111,6 +120,8 @@ class Summary:
             f"{report.amount(self.activation_bytes, 'B')} of what the innermost modules return",
             f"one call: {report.amount(total.flops)} FLOPs",
         ]
+        if total.device_bytes is not None:
+            notes.append(f"each device of the mesh holds {report.amount(total.device_bytes, 'B')} of the arrays")
         return "module", columns, list(rows.values()), notes
 
 
@@ -123,7 +134,9 @@ def _shapes(m: ModuleSummary) -> str:
     return "" if m.outputs is None else ", ".join(map(str, m.outputs)) or "none"
 
 
-def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any) -> Summary:
+def summary(
+    model: Module, *inputs: Any, depth: int | None = None, mesh: Any = None, rules: Any = None, **kwargs: Any
+) -> Summary:
     """A table of the modules of a model: outputs, parameters, operations and bytes.
 
     The forward code is traced without computing anything; buffers and streams of random numbers do not change.
@@ -132,13 +145,17 @@ def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any
         model: the model.
         inputs: arguments of the model: arrays, or objects with a shape and a dtype in place of arrays.
         depth: number of levels of modules to show; all by default.
+        mesh: a mesh of devices: also show how many bytes each of them would hold, without moving anything.  Of a model
+            that `nn.shard` has placed they are shown without it.
+        rules: how the model would be divided, as for `nn.shard`.
         kwargs: keyword arguments of the model.
 
     Returns:
         A `Summary`, which prints as a table.  `summary["encoder.0"]` is the row of a module, `total` that of the model.
 
     Raises:
-        TypeError: `model` is not a module.
+        TypeError: `model` is not a module, or `mesh` not a mesh.
+        ValueError: the model cannot be divided by the rules.
 
     Example:
         >>> import numpy as np
@@ -152,7 +169,8 @@ def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any
     """
     require_module(model, "nn.summary takes")
     graph = graph_of(model)
-    rows = {id(module): _row(path, module, graph.modules) for path, module in graph.modules.items()}
+    placements = _placements(graph, mesh, rules)
+    rows = {id(module): _row(path, module, graph.modules, placements) for path, module in graph.modules.items()}
     try:
         program, innermost = _traced(model, inputs, kwargs, rows)
     except Exception as error:
@@ -173,7 +191,18 @@ def summary(model: Module, *inputs: Any, depth: int | None = None, **kwargs: Any
     )
 
 
-def _row(path: str, module: Module, modules: dict[str, Module]) -> ModuleSummary:
+def _placements(graph: Graph, mesh: Any, rules: Any) -> dict[int, Any]:
+    """Where cells are on a mesh of devices, or would be, by the identity of the cell; empty if they are on none."""
+    if mesh is None:
+        if rules is not None:
+            raise ValueError(f"rules divide a model over a mesh: write mesh=, too{at_line(user_line())}")
+        found = [cell.sharding for cell in graph.cells]
+    else:
+        found = planned(graph, require_mesh(mesh, "nn.summary"), rules)
+    return {id(cell): where for cell, where in zip(graph.cells, found, strict=True) if where is not None}
+
+
+def _row(path: str, module: Module, modules: dict[str, Module], placements: dict[int, Any]) -> ModuleSummary:
     parts = path.split(".") if path else []
     above = [".".join(parts[:i]) for i in range(len(parts))]
     parameters = list(module.parameters())
@@ -184,7 +213,14 @@ def _row(path: str, module: Module, modules: dict[str, Module]) -> ModuleSummary
         parameters=sum(p.size for p in parameters),
         trained=sum(p.size for p in parameters if p.requires_grad),
         parameter_bytes=sum(p.type.nbytes for p in parameters),
+        device_bytes=sum(_bytes(cell, placements) for _, cell in module.named_cells()) if placements else None,
     )
+
+
+def _bytes(cell: ArrayCell, placements: dict[int, Any]) -> int:
+    """The bytes of a cell on each device of the mesh."""
+    where = placements.get(id(cell))
+    return cell.type.nbytes if where is None else bytes_on_each(where, cell.type)
 
 
 def _traced(

@@ -15,7 +15,7 @@ from .fusion import usual_limit
 from .kinds import is_jax, is_jax_tracer, is_traced
 from .meshes import is_mesh, with_auto_axes
 from .on_disk import disk_cache, made
-from .placing import Placement, parts_along, place, place_local, placement, placement_of
+from .placing import Placement, bytes_on_each, parts_along, place, place_local, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
 from .tune import fastest
@@ -31,6 +31,7 @@ __all__ = [
     "UnequalArguments",
     "about_to_run",
     "are_equal",
+    "bytes_on_each",
     "copied",
     "device_arrays",
     "differences",

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..base.interrupts import uninterrupted
+from ..core.types import ArrayType
 from .execute import about_to_run
 from .kinds import is_jax, is_jax_tracer
 from .meshes import with_auto_axes
@@ -47,6 +49,11 @@ def parts_along(placement: Placement) -> tuple[tuple[tuple[str, ...], int], ...]
         names = () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
         found.append((names, int(np.prod([placement.mesh.shape[name] for name in names], dtype=np.int64))))
     return tuple(found)
+
+
+def bytes_on_each(placement: Placement, type: ArrayType) -> int:
+    """The bytes that each device holds of an array of a type."""
+    return math.prod(placement.shard_shape(type.shape)) * type.dtype.itemsize
 
 
 @uninterrupted
