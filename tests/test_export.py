@@ -258,10 +258,25 @@ def test_what_cannot_be_an_argument_or_a_result_is_refused() -> None:
         ft.export(lambda x: object(), X)
     with pytest.raises(TypeError, match=r"the argument\[0\] is a container of class Linear"):
         ft.export(lambda m, x: m(x), nn.Linear(3, 3), X)
+    with pytest.raises(TypeError, match=r"the result is a container of class SparseValues"):
+        ft.export(ft.sparse_jacobian(np.sin), X)
     with pytest.raises(TypeError, match=r"argument \[0\] of sin is a tensor"):
         ft.export(np.sin, ft.autograd.tensor(X))
     with pytest.raises(TypeError, match=r"called inside a function that is being traced"):
         ft.grad(lambda x: ft.export(np.sin, x)(x))(1.0)
+
+
+def test_what_is_divided_over_devices_is_refused() -> None:
+    with (
+        ft.use_mesh(ft.mesh({"data": 8})),
+        pytest.raises(NotImplementedError, match=r"over 8 devices.*\n.*test_export"),
+    ):
+        ft.export(lambda x: ft.shard(x, ft.P("data")) * 2, np.ones(8))
+
+
+def test_no_path_of_this_machine_is_in_the_program(exported_energy: Any) -> None:
+    assert ".py" not in exported_energy.stablehlo()
+    assert jax.config.jax_traceback_in_locations_limit > 0
 
 
 def test_a_module_in_training_is_refused() -> None:

@@ -6,7 +6,8 @@ that are computed on the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..api.rolling import with_stacked_captures
 from ..base import tree
 from ..base.cell import Eager, concrete
 from ..base.contexts import in_own_context
+from ..base.forks import lock
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..base.surroundings import NeedsHost, exporting
@@ -29,6 +31,8 @@ from ..xla.execute import about_to_run, lower
 from .signature import BadCall, Leaf, Signature, describe
 
 _NUMBERS = (float, int, bool, complex)
+# Held while a setting of JAX is another one for a moment.
+_setting = lock()
 
 
 class Portable(NamedTuple):
@@ -136,10 +140,10 @@ def _leaves(paths: Sequence[str], types: Sequence[ArrayType], batched: Sequence[
 
 def _describe(what: str, f: Any, part: str, containers: Any) -> Any:
     try:
-        return describe(containers)
+        return describe(containers, part)
     except BadCall as error:
         raise TypeError(
-            f"{what} of {name_of(f)}: {part}{error}, which nothing but its own code can make; use tuples, lists, dicts "
+            f"{what} of {name_of(f)}: {error}, which nothing but its own code can make; use tuples, lists, dicts "
             f"and NamedTuples of arrays{at_line(user_line())}"
         ) from None
 
@@ -196,13 +200,28 @@ def _lowered(taken: Portable, platforms: tuple[str, ...]) -> Any:
     (batch,) = jax.export.symbolic_shape("batch")
     function = taken.function()
     function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in taken.name)
-    with jax.enable_x64(True), exporting(platforms):
+    with jax.enable_x64(True), exporting(platforms), _without_paths():
         constants = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in taken.stored()]
         arrays = [
             jax.ShapeDtypeStruct(tuple(batch if n == "batch" else n for n in leaf.shape), leaf.dtype)
             for leaf in taken.arguments.leaves
         ]
         return jax.export.export(jax.jit(function), platforms=platforms)(constants, arrays)
+
+
+@contextmanager
+def _without_paths() -> Iterator[None]:
+    """Lower without the paths of this machine's source files, which are not for whoever gets the program."""
+    import jax
+
+    config: Any = jax.config
+    with _setting:
+        before = config.jax_traceback_in_locations_limit
+        config.update("jax_traceback_in_locations_limit", 0)
+        try:
+            yield
+        finally:
+            config.update("jax_traceback_in_locations_limit", before)
 
 
 def _not_lowered(what: str, taken: Portable, platforms: tuple[str, ...], error: Exception) -> NotImplementedError:

@@ -126,8 +126,12 @@ class _Text:
         return self._text
 
 
-def describe(containers: Any, path: str = "") -> Any:
+def describe(containers: Any, path: str) -> Any:
     """The JSON of containers whose leaves are integers.
+
+    Args:
+        containers: the containers.
+        path: what they are called in messages.
 
     Raises:
         BadCall: there is a container that Python alone does not have.
@@ -139,12 +143,12 @@ def describe(containers: Any, path: str = "") -> Any:
         return {kind.__name__: [describe(x, f"{path}[{i}]") for i, x in enumerate(containers)]}
     if isinstance(containers, dict):
         if kind is not dict or not all(type(key) in (str, int) for key in containers):
-            raise BadCall(f"{path or 'it'} is a {kind.__name__} with keys other than strings and integers")
+            raise BadCall(f"{path} is a {kind.__name__} with keys other than strings and integers")
         return {"dict": [[key, describe(x, f"{path}[{key!r}]")] for key, x in containers.items()]}
     if isinstance(containers, tuple) and hasattr(containers, "_fields"):
         fields = [[name, describe(getattr(containers, name), f"{path}.{name}")] for name in containers._fields]
         return {"namedtuple": [kind.__name__, fields]}
-    raise BadCall(f"{path or 'it'} is a container of class {kind.__name__}")
+    raise BadCall(f"{path} is a container of class {kind.__name__}")
 
 
 def _take_apart(structure: Any, given: Any, path: str, found: list[Any]) -> None:
