@@ -6,6 +6,9 @@ PYTEST ?= -n 2
 # Texts that the names of the rows contain which `make test-thirdparty` runs; all, if there are none.
 ROWS ?=
 
+# The torch of `make test-interop`, for which a build for CPUs is enough: a requirement, a file or options of pip.
+TORCH ?= torch==2.13.0
+
 # What `make test-matrix` pins: the lower ends of the dependencies in pyproject.toml, and the newest JAX.
 OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.16.* optree==0.14.0
 NEWEST := jax==0.12.*
@@ -18,7 +21,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -52,6 +55,12 @@ test-thirdparty:  ## functions of published packages, which it installs, in ever
 thirdparty: $(VENV)/with-test $(VENV)/with-thirdparty
 	$(VENV)/bin/python -m pytest -q tests/test_holders.py
 	PYTHONPATH=tests $(in-venv) thirdparty $(ROWS)
+
+test-interop:  ## functions with torch and other libraries inside, and ftrans inside of theirs
+	$(MAKE) interop VENV=.venv-interop PINS="$(TORCH)"
+
+interop: $(VENV)/with-test $(VENV)/with-interop
+	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_holders.py tests/test_docs.py
 
 test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one
 	@if nvidia-smi -L 2>/dev/null; then $(MAKE) on-gpu VENV=.venv-gpu; else echo "There is no NVIDIA GPU here: nothing was run."; fi

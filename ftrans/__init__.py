@@ -5,6 +5,7 @@ import typing as _typing
 
 from . import numpy
 from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
+from .base.foreign_arrays import ForeignArrays as _ForeignArrays
 from .base.storable import Storable as _Storable
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
 
@@ -36,6 +37,7 @@ if _typing.TYPE_CHECKING:
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
     from .core.program import Program
+    from .interop.to_torch import to_torch
     from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
     from .solvers.argmin import argmin
@@ -118,6 +120,7 @@ __all__ = [
     "taylor",
     "testing",
     "to_onnx",
+    "to_torch",
     "trace",
     "use_mesh",
     "value_and_grad",
@@ -157,6 +160,7 @@ _FILES = {
     "api.taps": ("tap",),
     "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
+    "interop.to_torch": ("to_torch",),
     "control.convergence": ("ConvergenceError",),
     "core.program": ("Program",),
     "numpy.object_arrays": ("ObjectArrayWarning",),
@@ -184,6 +188,9 @@ if not _typing.TYPE_CHECKING:
 def __dir__() -> list[str]:
     return sorted(__all__)
 
+
+# Arrays of other libraries are taken by what need not be imported for others.
+_ForeignArrays.take = lambda *call: _importlib.import_module(".interop.taking", __name__).take(*call)
 
 # SciPy takes a second to import; programs that call none of its functions do without.
 _ENTERED_LATER["scipy.sparse"] = lambda: _importlib.import_module(".scipy.sparse", __name__)

@@ -20,10 +20,10 @@ ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
     "base", "core", "xla", "ops", "rewrites", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
-    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "",
+    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "interop", "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
-MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", ""}
+MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", "interop", ""}
 MAY_NAME_JAX = {"ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers", "storage"}
 
 PUBLIC = {
@@ -43,6 +43,7 @@ PUBLIC = {
     "P", "mesh", "shard", "use_mesh",
     "initialize_processes",
     "export", "load_exported", "to_onnx",
+    "to_torch",
 }  # fmt: skip
 ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 # They are JAX's own.
@@ -237,7 +238,14 @@ def test_public_docstrings(name: str) -> None:
 @pytest.mark.parametrize("name", documented())
 def test_public_names_say_where_they_live(name: str) -> None:
     assert getattr(ftrans, name).__module__.startswith(
-        ("ftrans.api.", "ftrans.solvers.", "ftrans.patching.", "ftrans.core.program", "ftrans.storage.")
+        (
+            "ftrans.api.",
+            "ftrans.solvers.",
+            "ftrans.patching.",
+            "ftrans.core.program",
+            "ftrans.storage.",
+            "ftrans.interop.",
+        )
     )
 
 

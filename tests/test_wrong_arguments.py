@@ -83,6 +83,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "tap": ("a", X),
     "taylor": (np.sin, X, X, 2),
     "to_onnx": (square, X),
+    "to_torch": (square,),
     "trace": (square,),
     "use_mesh": (ft.mesh({"data": 1}),),
     "value_and_grad": (square,),

@@ -12,6 +12,7 @@ import numpy as np
 from ..base import tree
 from ..base.cell import Eager
 from ..base.contexts import in_own_context
+from ..base.foreign_arrays import ForeignArrays
 from ..base.lookalikes import lookalike
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
@@ -431,6 +432,8 @@ def _differentiable(x: Any, tree_of_x: Any, index: int, argnums: Any, what: str)
         return asarray(x)
     try:
         given = type_of(x)
+    except ForeignArrays:
+        raise
     except TypeError:
         where = f"argument {argnums}{_path_of_target(tree_of_x, index)}"
         raise TypeError(

@@ -33,6 +33,7 @@ from .call import (
     select_arguments,
     trace_flat,
 )
+from .foreign_arrays import takes_foreign_arrays
 from .targets import flatten_like
 
 Function = Callable[..., Any]
@@ -100,7 +101,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
         gradients = tree.unflatten(chosen.structure, outs[len(outs) - len(chosen.leaves) :])
         return (gradients, rebuild_aux(outs[: len(outs) - len(chosen.leaves)])) if has_aux else gradients
 
-    return named(grad_of_f, f, "grad")
+    return named(takes_foreign_arrays(grad_of_f), f, "grad")
 
 
 def _require_single(chosen: Arguments, traced: Traced, f: Function, what: str, holomorphic: bool) -> None:
@@ -176,7 +177,7 @@ def value_and_grad(
             return (value, rebuild_aux(outs[: len(outs) - len(chosen.leaves)])), gradients
         return value, gradients
 
-    return named(value_and_grad_of_f, f, "value_and_grad")
+    return named(takes_foreign_arrays(value_and_grad_of_f), f, "value_and_grad")
 
 
 def _with_taps(chosen: Arguments, traced: Traced, rebuild_aux: Any) -> Any:
@@ -227,6 +228,7 @@ def checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayTyp
     return checked
 
 
+@takes_foreign_arrays
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function and its directional derivative (forward mode).
 
@@ -280,6 +282,7 @@ def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, t
     return program.derive(("pushforward", active), make)
 
 
+@functools.partial(takes_foreign_arrays, returns_function=True)
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and the function that pulls cotangents back through it (reverse mode).
 
@@ -334,6 +337,7 @@ def _without_unused_residuals(parts: d.Linear) -> d.Linear:
     return d.pruned(parts) if current_builder() is None else parts
 
 
+@functools.partial(takes_foreign_arrays, returns_function=True)
 def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """The value of a function, and its derivative at that point as a linear function of tangents.
 

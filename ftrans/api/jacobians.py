@@ -15,6 +15,7 @@ from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.dense import dense
 from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_of, named, run
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
+from .foreign_arrays import takes_foreign_arrays
 from .targets import unflatten_square
 
 # Products give smaller matrices in less time than it takes to find their structure.
@@ -69,7 +70,7 @@ def jacobian(
         value, blocks = with_value(*args, **kwargs)
         return (blocks, value[1]) if has_aux else blocks
 
-    return named(jacobian_of_f, f, "jacobian")
+    return named(takes_foreign_arrays(jacobian_of_f), f, "jacobian")
 
 
 def value_and_jacobian(
@@ -143,7 +144,7 @@ def value_and_jacobian(
             value = (value, rebuild_aux(outs[count:total]))
         return value, tree.unflatten(traced.structure, rows)
 
-    return named(value_and_jacobian_of_f, f, "value_and_jacobian")
+    return named(takes_foreign_arrays(value_and_jacobian_of_f), f, "value_and_jacobian")
 
 
 def _require_memory(f: Function, what: str, results: Sequence[ArrayType], columns: int) -> None:
@@ -291,7 +292,7 @@ def hessian(
         found = tree.unflatten(traced.structure, matrices)
         return (found, rebuild_aux(aux)) if has_aux else found
 
-    return named(hessian_of_f, f, "hessian")
+    return named(takes_foreign_arrays(hessian_of_f), f, "hessian")
 
 
 def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: bool) -> None:
@@ -320,6 +321,7 @@ def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: b
         _refuse_complex(f, forward=True, both=True, what="hessian")
 
 
+@takes_foreign_arrays
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
 
@@ -351,6 +353,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(grad(f, _every(primals)), primals, tangents)[1]
 
 
+@takes_foreign_arrays
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
     """The product of a vector with the Hessian of a scalar function, by reverse mode alone.
 

@@ -16,6 +16,7 @@ from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
 from .call import as_argnums, check_flag, check_function, name_of, trace_flat, type_name
+from .foreign_arrays import takes_foreign_arrays
 from .jitted import Jitted
 from .paths import bind
 from .rolling import rolling
@@ -89,7 +90,7 @@ def jit(
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
     shardings = None if in_shardings is None and out_shardings is None else Shardings(f, in_shardings, out_shardings)
     jitted = Jitted(f, static_argnums, static_argnames, donated, bool(roll), bool(tune), shardings)
-    compiled = jitted.function()
+    compiled = takes_foreign_arrays(jitted.function())
     compiled.lower = jitted.lower  # type: ignore[attr-defined]
     return compiled
 

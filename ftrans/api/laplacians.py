@@ -18,6 +18,7 @@ from ..structure.choice import key_of
 from ..structure.laplacian import laplacian as structure
 from .call import Arguments, Traced, as_argnums, check_function, name_of, named, require_scalar, run, type_name
 from .derivatives import Argnums, Function, active_inputs, trace_at
+from .foreign_arrays import takes_foreign_arrays
 from .sparse_call import known_captures, without_values
 
 Estimator = Literal["hutchinson"] | None
@@ -83,7 +84,7 @@ def laplacian(
         result = tree.unflatten(traced.structure, found)
         return (result, rebuild_aux(aux)) if has_aux else result
 
-    return named(laplacian_of_f, f, "laplacian")
+    return named(takes_foreign_arrays(laplacian_of_f), f, "laplacian")
 
 
 def hessian_diagonal(
@@ -141,7 +142,7 @@ def hessian_diagonal(
         result = tree.unflatten(traced.structure, rows)
         return (result, rebuild_aux(aux)) if has_aux else result
 
-    return named(hessian_diagonal_of_f, f, "hessian_diagonal")
+    return named(takes_foreign_arrays(hessian_diagonal_of_f), f, "hessian_diagonal")
 
 
 def divergence(
@@ -180,7 +181,7 @@ def divergence(
         program = structure.divergence(traced.program, active_inputs(chosen, traced), _known(chosen, traced), count)
         return _run(program, chosen, traced, count, seed)[1][0]
 
-    return named(divergence_of_f, f, "divergence")
+    return named(takes_foreign_arrays(divergence_of_f), f, "divergence")
 
 
 def curl(f: Function, argnums: int = 0) -> Function:
@@ -218,7 +219,7 @@ def curl(f: Function, argnums: int = 0) -> Function:
         program = structure.curl(traced.program, active_inputs(chosen, traced))
         return _run(program, chosen, traced, None, None)[1][0]
 
-    return named(curl_of_f, f, "curl")
+    return named(takes_foreign_arrays(curl_of_f), f, "curl")
 
 
 def trace_real(

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.foreign import Said
+from ..base.foreign_arrays import is_foreign
 from ..base.lookalikes import refuse_lookalike
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
@@ -31,6 +32,7 @@ def lent(x: Any) -> Any:
     """An argument with its arrays, including those in containers, replaced by copies or read-only views.
 
     Raises:
+        ForeignArrays: an array is of a library that ftrans does not compute with.
         TypeError: an array is of a class with arithmetic of its own, such as `numpy.matrix`.
     """
     cls = type(x)
@@ -54,6 +56,8 @@ def lent(x: Any) -> Any:
     if hasattr(cls, "__dataclass_fields__"):
         fields = {name: getattr(x, name) for name in cls.__dataclass_fields__ if hasattr(x, name)}
         return _changed(x, {name: (y, lent(y)) for name, y in fields.items()}, object.__setattr__)
+    if is_foreign(x):
+        refuse_lookalike(x)
     return x
 
 

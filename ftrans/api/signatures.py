@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.cell import Eager
+from ..base.foreign_arrays import ForeignArrays, is_foreign
 from ..base.keys import exact
 from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
@@ -192,7 +193,7 @@ def _unhashable(f: Any, static: Any) -> TypeError:
 
 def _not_an_array(f: Any, index: int, leaves: list[Any], args: Any, kwargs: Any) -> TypeError:
     path = tree.paths((args, kwargs))[index]
-    return TypeError(
+    return (ForeignArrays if is_foreign(leaves[index]) else TypeError)(
         f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(leaves[index])}; declare it by "
         f"static_argnums or static_argnames{at_line(user_line())}"
     )

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
+from ..base.foreign_arrays import ForeignArrays, is_foreign
+from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import NoWitness, Tracer
@@ -19,6 +21,7 @@ from ..numpy.manipulation import broadcast_to, moveaxis
 from ..xla import is_jax
 from .by_values import AllElements, Batched, apply, run_by_values
 from .call import check_function, name_of, named, trace_flat, type_name
+from .foreign_arrays import takes_foreign_arrays
 
 Axes = Any
 
@@ -56,7 +59,7 @@ def vmap(
     def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
         return placed(run_batched(f, in_axes, args, kwargs, axis_size), out_axes)
 
-    return named(vmap_of_f, f, "vmap")
+    return named(takes_foreign_arrays(vmap_of_f), f, "vmap")
 
 
 def placed(found: Batched, out_axes: Axes) -> Any:
@@ -78,6 +81,9 @@ def run_batched(
     leaves, structure = tree.flatten((args, kwargs))
     axes = axes_of_leaves(f, in_axes, args, kwargs)
     size = common_size(f, args, kwargs, leaves, axes, axis_size)
+    for x, axis in zip(leaves, axes, strict=True):
+        if axis is None and is_foreign(x):
+            refuse_lookalike(x)
     # Arrays that are the same for all elements are traced too, so that traced indices can reach into them.
     traced_leaves = [i for i, x in enumerate(leaves) if axes[i] is not None or is_plain(x, np.ndarray) or is_jax(x)]
     flags = tuple(axes[i] is not None for i in traced_leaves)
@@ -156,6 +162,8 @@ def common_size(
         where = _path(args, kwargs, index)
         try:
             type = type_of(x)
+        except ForeignArrays:
+            raise
         except TypeError:
             raise TypeError(
                 f"vmap maps over arrays, but {where} is {type_name(x)}; give it in_axes=None{at_line(user_line())}"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .foreign_arrays import ForeignArrays, is_class_of_tensors, is_foreign, is_foreign_class
 from .source import at_line, user_line
 
 _OPERATORS = (
@@ -57,9 +58,15 @@ _QUANTITY = Lookalike(
     "write q.to_value(unit), and compute with the numbers",
 )
 
+_TENSOR = Lookalike(
+    "a tensor of torch",
+    "belongs to torch, which would lose its gradient in a program",
+    "pass it as an argument of ft.to_torch(f), or its array, x.detach().numpy()",
+)
+
 
 @lru_cache(maxsize=1000)
-def lookalike(cls: type) -> Lookalike | None:
+def lookalike(cls: Any) -> Lookalike | None:
     """Why objects of a class are not arrays though they have a shape and a dtype; None where they are arrays.
 
     Subclasses of NumPy's array are arrays, unless they have arithmetic of their own.
@@ -68,6 +75,8 @@ def lookalike(cls: type) -> Lookalike | None:
         return _of_subclass(cls)
     if issubclass(cls, np.generic):
         return None
+    if is_foreign_class(cls):
+        return _TENSOR if is_class_of_tensors(cls) else _of_other_library(cls)
     if hasattr(cls, "to_numpy"):
         why = "has labels beside its numbers, which a program would lose"
         return Lookalike(f"a {cls.__name__}", why, "take the numbers of it by .to_numpy()")
@@ -90,7 +99,13 @@ def refuse_lookalike(x: Any) -> None:
         cls: Any = type(x)
         found = lookalike(cls)
         if found is not None:
-            raise TypeError(f"{found}{at_line(user_line())}")
+            raise (ForeignArrays if is_foreign(x) else TypeError)(f"{found}{at_line(user_line())}")
+
+
+def _of_other_library(cls: type) -> Lookalike:
+    why = f"is an array of {cls.__module__.partition('.')[0]}, which does not compute with traced values"
+    instead = "pass it as an argument of ft.grad, ft.vmap or ft.jit, which take it, or np.from_dlpack(x)"
+    return Lookalike(f"a {cls.__name__}", why, instead)
 
 
 def _of_subclass(cls: Any) -> Lookalike | None:

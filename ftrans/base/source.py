@@ -30,7 +30,7 @@ _PACKAGES = {
     _NUMPY + os.sep: "numpy",
     **{
         os.path.join(os.path.dirname(_NUMPY), name) + os.sep: name
-        for name in ("astropy", "jax", "matplotlib", "pandas", "scipy", "xarray")
+        for name in ("astropy", "jax", "matplotlib", "pandas", "scipy", "torch", "xarray")
     },
 }
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep

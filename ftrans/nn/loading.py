@@ -10,6 +10,7 @@ import numpy as np
 
 from ..api.call import type_name
 from ..base.cell import Holder
+from ..base.foreign_arrays import numpy_of
 from ..base.source import at_line, user_line
 from ..core.types import is_inexact
 from ..xla import are_equal, copied, gathered, is_jax, is_readable, placement_of
@@ -123,15 +124,4 @@ def as_numpy(x: Any) -> np.ndarray[Any, Any]:
     """An array of this library or of torch as a NumPy array."""
     if isinstance(x, Holder):
         return np.asarray(x.concrete())
-    return from_torch(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)
-
-
-def from_torch(x: Any) -> np.ndarray[Any, Any]:
-    """A torch tensor as a NumPy array, which shares its memory if it is on the host."""
-    x = x.detach().cpu()
-    if str(x.dtype) != "torch.bfloat16":
-        return np.asarray(x.numpy())
-    import ml_dtypes
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
-    return np.asarray(x.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    return numpy_of(x) if hasattr(x, "detach") and hasattr(x, "cpu") else np.asarray(x)

@@ -5,6 +5,7 @@ from .divided import are_equal, copied, gathered, in_64_bits, is_readable
 from .execute import (
     about_to_run,
     device_arrays,
+    from_dlpack,
     jax_leaves,
     put_on_device,
     run_function,
@@ -39,6 +40,7 @@ __all__ = [
     "disk_cache",
     "fastest",
     "from_all",
+    "from_dlpack",
     "gathered",
     "in_64_bits",
     "is_across",

@@ -214,6 +214,28 @@ def put_on_device(x: Any, device: Any) -> Any:
         return jax.device_put(x, device)
 
 
+@uninterrupted
+def from_dlpack(x: Any) -> Any:
+    """An array of another library as a JAX array that shares its memory.
+
+    Raises:
+        TypeError: JAX does not compute on its device.
+    """
+    about_to_run()
+    import jax
+
+    try:
+        with jax.enable_x64(True):
+            return jax.numpy.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        platforms = ", ".join(sorted({d.platform for d in jax.devices()}))
+        raise TypeError(
+            f"a {type(x).__name__} on the device {getattr(x, 'device', 'of its own')} cannot become an array of JAX, "
+            f"which computes here on {platforms}: install JAX for that device, as jax[cuda12], or move the array to "
+            f"the host ({error}){at_line(user_line())}"
+        ) from None
+
+
 def to_numpy(x: Any) -> Any:
     """A JAX array as a writable NumPy array of its own, or a NumPy scalar."""
     array = np.array(x)

@@ -1,0 +1,31 @@
+"""Calls of transformed functions with arrays of other libraries among their arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..base import tree
+from ..base.foreign_arrays import ForeignArrays, is_foreign
+
+
+def takes_foreign_arrays(function: Callable[..., Any], returns_function: bool = False) -> Callable[..., Any]:
+    """A transformed function that also takes arrays of other libraries, and then returns such arrays.
+
+    Args:
+        function: raises `ForeignArrays` before it calls anything of the user, where an argument is such an array.
+        returns_function: whether its result is a tuple, whose second item is a linear function.
+    """
+
+    @functools.wraps(function)
+    def taking(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ForeignArrays:
+            if not any([is_foreign(x) for x in tree.flatten((args, kwargs))[0]]):
+                raise
+        # Not in the handler, or errors of what follows would have this one as their context.
+        return ForeignArrays.take(taking, args, kwargs, returns_function)
+
+    return taking

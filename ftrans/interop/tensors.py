@@ -1,0 +1,103 @@
+"""Tensors of torch as arrays, and arrays as tensors.  Memory is shared where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.foreign_arrays import numpy_of
+from ..base.source import at_line, user_line
+from ..core.types import ArrayType
+from ..xla import from_dlpack, is_jax
+
+_DTYPES = {
+    "float16", "float32", "float64", "complex64", "complex128", "bool",
+    "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+}  # fmt: skip
+
+
+def dtype_of(tensor: Any) -> np.dtype[Any] | None:
+    """The dtype of a tensor as one of NumPy; None where it has none."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name) if name in _DTYPES else None
+
+
+def dtype_in_torch(dtype: np.dtype[Any]) -> Any:
+    """A dtype of NumPy as one of torch."""
+    import torch
+
+    return getattr(torch, dtype.name)
+
+
+def type_of_tensor(tensor: Any) -> ArrayType:
+    """Shape and dtype of a tensor that `check_tensors` has passed."""
+    return ArrayType(tuple(tensor.shape), dtype_of(tensor))
+
+
+def check_tensors(tensors: Sequence[Any], names: Sequence[str], what: str) -> None:
+    """Raise unless tensors can be arrays of one program.
+
+    Args:
+        tensors: the tensors.
+        names: what each is called in messages.
+        what: the function that takes them.
+
+    Raises:
+        TypeError: one is sparse, quantized, has no values, or has a dtype that NumPy does not know.
+        ValueError: they are on several devices.
+    """
+    import torch
+
+    for x, name in zip(tensors, names, strict=True):
+        problem = None
+        if x.layout is not torch.strided:
+            problem = f"sparse ({x.layout}); arrays in a program are not, so pass x.to_dense()"
+        elif x.device.type == "meta":
+            problem = "on the device 'meta', without values; pass a tensor with values"
+        elif dtype_of(x) is None:
+            problem = f"of dtype {x.dtype}, which NumPy does not have; convert it, for instance by x.float()"
+        if problem is not None:
+            raise TypeError(f"{what} takes tensors that can be arrays, but {name} is {problem}{at_line(user_line())}")
+    places = {str(x.device): name for x, name in reversed([*zip(tensors, names, strict=True)])}
+    if len(places) > 1:
+        listing = ", ".join(f"{name} is on {device}" for device, name in reversed(places.items()))
+        raise ValueError(
+            f"{what} computes on one device, but {listing}; move one of them by x.to(device){at_line(user_line())}"
+        )
+
+
+def array_of(tensor: Any) -> Any:
+    """A tensor as an array: of NumPy, which shares its memory, or of JAX if it is not on the host.
+
+    Raises:
+        TypeError: JAX does not compute on its device.
+    """
+    tensor = tensor.detach()
+    if tensor.device.type == "cpu":
+        return numpy_of(tensor)
+    return from_dlpack(tensor.resolve_conj().resolve_neg().contiguous())
+
+
+def tensor_of(x: Any, device: Any = None) -> Any:
+    """An array or a number as a tensor on a device, which shares its memory if the array is there."""
+    import torch
+
+    if is_jax(x):
+        tensor = torch.from_dlpack(x)
+        return tensor if device is None else tensor.to(device)
+    array = np.asarray(x)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if not array.flags.writeable or any([stride < 0 or stride % array.itemsize for stride in array.strides]):
+        array = array.copy()
+    if array.dtype.name == "bfloat16":
+        tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    else:
+        tensor = torch.from_numpy(array)
+    return tensor if device is None or device.type == "cpu" else tensor.to(device)
