@@ -5,20 +5,26 @@ The eight devices are virtual ones of the CPU (see conftest.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+import scipy.special
 from jax.sharding import AxisType, NamedSharding
 
 import ftrans as ft
+from ftrans.base.surroundings import divided
+from ftrans.ops.random_bits import random_bits
+from ftrans.ops.special.errors import erf
 
 P = ft.P
 MESH = ft.mesh({"d": 8})
 EXPLICIT = jax.make_mesh((8,), ("d",))
-X = np.random.default_rng(0).normal(size=16)
+rng = np.random.default_rng(0)
+X = rng.normal(size=16)
 
 
 def on(mesh: Any, x: Any, spec: Any = None) -> Any:
@@ -243,5 +249,73 @@ def test_arrays_with_explicit_and_auto_axes_meet() -> None:
 
 
 def test_explicit_axes_inside_of_jax() -> None:
-    with pytest.raises(TypeError, match=r"Explicit axes of a mesh; make the mesh by ft.mesh"):
-        jax.jit(ft.jit(np.sort))(on(EXPLICIT, X))
+    x = on(EXPLICIT, X.astype(np.float32))
+    in_jax = jax.jit(ft.jit(np.sort))(x)
+    np.testing.assert_array_equal(in_jax, np.sort(x))
+    assert spec_of(in_jax) == ()
+    sines = jax.sharding.auto_axes(ft.jit(np.sin), out_sharding=x.sharding)
+    assert spec_of(jax.jit(sines)(x)) == ("d",)
+
+
+# Forms for programs that are divided
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (7, 3), (64,)], ids=str)
+def test_random_numbers_in_parts_are_the_same_bits(shape: tuple[int, ...]) -> None:
+    for lanes in ((), (3,)):
+        key, counter = (rng.integers(0, 2**32, (*lanes, 2), np.uint32) for _ in range(2))
+        with divided(True):
+            drawn = jax.jit(lambda *xs: random_bits.xla(*xs, shape=shape))(key, counter)
+        assert np.array_equal(drawn, random_bits.numpy(key, counter, shape=shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_the_error_function_in_parts(dtype: Any) -> None:
+    x = np.concatenate([np.linspace(-7, 7, 2001), 10.0 ** np.arange(-7, 0), [0.0, -0.0, np.inf, -np.inf, np.nan]])
+    with divided(True), jax.enable_x64(True):
+        found = np.asarray(jax.jit(erf.xla)(x.astype(dtype)))
+    assert found.dtype == dtype
+    exact = scipy.special.erf(x.astype(dtype).astype(float))
+    np.testing.assert_allclose(found, exact, rtol=2.5 * float(np.finfo(dtype).eps), atol=1e-7 * (dtype == np.float16))
+    assert np.array_equal(np.signbit(found[:-1]), np.signbit(exact[:-1]))
+
+
+def indexed() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Functions that read and write each lane of a batch at an index of its own."""
+    a, places = rng.normal(size=(8, 5, 3)), rng.integers(-5, 5, (8, 4, 3))
+    return {
+        **{f"along {axis}": (functools.partial(take, axis=axis), (a, places % 3)) for axis in (0, 1, 2)},
+        "one of each row": (lambda a, i: a[np.arange(8), i], (a, places[:, 0, 0])),
+        "of each column": (lambda a, i: a[i, np.arange(5)], (a, places[:5, 0, 0])),
+        "block of each row": (lambda a, i: a[np.arange(8)[:, None], i], (a, places[:, :, 0])),
+        "only a part of the rows": (lambda a, i: a[np.arange(4), i], (a, places[:4, 0, 0])),
+        "both count": (lambda a, i: a[np.arange(5), np.arange(5)] * i, (a, places[0, 0, 0])),
+        "beside another index": (lambda a, i: a[np.arange(8), i, i % 3], (a, places[:, 0, 0])),
+        "vmap": (ft.vmap(lambda a, i: a[i]), (a, places)),
+        "vmap over two axes": (ft.vmap(ft.vmap(lambda a, i: a[i])), (a, places[:, :1, 0].repeat(5, 1) % 3)),
+        "vmap over another axis": (ft.vmap(lambda a, i: a[i], in_axes=(1, 0), out_axes=1), (a, places[:5, 0])),
+        "vmap of writes": (ft.vmap(written), (a, places[:, :, 0])),
+    }
+
+
+def take(a: Any, places: Any, axis: int) -> Any:
+    return np.take_along_axis(a, places[:, :1, :1] if axis != 1 else places[:, :, :], axis)
+
+
+def written(a: Any, i: Any) -> Any:
+    b = 2 * a
+    b[i] = a[:4] ** 2
+    b[i[0]] += 1.0
+    return b
+
+
+@pytest.mark.parametrize("name", indexed())
+def test_indices_in_lanes(name: str) -> None:
+    f, args = indexed()[name]
+
+    def values_and_gradient(a: Any, i: Any) -> Any:
+        return f(a, i), ft.grad(lambda a: np.sum(np.sin(f(a, i))))(a)
+
+    a, i = on(MESH, args[0]), args[1]
+    for expected, found in zip(values_and_gradient(*args), ft.jit(values_and_gradient)(a, i), strict=True):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)

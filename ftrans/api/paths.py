@@ -33,7 +33,7 @@ from ..ops.host import as_host_call
 from ..run.jax_operation import JaxOperation
 from ..transforms.simplify import condense, for_compiler
 from ..xla import Compiled, Division, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
-from ..xla.meshes import is_divided
+from ..xla.meshes import is_on_several_devices
 from .call import Traced, name_of, trace_flat
 from .rolling import PackedGuards, rolling, with_stacked_captures
 
@@ -332,7 +332,9 @@ def bind(program: Program, count: int, captured: Sequence[Any], most_bytes: floa
 
 def _is_constant(x: Any, most_bytes: float) -> bool:
     """Whether a captured array is to be a constant.  One that is divided over devices would be gathered for that."""
-    return (type_of(x).nbytes <= most_bytes and not (is_divided(x) and most_bytes < math.inf)) or _is_uniform(x)
+    return (
+        type_of(x).nbytes <= most_bytes and not (is_on_several_devices(x) and most_bytes < math.inf)
+    ) or _is_uniform(x)
 
 
 def _constant(x: Any) -> Const:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 _is_in_loop: ContextVar[bool] = ContextVar("is in loop", default=False)
+_is_divided: ContextVar[bool] = ContextVar("is divided", default=False)
 _platforms: ContextVar[tuple[str, ...] | None] = ContextVar("platforms", default=None)
 
 
@@ -24,6 +25,21 @@ def in_loop() -> Iterator[None]:
         yield
     finally:
         _is_in_loop.reset(token)
+
+
+def is_divided() -> bool:
+    """Whether what is being lowered will be divided over several devices, where moving elements costs most."""
+    return _is_divided.get()
+
+
+@contextmanager
+def divided(wanted: bool) -> Iterator[None]:
+    """Lower a program that will be divided, or a part of one that is."""
+    token = _is_divided.set(wanted or _is_divided.get())
+    try:
+        yield
+    finally:
+        _is_divided.reset(token)
 
 
 def exported_for() -> tuple[str, ...] | None:

@@ -19,10 +19,11 @@ from ..base.pieces import can_be_listed, combined, each_on_itself, steps, turned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent, moved_pieces
-from ..core.program import Params
+from ..core.program import Params, Program
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
 from .broadcast import broadcast, with_batch_axis
+from .counted_indices import Lanes, apart, with_lanes
 from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne, select
 from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .reductions import reduce_and
@@ -69,11 +70,11 @@ def _xla_starts(x: Any, indices: Sequence[Any], axis: int) -> list[Any]:
     return [zero] * axis + list(indices) + [zero] * (x.ndim - axis - len(indices))
 
 
-def _xla_positions(x: Any, indices: Sequence[Any], axis: int) -> Any:
-    """The indices as one array, as XLA's gather and scatter take them, with negative ones wrapped."""
+def _xla_positions(x: Any, indices: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The indices of some axes as one array, as XLA's gather and scatter take them, with negative ones wrapped."""
     import jax.numpy as jnp
 
-    sizes = x.shape[axis : axis + len(indices)]
+    sizes = [x.shape[a] for a in axes]
     wrapped = [jnp.where(i < 0, i + n, i) if i.dtype.kind == "i" else i for i, n in zip(indices, sizes, strict=True)]
     return jnp.stack(wrapped, axis=-1)
 
@@ -110,7 +111,7 @@ class Gather(Moving):
     """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
 
     The indices have one type, and their shape takes the place of the axes of `x` that they index: `axis` and as many
-    following ones as there are indices.
+    following ones as there are indices.  `lanes` are known once it runs.
     """
 
     name = "gather"
@@ -118,11 +119,11 @@ class Gather(Moving):
     def __call__(self, x: Any, *indices: Any, axis: int = 0) -> Any:
         return super().__call__(x, *indices, axis=axis)
 
-    def type_rule(self, x: ArrayType, *indices: ArrayType, axis: int) -> ArrayType:
+    def type_rule(self, x: ArrayType, *indices: ArrayType, axis: int, lanes: Lanes = ()) -> ArrayType:
         shape = _check_indices(self.name, x, indices, axis)
         return x.with_shape(_indexed_shape(x, shape, len(indices), axis))
 
-    def numpy(self, x: Any, *indices: Any, axis: int) -> Any:
+    def numpy(self, x: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
         if len(indices) == 1 and indices[0].ndim:
             return x.take(indices[0], axis)
         return x[_numpy_index(indices, axis)]
@@ -132,7 +133,7 @@ class Gather(Moving):
         x, *indices = operands
         return None if len(indices) == 1 else f"{x}[{', '.join([':'] * params['axis'] + indices)}]"
 
-    def xla(self, x: Any, *indices: Any, axis: int) -> Any:
+    def xla(self, x: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
         from jax import lax
 
         count, shape = len(indices), indices[0].shape
@@ -142,12 +143,15 @@ class Gather(Moving):
         if shape == ():
             row = lax.dynamic_slice(x, _xla_starts(x, indices, axis), _slice_sizes(x, count, axis))
             return lax.reshape(row, result)
+        others, axes, lanes_of_x, lanes_of_indices = apart(indices, axis, lanes)
         numbers = lax.GatherDimensionNumbers(
             offset_dims=(*range(axis), *range(axis + len(shape), len(result))),
-            collapsed_slice_dims=tuple(range(axis, axis + count)),
-            start_index_map=tuple(range(axis, axis + count)),
+            collapsed_slice_dims=axes,
+            start_index_map=axes,
+            operand_batching_dims=lanes_of_x,
+            start_indices_batching_dims=lanes_of_indices,
         )
-        positions = _xla_positions(x, indices, axis)
+        positions = _xla_positions(x, others, axes)
         return lax.gather(x, positions, numbers, _slice_sizes(x, count, axis), mode=lax.GatherScatterMode.CLIP)
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
@@ -185,6 +189,9 @@ class Gather(Moving):
             return _written_at(x, indices, axis)
         return full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
 
+    def before_running(self, program: Program) -> Program:
+        return with_lanes(program, self, first_index=1)
+
 
 class Scatter(SingleResult):
     """What both kinds of scatter share: `x` with `updates` put at `indices`, which are those of `gather`."""
@@ -217,17 +224,24 @@ class Scatter(SingleResult):
         x, updates = _batch_axis_to(x, axis), _batch_axis_to(updates, axis)
         return _batch_axis_from(self(x, updates, *with_place, axis=axis, **params), axis), True
 
+    def before_running(self, program: Program) -> Program:
+        return with_lanes(program, self, first_index=2)
+
     @staticmethod
-    def _xla_numbers(x: Any, indices: Sequence[Any], axis: int) -> Any:
+    def _xla_numbers(x: Any, indices: Sequence[Any], axis: int, lanes: Lanes) -> tuple[Any, Any]:
+        """The indices as XLA's scatter takes them, and what they are for."""
         from jax import lax
 
         count, shape = len(indices), indices[0].shape
-        indexed = tuple(range(axis, axis + count))
-        return lax.ScatterDimensionNumbers(
+        others, axes, lanes_of_x, lanes_of_indices = apart(indices, axis, lanes)
+        numbers = lax.ScatterDimensionNumbers(
             update_window_dims=(*range(axis), *range(axis + len(shape), x.ndim - count + len(shape))),
-            inserted_window_dims=indexed,
-            scatter_dims_to_operand_dims=indexed,
+            inserted_window_dims=axes,
+            scatter_dims_to_operand_dims=axes,
+            operand_batching_dims=lanes_of_x,
+            scatter_indices_batching_dims=lanes_of_indices,
         )
+        return _xla_positions(x, others, axes), numbers
 
 
 class ScatterAdd(Scatter):
@@ -241,12 +255,12 @@ class ScatterAdd(Scatter):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost(types[1].size, types[1].size + results[0].size / 2)
 
-    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
+    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
         out = np.array(x, order="C")
         self.overwrite(out, updates, *indices, axis=axis)
         return out
 
-    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int) -> None:
+    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> None:
         if indices[0].ndim == 0:
             out[_numpy_index(indices, axis)] += updates
         elif out.ndim == 1 or not out.flags.c_contiguous:
@@ -259,7 +273,7 @@ class ScatterAdd(Scatter):
             places = (np.arange(before).reshape((-1, 1, 1)) * rows + places) * after + np.arange(after)
             np.add.at(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
 
-    def xla(self, x: Any, updates: Any, *indices: Any, axis: int) -> Any:
+    def xla(self, x: Any, updates: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
         from jax import lax
 
         if 0 in x.shape or 0 in updates.shape:
@@ -268,7 +282,7 @@ class ScatterAdd(Scatter):
             starts, sizes = _xla_starts(x, indices, axis), _slice_sizes(x, len(indices), axis)
             row = lax.dynamic_slice(x, starts, sizes)
             return lax.dynamic_update_slice(x, row + lax.reshape(updates, sizes), starts)
-        positions, numbers = _xla_positions(x, indices, axis), self._xla_numbers(x, indices, axis)
+        positions, numbers = self._xla_numbers(x, indices, axis, lanes)
         return lax.scatter_add(x, positions, updates, numbers, mode=lax.GatherScatterMode.CLIP)
 
     def local(
@@ -305,19 +319,19 @@ class ScatterSet(Scatter, Moving):
     def __call__(self, x: Any, updates: Any, *indices: Any, axis: int = 0, unique: bool = False) -> Any:
         return super().__call__(x, updates, *indices, axis=axis, unique=unique)
 
-    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
+    def numpy(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool, lanes: Lanes = ()) -> Any:
         out = np.array(x)
         self.overwrite(out, updates, *indices, axis=axis, unique=unique)
         return out
 
-    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> None:
+    def overwrite(self, out: Any, updates: Any, *indices: Any, axis: int, unique: bool, lanes: Lanes = ()) -> None:
         out[_numpy_index(indices, axis)] = updates
 
     def python_overwriting(self, operands: Sequence[str], params: Params) -> str:
         x, updates, *indices = operands
         return f"{x}[{', '.join([':'] * params['axis'] + indices)}] = {updates}"
 
-    def xla(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool) -> Any:
+    def xla(self, x: Any, updates: Any, *indices: Any, axis: int, unique: bool, lanes: Lanes = ()) -> Any:
         from jax import lax
 
         if 0 in x.shape or 0 in updates.shape:
@@ -325,14 +339,9 @@ class ScatterSet(Scatter, Moving):
         if indices[0].shape == ():
             row = lax.reshape(updates, _slice_sizes(x, len(indices), axis))
             return lax.dynamic_update_slice(x, row, _xla_starts(x, indices, axis))
-        return lax.scatter(
-            x,
-            _xla_positions(x, indices, axis),
-            updates,
-            self._xla_numbers(x, indices, axis),
-            unique_indices=unique,
-            mode=lax.GatherScatterMode.CLIP,
-        )
+        positions, numbers = self._xla_numbers(x, indices, axis, lanes)
+        mode = lax.GatherScatterMode.CLIP
+        return lax.scatter(x, positions, updates, numbers, unique_indices=unique, mode=mode)
 
     def local(
         self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params

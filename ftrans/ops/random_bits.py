@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.surroundings import exported_for
+from ..base.affine import row_strides
+from ..base.surroundings import exported_for, is_divided
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import SingleResult
@@ -70,7 +71,7 @@ class RandomBits(SingleResult):
         return words.reshape(len(keys), 2 * blocks)[:, :size].reshape((*lanes, *shape))[()]
 
     def xla(self, key: Any, counter: Any, *, shape: Shape) -> Any:
-        return _compiled(exported_for())(key, counter, shape)
+        return _compiled(exported_for(), is_divided() and math.prod(shape) <= _MASK)(key, counter, shape)
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         # Each round adds, rotates by two shifts and a union, and takes the exclusive or, for two words.
@@ -131,8 +132,13 @@ def _shifts() -> list[list[tuple[Any, Any]]]:
 
 
 @functools.cache
-def _compiled(platforms: tuple[str, ...] | None) -> Callable[..., Any]:
-    """The XLA form for these platforms.  It is jitted, so that JAX traces and lowers it once for each shape."""
+def _compiled(platforms: tuple[str, ...] | None, in_parts: bool) -> Callable[..., Any]:
+    """The XLA form for these platforms.  It is jitted, so that JAX traces and lowers it once for each shape.
+
+    Args:
+        platforms: the platforms; None for this process.
+        in_parts: whether several devices are to draw a part each.
+    """
     import jax
     from jax import lax
 
@@ -157,12 +163,27 @@ def _compiled(platforms: tuple[str, ...] | None) -> Callable[..., Any]:
         words = lax.concatenate(encrypt(k0, k1, lax.add(c0, places), c1), len(lanes))
         return lax.reshape(lax.slice_in_dim(words, 0, size, axis=len(lanes)), (*lanes, *shape))
 
+    def bits_in_parts(key: Any, counter: Any, shape: Shape) -> Any:
+        # Each number from its own place, twice the work, so that a device can draw those that it holds.
+        whole, axes = (*key.shape[:-1], *shape), tuple(range(key.ndim - 1))
+        blocks = np.uint32((math.prod(shape) + 1) // 2)
+        places = lax.full(whole, np.uint32(0))
+        for axis, stride in enumerate(row_strides(shape)):
+            places = lax.add(places, lax.mul(lax.broadcasted_iota(_U32, whole, len(axes) + axis), np.uint32(stride)))
+        is_second = lax.ge(places, blocks)
+        k0, k1, c0, c1 = (lax.broadcast_in_dim(x[..., i], whole, axes) for x in (key, counter) for i in (0, 1))
+        block = lax.sub(places, lax.mul(lax.convert_element_type(is_second, _U32), blocks))
+        first, second = encrypt(k0, k1, lax.add(c0, block), c1)
+        return lax.select(is_second, second, first)
+
+    draw = bits_in_parts if in_parts else bits
+
     def fenced(key: Any, counter: Any, shape: Shape) -> Any:
         # XLA's fusion would repeat all rounds in each consumer, and without vector instructions where the two words
         # are joined.  It does not reach into a branch; which one is taken is not known to it.
         always = lax.ne(lax.bitwise_or(lax.reshape(key, (key.size,))[0], np.uint32(1)), np.uint32(0))
         zeros = functools.partial(lax.full, (*key.shape[:-1], *shape), np.uint32(0))
-        return lax.cond(always, lambda: bits(key, counter, shape), zeros)
+        return lax.cond(always, lambda: draw(key, counter, shape), zeros)
 
     def random_bits(key: Any, counter: Any, shape: Shape) -> Any:
         if key.size == 0 or math.prod(shape) == 0:
@@ -171,7 +192,7 @@ def _compiled(platforms: tuple[str, ...] | None) -> Callable[..., Any]:
             key,
             counter,
             cpu=functools.partial(fenced, shape=shape),
-            default=functools.partial(bits, shape=shape),
+            default=functools.partial(draw, shape=shape),
         )
 
     return jax.jit(random_bits, static_argnums=2)

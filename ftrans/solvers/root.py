@@ -161,9 +161,11 @@ def _found(
     np = backend.np
     consts, of_guide, (x0,) = cut_behind_constants(arrays, residual, guide)
     function = backend.function(simplify_program(residual))
+    x0 = backend.whole(x0, 1) if search.linear is None else x0
 
     def f(x: Any) -> Any:
-        return function(*consts, x)[0]
+        value = function(*consts, x)[0]
+        return backend.whole(value, 1) if search.linear is None else value
 
     def evaluate(x: Any) -> tuple[Any, Any]:
         value = f(x)
@@ -244,7 +246,7 @@ def _is_root(
 
 
 def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Any:
-    return backend.function(jacobian(residual))(*consts, x)[0]
+    return backend.whole(backend.function(jacobian(residual))(*consts, x)[0], 2)
 
 
 def _product_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Callable[[Any], Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
+from ..base.surroundings import divided
 from ..core.program import Program
 from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, without_copy
 from .fusion import (
@@ -70,6 +71,10 @@ class Division(NamedTuple):
     def shardings(self) -> list[Any]:
         """All shardings that are given."""
         return [x for x in (*(self.inputs or ()), *(self.results or ())) if x is not None]
+
+    def mesh(self) -> Any:
+        """The mesh of one of them; None if there is none."""
+        return next((x.mesh for x in self.shardings() if hasattr(x, "mesh")), None)
 
     def options(self, inputs: int, results: int) -> dict[str, Any]:
         """The arguments of `jax.jit` that say so, for so many inputs and results: of the last ones nothing is said."""
@@ -136,17 +141,17 @@ class Compiled:
             if [(x.shape, x.dtype) for x in args] != [(t.shape, t.dtype) for t in program.in_types]:
                 raise OtherTypes
             require_auto_axes(args)
-            with repeating_at_most(limit):
+            mesh = mesh_of(args) or self._division.mesh()
+            with repeating_at_most(limit), divided(mesh is not None):
                 outs = lower(program, args)
-            mesh = mesh_of(args) if self._guards else None
-            if mesh is not None:
+            if mesh is not None and self._guards:
                 outs = [*outs[: -self._guards], *replicated(outs[-self._guards :], mesh)]
             self._note_shared(args, outs)
             return outs
 
         function.__name__ = function.__qualname__ = "".join(c if c.isalnum() else "_" for c in program.name)
-        divided = self._division.options(len(program.inputs), len(program.outputs))
-        return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options, **divided)
+        shardings = self._division.options(len(program.inputs), len(program.outputs))
+        return self._jax.jit(function, donate_argnums=self._donated, compiler_options=options, **shardings)
 
     def _note_shared(self, args: Sequence[Any], outs: Sequence[Any]) -> None:
         """Note which results are arguments, constants, or one another, so that others may hold them, too."""

@@ -16,7 +16,7 @@ from ..base import tree
 from ..base.interrupts import uninterrupted
 from ..base.observe import Observer, current_observer
 from ..base.source import at_line, user_line
-from ..base.surroundings import NeedsHost
+from ..base.surroundings import NeedsHost, divided
 from ..core.interpret import interpret
 from ..core.program import Const, Eqn, Program
 from ..core.trace import building
@@ -24,7 +24,7 @@ from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from .fusion import around, kept_values
 from .kinds import is_jax
-from .meshes import Relabelled, other_devices
+from .meshes import Relabelled, is_on_several_devices, other_devices
 from .starting import start
 
 
@@ -130,7 +130,7 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
     with jax.enable_x64(True):
         given = Relabelled(device_arrays(args))
         try:
-            with given.context:
+            with given.context, divided(any(map(is_on_several_devices, given.arrays))):
                 return given.back(lower(program, given.arrays, current_observer()))
         except ValueError as error:
             raise other_devices(given.arrays) or error from None

@@ -171,20 +171,24 @@ def put(x: Any, sharding: Any) -> Any:
     return jax.device_put(x, sharding)
 
 
-def is_divided(x: Any) -> bool:
+def is_on_several_devices(x: Any) -> bool:
     """Whether `x` is a JAX array on several devices."""
     return is_jax(x) and not is_jax_tracer(x) and len(x.sharding.device_set) > 1
 
 
 def mesh_of(arrays: Sequence[Any]) -> Any:
-    """The mesh that JAX tracers are divided over, without its devices, or that of `use_mesh`; None if there is none."""
+    """The mesh that JAX tracers are divided over, without its devices; None if there is none.
+
+    In code of JAX for each device (`jax.shard_map`), nothing is left to be divided.
+    """
     import jax
+    from jax.sharding import AxisType
 
     for x in arrays:
         mesh = jax.typeof(x).sharding.mesh
         if not mesh.empty:
-            return mesh
-    return current_mesh()
+            return mesh if set(mesh.axis_types) == {AxisType.Auto} else None
+    return None
 
 
 def replicated(arrays: Sequence[Any], mesh: Any) -> list[Any]:

@@ -125,9 +125,11 @@ def _apart(program: Program, arrays: Sequence[Any]) -> list[Any]:
     run = jit(lambda *xs: lower(program, xs))
 
     def run_as_branch(*xs: Any) -> list[Any]:
-        source = next((x for x in xs if x.size and numpy.isrealobj(x)), None)
-        if source is None:
+        real = [x for x in xs if x.size and numpy.isrealobj(x)]
+        if not real:
             return run(*xs)
+        # To read an element of an array that is divided over devices takes a message; small ones rarely are.
+        source = min(real, key=lambda x: x.size)
         first = lax.convert_element_type(numpy.ravel(source)[0], numpy.int32)
         # XLA does not know that a remainder is less than its divisor.
         return lax.cond(lax.rem(first, numpy.int32(2)) < 2, run, zeros, *xs)

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.surroundings import is_divided
 from ...core.program import Program
 from ...run.straightline import function_to_run
 from ...xla.execute import lower
 from ...xla.kinds import is_jax_tracer
+from ...xla.meshes import mesh_of
 from ..convergence import ConvergenceError
 
 State = tuple[Any, ...]
@@ -30,6 +32,8 @@ class Backend(NamedTuple):
         put: `(array, index, value)`: a copy of the array with `value` at an index of its first axis.
         function: a program as a function of arrays, which returns a list.
         solve: solve linear systems; results for singular matrices are not finite.
+        whole: `(array, count)`: the array with its last axes whole on each device, so that what elimination needs of
+            other devices is gathered once, and not in every operation.
     """
 
     np: Any
@@ -37,6 +41,7 @@ class Backend(NamedTuple):
     put: Callable[[Any, Any, Any], Any]
     function: Callable[[Program], Callable[..., list[Any]]]
     solve: Callable[[Any, Any], Any]
+    whole: Callable[[Any, int], Any]
 
     def dot(self, x: Any, y: Any) -> Any:
         """The inner product of each lane."""
@@ -86,7 +91,7 @@ def _numpy_solve(a: Any, b: Any) -> Any:
         return np.stack([_numpy_solve(x, y) for x, y in zip(a, b, strict=True)])
 
 
-NUMPY = Backend(np, _python_loop, _put, _numpy_function, _numpy_solve)
+NUMPY = Backend(np, _python_loop, _put, _numpy_function, _numpy_solve, lambda x, _: x)
 
 
 def xla() -> Backend:
@@ -103,7 +108,18 @@ def xla() -> Backend:
     def solve(a: Any, b: Any) -> Any:
         return jnp.linalg.solve(a, b[..., None])[..., 0]
 
-    return Backend(jnp, lax.while_loop, put, function, solve)
+    return Backend(jnp, lax.while_loop, put, function, solve, _whole)
+
+
+def _whole(x: Any, count: int) -> Any:
+    mesh = mesh_of([x]) if is_divided() else None
+    if mesh is None:
+        return x
+    from jax import lax
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * (x.ndim - count), *[None] * count)
+    return lax.with_sharding_constraint(x, NamedSharding(mesh, spec))
 
 
 def compiled(program: Program, key: Any, function: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+from ...base.surroundings import is_divided
 from ...core.trace import Tracer
 from ...core.types import is_complex
 from ..elementwise import abs_, cos, div, exp, gt, lt, mul, neg, select, sin, square
@@ -43,7 +45,43 @@ def _erf_inv_xla(y: Any) -> Any:
     return numpy.where(numpy.isfinite(x), x - excess * numpy.exp(x * x) / _TWO_BY_ROOT_PI, x)
 
 
-erf = Special("erf", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, _bell(x)))], xla="erf")
+# erf(x) / x, as a quotient of polynomials in x**2, for abs(x) <= 1 (Moshier, Methods and Programs for Mathematical
+# Functions, 1989).
+_NUMERATOR = (
+    9.60497373987051638749,
+    90.0260197203842689217,
+    2232.00534594684319226,
+    7003.32514112805075473,
+    55592.3013010394962768,
+)
+_DENOMINATOR = (
+    1.0,
+    33.5617141647503099647,
+    521.357949780152679795,
+    4594.32382970980127987,
+    22629.0000613890934246,
+    49267.3942608635921086,
+)
+
+
+def _erf_xla(x: Any) -> Any:
+    from jax import lax, numpy
+
+    if not is_divided():
+        return lax.erf(x)
+    # XLA does not know how to divide its own over devices, and computes it whole on each; erfc it knows.
+    wide = x.astype(numpy.float32) if x.dtype.itemsize < 4 else x
+    size = numpy.minimum(numpy.abs(wide), 1)
+    square = size * size
+    top, bottom = (
+        functools.reduce(lambda sum, c: sum * square + c, cs[1:], cs[0] * numpy.ones_like(square))
+        for cs in (_NUMERATOR, _DENOMINATOR)
+    )
+    far = numpy.sign(wide) * (1 - lax.erfc(numpy.abs(wide)))
+    return numpy.where(numpy.abs(wide) <= 1, wide * top / bottom, far).astype(x.dtype)
+
+
+erf = Special("erf", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, _bell(x)))], xla=_erf_xla)
 erfc = Special("erfc", lambda y, x: [lambda t: mul(t, times(-_TWO_BY_ROOT_PI, _bell(x)))], xla="erfc")
 erfi = Special("erfi", lambda y, x: [lambda t: mul(t, times(_TWO_BY_ROOT_PI, exp(square(x))))])
 # In terms of the results, which lose no digits near the ends.
