@@ -6,6 +6,7 @@ All of them run in one process, too, whose results are the reference.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,171 @@ def saves_for_ever() -> None:
     for number in range(10_000):
         write_folder(directory / "killed.orbax", {"a": divided(np.full((4, 9), number))}, {"number": number})
         print("saved", flush=True)
+
+
+def batches(**options: Any) -> Any:
+    """A function that makes batches divided over all processes; each process cuts its own part."""
+    data = nn.batches(X, Y, batch_size=8, seed=1, **options)
+
+    def made() -> Any:
+        for parts in data:
+            yield tuple(jax.make_array_from_process_local_data(sharding("data"), part) for part in parts)
+
+    return made
+
+
+def trained(network: Any = None, data: Any = None, **options: Any) -> tuple[nn.Module, nn.History]:
+    """A short training."""
+    network = network or model()
+    given = {"loss": nn.functional.mse_loss, "optimizer": optax.adam(1e-2), "epochs": 3, "progress": False, **options}
+    return network, nn.fit(network, data or batches(), **given)
+
+
+def fitted() -> list[float]:
+    """Losses of nn.fit, with validation and a metric, and the sum of the parameters."""
+    network, history = trained(validation=batches(), metrics={"mae": nn.functional.l1_loss}, restore_best=True)
+    return [
+        *history["loss"],
+        *history["val_loss"],
+        *history["val_mae"],
+        *(float(p.numpy().sum()) for p in network.parameters()),
+    ]
+
+
+def on_a_mesh() -> list[float]:
+    """Losses of nn.fit(mesh=), whose batches of NumPy are cut by each process, under several rules."""
+    mesh = ft.mesh({"data": len(jax.devices())})
+    data = nn.batches(X[:28], Y[:28], batch_size=8, seed=1)
+    found = []
+    for rules in (None, nn.fsdp("data", min_size=8)):
+        _, history = trained(data=data, mesh=mesh, rules=rules, validation=data, epochs=2)
+        found += [*history["loss"], *history["val_loss"]]
+    return found
+
+
+def other_shares() -> str:
+    """Batches that are whole in each process, with data that each has a half of."""
+    mesh = ft.mesh({"model": 2, "data": 2})
+    data = nn.batches(X, Y, batch_size=8, seed=1)
+    try:
+        trained(data=data, mesh=mesh, batch_spec=ft.P("data"), rules=nn.tensor_parallel("model"))
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
+def unequal_fits() -> list[str]:
+    """Trainings whose models, settings, data or code differ between processes."""
+    index = jax.process_index()
+    short = nn.batches(X[: 32 - 8 * index], Y[: 32 - 8 * index], batch_size=8, seed=1)
+
+    def unequal() -> Any:
+        yield from list(batches()())[: 4 - index]
+
+    nn.manual_seed(index)
+    other = nn.Linear(6, 1)
+    losses = [lambda a, b: ((a - b) ** 2).mean(), lambda a, b: abs(a - b).mean()]
+    found = []
+    for options in (
+        {"network": other},
+        {"data": short},
+        {"epochs": 3 + index},
+        {"loss": losses[index]},
+        {"data": unequal},
+        {"data": nn.batches(X, Y, batch_size=8, seed=1)},
+    ):
+        try:
+            trained(**options)
+            found.append("no error")
+        except ValueError as error:
+            found.append(str(error))
+    return found
+
+
+def failing_data() -> str:
+    """The data of process 1 raises an error."""
+
+    def data() -> Any:
+        yield from batches()()
+        if jax.process_index():
+            raise OSError("the disk is gone")
+
+    try:
+        trained(data=data)
+    except (RuntimeError, OSError) as error:
+        return str(error)
+    return "no error"
+
+
+def stopped() -> list[Any]:
+    """Process 1 is interrupted, or its callback stops the training; the processes agree on when."""
+
+    class Interrupting(nn.Callback):
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def on_step_end(self, state: nn.FitState) -> None:
+            if state.step == 20 and jax.process_index():
+                os.kill(os.getpid(), self.number)
+
+    def enough(state: nn.FitState) -> None:
+        if state.epoch == 2 and jax.process_index():
+            state.stop("enough")
+
+    found: list[Any] = []
+    data = nn.batches(np.tile(X, (8, 1)), np.tile(Y, (8, 1)), batch_size=8, seed=1)
+
+    def many() -> Any:
+        for parts in data:
+            yield tuple(jax.make_array_from_process_local_data(sharding("data"), part) for part in parts)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        _, history = trained(data=many, callbacks=Interrupting(number))
+        found += [history.stopped, len(history), history.steps[-1][0]]
+    _, history = trained(callbacks=enough)
+    found += [history.stopped, len(history)]
+    _, history = trained(patience=1, min_delta=10.0, epochs=5)
+    return [*found, history.stopped, len(history)]
+
+
+def divided_cells() -> list[Any]:
+    """Reading a cell that is divided over the processes."""
+    network = nn.Linear(4, 8, bias=False)
+    network.weight.value = np.arange(32.0).reshape(8, 4)
+    network.weight.value = divided(network.weight.value)
+    whole = network.weight.numpy(gather=True)
+    try:
+        network.weight.numpy()
+        said = "no error"
+    except RuntimeError as error:
+        said = str(error)
+    return [repr(network.weight), float(whole.sum()), said, repr(network)]
+
+
+def not_finite() -> str:
+    """Data that are not finite, which all processes look for and find."""
+
+    def data() -> Any:
+        x = X.copy()
+        x[5] = np.nan
+        yield divided(x), divided(Y)
+
+    try:
+        trained(data=data)
+    except FloatingPointError as error:
+        return str(error)
+    return "no error"
+
+
+def first_alone_writes() -> list[Any]:
+    """Checkpoints, curves and progress of one directory for all processes."""
+    directory = Path(os.environ["CHECK_DIRECTORY"])
+    data = batches(shuffle=False)
+    trained(data=data, directory=directory, progress=True)
+    resumed, history = trained(data=data, directory=directory, resume=True, epochs=4)
+    straight, _ = trained(data=data, epochs=4)
+    same = [
+        np.allclose(a.numpy(), b.numpy(), atol=1e-6)
+        for a, b in zip(resumed.parameters(), straight.parameters(), strict=True)
+    ]
+    return [sorted(p.name for p in directory.iterdir()), len(history), same]

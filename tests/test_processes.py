@@ -20,17 +20,22 @@ import processes
 import pytest
 
 import ftrans as ft
+from ftrans import nn
 
-CHECKS = ["branches", "hand_written_steps", "unequal_seeds", "unequal_data", "unequal_programs"]
+SAME = ["branches", "hand_written_steps", "fitted", "on_a_mesh"]
+CHECKS = [
+    *SAME, "unequal_seeds", "unequal_data", "unequal_programs", "unequal_fits", "failing_data", "stopped",
+    "divided_cells", "not_finite", "first_alone_writes", "other_shares",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, list[Any]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What two processes have found in all checks."""
-    return processes.together(CHECKS, limit=120)
+    return processes.together(CHECKS, limit=150, CHECK_DIRECTORY=str(tmp_path_factory.mktemp("training")))
 
 
-@pytest.mark.parametrize("name", ["branches", "hand_written_steps"])
+@pytest.mark.parametrize("name", SAME)
 def test_results_are_those_of_one_process(name: str, found: dict[str, list[Any]]) -> None:
     expected = getattr(process_checks, name)()
     for result in found[name]:
@@ -49,6 +54,65 @@ def test_what_differs_is_named_by_every_process(name: str, said: str, found: dic
     for result in found[name]:
         assert said in result
         assert "process_checks.py" in result
+
+
+def test_trainings_that_differ_are_found_at_the_start(found: dict[str, list[Any]]) -> None:
+    for result in found["unequal_fits"]:
+        model, size, epochs, code, unequal, undivided = result
+        assert "weight of the model: other values\n  bias of the model: other values" in model
+        assert "the number of batches in data: 4 and 3\n  size of data: 32 and 24" in size
+        assert "the number of epochs: 3 and 4" in epochs
+        assert "the code of lambda: other values" in code
+        assert "different numbers of batches in data: of the next 16, process 0 has 4, process 1 has 3" in unequal
+        assert "nothing is divided over the processes" in undivided
+    assert "process 1 has failed in data: OSError: the disk is gone" in found["failing_data"][0]
+    assert found["failing_data"][1] == "the disk is gone"
+
+
+def test_batches_must_be_divided_as_the_mesh_says(found: dict[str, list[Any]]) -> None:
+    for result in found["other_shares"]:
+        assert "one of 2 parts of a batch, but the mesh divides batches over 1 groups of processes" in result
+
+
+def test_all_processes_stop_at_the_same_step(found: dict[str, list[Any]]) -> None:
+    for result in found["stopped"]:
+        assert result == ["interrupted", 0, 32, "interrupted", 0, 32, "enough", 2, "early stopping", 2]
+
+
+def test_cells_are_gathered_only_when_asked_for(found: dict[str, list[Any]]) -> None:
+    for shown, total, said, module in found["divided_cells"]:
+        assert shown == "Parameter(f32[8,4], divided over the processes by P('data',))"
+        assert total == np.arange(32.0).sum()
+        assert "weight is divided over the processes" in said
+        assert "cell.numpy(gather=True)" in said
+        assert module == "Linear(in_features=4, out_features=8, bias=False)"
+
+
+def test_data_that_are_not_finite_are_found_by_all(found: dict[str, list[Any]]) -> None:
+    for result in found["not_finite"]:
+        assert "array 0 of the batch holds nan at [5, 0]" in result
+
+
+def test_one_process_writes_and_all_resume(found: dict[str, list[Any]]) -> None:
+    for files, epochs, is_same in found["first_alone_writes"]:
+        assert files == ["best.json", "best.safetensors", "curves.png", "last.json", "last.safetensors"]
+        assert epochs == 4
+        assert all(is_same)
+
+
+def test_batches_by_process() -> None:
+    x = np.arange(20)
+    whole = nn.batches(x, batch_size=8, seed=3, shard=(0, 1))
+    parts = [nn.batches(x, batch_size=8, seed=3, shard=(i, 2)) for i in range(2)]
+    for (expected,), (first,), (second,) in zip(whole, *parts, strict=True):
+        np.testing.assert_array_equal(np.concatenate([first, second]), expected)
+    assert len(parts[0]) == 3
+    with pytest.raises(ValueError, match="the last batch, of 3, cannot be divided equally among 2 processes"):
+        nn.batches(np.arange(11), batch_size=8, shard=(0, 2))
+    with pytest.raises(ValueError, match="batches of 8 cannot be divided equally among 3 processes"):
+        nn.batches(x, batch_size=8, shard=(0, 3))
+    with pytest.raises(ValueError, match="shard is a pair"):
+        nn.batches(x, shard=(2, 2))
 
 
 def launch(*arguments: str, **more: str) -> tuple[list[str], dict[str, Any]]:

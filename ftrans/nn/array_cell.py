@@ -26,7 +26,7 @@ from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
-from ..xla import Placement, copied, is_jax, is_jax_tracer, parts_along, place, placement_of
+from ..xla import Placement, copied, gathered, is_jax, is_jax_tracer, is_readable, parts_along, place, placement_of
 from . import epoch
 from .bare import BareModule
 from .filling import Filling, Held, filling, in_turn, note_other_read
@@ -237,6 +237,8 @@ class ArrayCell(Operand):
     def _on_host(self, array: Any) -> Any:
         if type(array) is np.ndarray or isinstance(array, Eager) or is_jax_tracer(array) or not is_jax(array):
             return array
+        if not is_readable(array):
+            raise divided_error(self)
         try:
             if not array.is_deleted():
                 return np.asarray(array)
@@ -296,9 +298,17 @@ class ArrayCell(Operand):
         """A tensor that shares memory with the cell."""
         return from_numpy(self.array)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The array, as a NumPy array."""
-        return np.asarray(self.value)
+    def numpy(self, gather: bool = False) -> np.ndarray[Any, Any]:
+        """The array, as a NumPy array.
+
+        Args:
+            gather: whether to collect the parts of an array that is divided over processes, all of which must call
+                this then.
+
+        Raises:
+            RuntimeError: the array is divided over processes, and is not to be collected.
+        """
+        return gathered(self.array) if gather else np.asarray(self.value)
 
     def read(self) -> Any:
         around = _filling()
@@ -337,6 +347,8 @@ class ArrayCell(Operand):
 
     def __repr__(self) -> str:
         array = self.array
+        if not is_readable(array):
+            return f"{type(self).__name__}({self.type}, divided over the processes by {array.sharding.spec})"
         shown = repr(array) if type(array) is Tracer else np.array2string(np.asarray(self.value), separator=", ")
         return f"{type(self).__name__}({shown}, {array.dtype})"
 
@@ -412,6 +424,15 @@ def changed_inside_error(cell: ArrayCell) -> RuntimeError:
         f"{cell.path} is changed in a function {where}, so the new value would be lost. Pass the module to nn.grad, "
         "nn.value_and_grad, nn.jit, nn.vmap, nn.scan or nn.checkpoint, which write changes back (in place of ft.grad, "
         f"ft.vmap, ft.scan ...); or {cell._instead_of_changing}; or call eval() where it need not change"
+        + at_line(user_line())
+    )
+
+
+def divided_error(cell: ArrayCell) -> RuntimeError:
+    """The error for an array whose parts are in other processes, too."""
+    return RuntimeError(
+        f"{cell.path} is divided over the processes by {cell.array.sharding.spec}, so none of them can read it alone; "
+        "cell.numpy(gather=True) and model.state_dict(gather=True) collect the parts, if all processes call them"
         + at_line(user_line())
     )
 

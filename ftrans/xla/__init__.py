@@ -16,7 +16,7 @@ from .fusion import usual_limit
 from .kinds import is_jax, is_jax_tracer, is_traced
 from .meshes import is_mesh, with_auto_axes
 from .on_disk import disk_cache, made
-from .placing import Placement, bytes_on_each, parts_along, place, place_local, placement, placement_of
+from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
 from .tune import fastest
@@ -54,6 +54,7 @@ __all__ = [
     "lost",
     "made",
     "parts_along",
+    "parts_here",
     "place",
     "place_local",
     "placement",

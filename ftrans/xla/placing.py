@@ -84,3 +84,8 @@ def place_local(x: Any, placement: Placement) -> Any:
         return place(x, placement)
     with jax.enable_x64(True):
         return jax.make_array_from_process_local_data(placement, np.asarray(x))
+
+
+def parts_here(parts: int, placement: Placement) -> int:
+    """Of so many parts of an array of one axis, the number of those on devices of this process."""
+    return len({str(index) for index in placement.addressable_devices_indices_map((parts,)).values()})

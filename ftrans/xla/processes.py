@@ -90,9 +90,14 @@ def join(
         initialize()
     if joined:
         watch.limit = hang_timeout
-        watch.start(_waits)
-        atexit.register(_leave)
+        _begin()
     return this_process()
+
+
+def _begin() -> None:
+    """Start what looks after this process, as one of several."""
+    if watch.start(_waits):
+        atexit.register(_leave)
 
 
 def _join(address: str | None, count: int | None, index: int | None, devices: Any, heartbeat_timeout: float) -> bool:
@@ -132,11 +137,11 @@ def _leave() -> None:
 _lost: list[BaseException] = []
 
 
-def _waits(what: str) -> str:
+def _waits(what: str, is_own: bool) -> str:
     """What to say of waiting for something."""
     here = this_process()
-    if not what:
-        return f"{here} ends"
+    if is_own:
+        return f"{here} ends" + (f": it has waited for {what}" if what else "")
     return (
         f"{here} ends: {here.others} hangs, or has left the loop that all of them run (ft.initialize_processes has "
         f"hang_timeout=): this process has waited for {what}"
@@ -185,7 +190,7 @@ def _exchanged(own: Any, what: str) -> Any:
     about_to_run()
     from jax.experimental import multihost_utils
 
-    watch.start(_waits)
+    _begin()
     try:
         with watch.waiting_for(what):
             return np.asarray(multihost_utils.process_allgather(own))
@@ -254,7 +259,7 @@ def run_together(function: Any, name: str, args: Sequence[Any], is_first: bool) 
     """Call what JAX has compiled for arguments that are divided over the processes."""
     if is_first:
         _compare(function, name, args)
-    watch.start(_waits)
+    _begin()
     try:
         outs = function(*args)
     except RuntimeError as error:

@@ -30,27 +30,32 @@ class Watch:
     def __init__(self) -> None:
         self.limit = 600.0
         self.parent: int | None = None
-        self._waits: dict[object, tuple[float, str]] = {}
+        self._waits: dict[object, tuple[float, str, bool]] = {}
         self._latest: tuple[str, Any] | None = None
         self._has_latest = threading.Condition()
         self._is_running = False
         self._starting = threading.Lock()
-        self._describe: Callable[[str], str] = str
+        self._describe: Callable[[str, bool], str]
 
-    def start(self, describe: Callable[[str], str]) -> None:
-        """Start the threads; `describe` makes the message from what was waited for."""
+    def start(self, describe: Callable[[str, bool], str]) -> bool:
+        """Start the threads; return False if they run already.
+
+        Args:
+            describe: makes the message, from what was waited for, and whether it is this process's own.
+        """
         with self._starting:
             if self._is_running:
-                return
+                return False
             self._is_running, self._describe = True, describe
             for work in (self._look, self._follow):
                 threading.Thread(target=work, name="ftrans watch", daemon=True).start()
+        return True
 
     @contextmanager
-    def waiting_for(self, what: str) -> Iterator[None]:
-        """A block that must end within the limit."""
+    def waiting_for(self, what: str, is_own: bool = False) -> Iterator[None]:
+        """A block that must end within the limit; `is_own` where it does not wait for other processes."""
         token = object()
-        self._waits[token] = time.monotonic(), what
+        self._waits[token] = time.monotonic(), what, is_own
         try:
             yield
         finally:
@@ -80,10 +85,10 @@ class Watch:
         while True:
             time.sleep(min(_LOOKS_EVERY, self.limit / 4))
             if self.parent is not None and os.getppid() != self.parent:
-                end(f"{self._describe('')}: what launched this process has ended")
-            begun, what = min(self._waits.copy().values(), default=(0.0, ""))
+                end(f"{self._describe('', True)}: what launched this process has ended")
+            begun, what, is_own = min(self._waits.copy().values(), default=(0.0, "", False))
             if what and time.monotonic() - begun > self.limit:
-                print(f"\n{self._describe(what)} for {self.limit:g} seconds", file=sys.stderr, flush=True)
+                print(f"\n{self._describe(what, is_own)} for {self.limit:g} seconds", file=sys.stderr, flush=True)
                 faulthandler.dump_traceback(all_threads=True)
                 end("")
 

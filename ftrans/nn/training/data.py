@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.cell import Holder
 from ...base.source import at_line, user_line
-from ...xla import is_jax
+from ...xla import is_jax, this_process
 from ..init import generator
 from ..loading import as_numpy
 
@@ -32,7 +32,15 @@ class Batches:
         seed: the seed.
     """
 
-    def __init__(self, arrays: Any, batch_size: int, shuffle: bool, seed: int | None, drop_last: bool) -> None:
+    def __init__(
+        self,
+        arrays: Any,
+        batch_size: int,
+        shuffle: bool,
+        seed: int | None,
+        drop_last: bool,
+        shard: tuple[int, int] = (0, 1),
+    ) -> None:
         self._is_dict = isinstance(arrays, dict)
         self._names = list(arrays) if self._is_dict else list(range(len(arrays)))
         self._arrays = [_indexable(arrays[name]) for name in self._names]
@@ -41,6 +49,7 @@ class Batches:
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
+        self.shard = shard
         self.epoch = 0
         lengths = [len(x) for x in self._arrays]
         if len(set(lengths)) > 1:
@@ -53,6 +62,19 @@ class Batches:
             raise ValueError(
                 f"{self.size} samples make no batch of {batch_size}"
                 + ("; remove drop_last=True, or use smaller batches" if drop_last and self.size else "")
+                + at_line(user_line())
+            )
+        self._require_equal_shares()
+
+    def _require_equal_shares(self) -> None:
+        """Raise unless each process gets equally many samples of each batch."""
+        count = self.shard[1]
+        rest = 0 if self.drop_last else self.size % self.batch_size
+        if self.batch_size % count or rest % count:
+            what = f"batches of {self.batch_size}" if self.batch_size % count else f"the last batch, of {rest},"
+            raise ValueError(
+                f"{what} cannot be divided equally among {count} processes; "
+                + ("give a multiple" if self.batch_size % count else "write drop_last=True, or leave samples out")
                 + at_line(user_line())
             )
 
@@ -71,7 +93,9 @@ class Batches:
     def _batches(self, epoch: int, first: int) -> Iterator[Any]:
         order = np.random.default_rng([self.seed, epoch]).permutation(self.size) if self.shuffle else None
         for i in range(first, len(self)):
-            place: Any = slice(i * self.batch_size, min((i + 1) * self.batch_size, self.size))
+            begin, end = i * self.batch_size, min((i + 1) * self.batch_size, self.size)
+            index, share = self.shard[0], (end - begin) // self.shard[1]
+            place: Any = slice(begin + index * share, begin + (index + 1) * share)
             if order is not None:
                 place = order[place]
             parts = [x[place] for x in self._arrays]
@@ -114,7 +138,12 @@ class Batches:
 
 
 def batches(
-    *arrays: Any, batch_size: int = 32, shuffle: bool = True, seed: int | None = None, drop_last: bool = False
+    *arrays: Any,
+    batch_size: int = 32,
+    shuffle: bool = True,
+    seed: int | None = None,
+    drop_last: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> Batches:
     """Cut arrays into batches along axis 0, for `nn.fit` or your own loop.
 
@@ -124,13 +153,17 @@ def batches(
         shuffle: whether to use a new random order in each iteration.
         seed: an integer that determines the orders; by default drawn from the generator that `nn.manual_seed` seeds.
         drop_last: whether to drop a last batch that is smaller.
+        shard: `(index, count)`: each batch is divided into `count` equal parts, of which these batches are number
+            `index`, from 0.  By default each process has its part of the batches, in the order of the processes; seed
+            and arrays must be the same in all of them.  `(0, 1)` keeps batches whole, as for arrays that a process has
+            read for itself.
 
     Returns:
         An iterable of tuples of NumPy arrays (or of dictionaries), which can be iterated again and again.  `len` is the
         number of batches; the attribute `epoch` is the number of the next iteration.
 
     Raises:
-        ValueError: the lengths differ, or there is no batch.
+        ValueError: the lengths differ, there is no batch, or a batch cannot be divided equally.
 
     Example:
         >>> import numpy as np
@@ -146,7 +179,20 @@ def batches(
     given: Any = arrays
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
         given = dict(arrays[0])
-    return Batches(given, int(batch_size), shuffle, seed, drop_last)
+    return Batches(given, int(batch_size), shuffle, seed, drop_last, _shard(shard))
+
+
+def _shard(given: Any) -> tuple[int, int]:
+    """The part of each batch that is wanted, and the number of parts."""
+    if given is None:
+        here = this_process()
+        return here.index, here.count
+    is_pair = isinstance(given, tuple) and len(given) == 2 and all([isinstance(x, int | np.integer) for x in given])
+    if not is_pair or not 0 <= given[0] < given[1]:
+        raise ValueError(
+            f"shard is a pair (index, count) of integers, with 0 <= index < count, not {given!r}{at_line(user_line())}"
+        )
+    return int(given[0]), int(given[1])
 
 
 class Source:
@@ -193,9 +239,19 @@ class Source:
             length = None
         return length if self._most is None else self._most if length is None else min(length, self._most)
 
+    @property
+    def shares(self) -> int | None:
+        """The number of processes that a batch is divided among, if it is known."""
+        return self._data.shard[1] if isinstance(self._data, Batches) else None
+
     def position(self) -> dict[str, Any] | None:
         """Numbers that determine the next epoch, for a checkpoint; None if the data has none."""
         return self._data.position() if isinstance(self._data, Batches) else None
+
+    def facts(self) -> dict[str, Any]:
+        """What is the same in all processes, by name."""
+        position = {f"{name} of {self.what}": x for name, x in (self.position() or {}).items()}
+        return {f"the number of batches in {self.what}": self.length, **position}
 
     def restore(self, position: Mapping[str, Any] | None) -> None:
         """Continue with the epoch for which `position()` was called."""

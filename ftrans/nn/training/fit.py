@@ -24,6 +24,7 @@ from .data import Source
 from .history import History
 from .loop import Training
 from .placement import placement_for
+from .processes import Together
 from .steps import Measure, training_step
 from .stopping import Best
 
@@ -168,18 +169,25 @@ def fit(
     known = [*measure.names, *(f"val_{name}" for name in measure.names if validation is not None)]
     if objective is None and not callbacks and monitor not in known:
         raise ValueError(f"monitor is {monitor!r}, but an epoch has {', '.join(known)}{at_line(user_line())}")
+    source = Source(data, "data", int(epochs), steps_per_epoch)
+    validation_source = None if validation is None else Source(validation, "validation", int(epochs))
+    settings = {"the number of epochs": epochs, "steps_per_epoch": steps_per_epoch, "save_every": save_every}
+    settings |= {"patience": patience, "check_finite": check_finite, "dtype": dtype, "seed": seed, **source.facts()}
+    settings |= {} if validation_source is None else validation_source.facts()
+    Together().require_same(model, settings, [loss, objective, *named_metrics.values()])
     placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)
     training = Training(
         FitState(
             model, _optimizer(model, optimizer), History(), int(epochs), None if directory is None else Path(directory)
         ),
         measure,
-        Source(data, "data", int(epochs), steps_per_epoch),
-        None if validation is None else Source(validation, "validation", int(epochs)),
+        source,
+        validation_source,
         Best(monitor, mode, min_delta, patience),
         placement,
     )
     if placement is not None:
+        placement.require_shares(source.shares)
         place_state(training.state.optimizer, graph_of(model).trained_parameters())
     training.state.history.monitor = monitor
     training.save_every = save_every

@@ -11,11 +11,13 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
+from ...xla import lost
 from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, leaves_of, samples_in
 from .history import History
 from .placement import Placement
+from .processes import Together
 from .progress import progress_for
 from .steps import (
     Averages,
@@ -61,6 +63,7 @@ class Training:
         self.data = data
         self.validation = validation
         self.best = best
+        self.together = Together()
         self.averages = Averages(measure)
         self.epochs_done = 0
         self.seconds = 0.0
@@ -84,18 +87,19 @@ class Training:
         """Train to the end; return the history."""
         state, history = self.state, self.state.history
         history.stopped = None
-        self._progress = progress_for(progress)
+        self._progress = progress_for(progress and self.together.is_first)
         self._progress.start(state.epochs)
         try:
-            with Interrupts() as interrupts:
+            with Interrupts(with_sigterm=not self.together.is_alone) as interrupts:
                 callbacks.call("on_fit_begin", state)
                 while self.epochs_done < state.epochs and history.stopped is None:
                     if self.best.is_exhausted:
                         history.stopped = "early stopping"
                     elif self._epoch(callbacks, interrupts):
                         self._end_of_epoch(callbacks)
-                    if state.stopping is not None:
-                        history.stopped = state.stopping
+                    stopping = self.together.agreed(state.stopping)
+                    if stopping is not None:
+                        history.stopped = stopping
                 if history.stopped is not None:
                     self._progress.notice(f"stopped: {history.stopped}")
                 self.save(checkpoints.LAST)
@@ -103,6 +107,11 @@ class Training:
                     self._restore_best()
                 self._draw_curves(at_once=True)
                 callbacks.call("on_fit_end", state)
+        except RuntimeError as error:
+            found = lost(error)
+            if found is None:
+                raise
+            raise found from error
         finally:
             self._progress.close()
         return history
@@ -121,9 +130,10 @@ class Training:
         figures: dict[str, float] = {}
         try:
             used, self._used = self._used, 0
-            for batch in self._placed(self.data.begin(state.epoch, averages.count, used)):
+            batches = self.together.windows(self.data.begin(state.epoch, averages.count, used), "data", state)
+            for batch in self._placed(batches):
                 if not self._is_checked:
-                    self._check_dtypes(batch)
+                    self._check_first(batch)
                 self.step(*modules, *arguments_of(batch))
                 state.step += 1
                 window = averages.add(batch)
@@ -137,9 +147,11 @@ class Training:
                     self.save(checkpoints.LAST)
                 if interrupts.requested:
                     state.stop("interrupted")
-                if state.stopping is not None:
-                    self._wait()
-                    return False
+                if self.together.stops(state):
+                    break
+            if self.together.stops(state):
+                self._wait()
+                return False
             for window in averages.finish():
                 self._note(window)
         except NotFinite as found:
@@ -182,6 +194,8 @@ class Training:
         averages.restart()
         self._position = self.data.position()
         callbacks.call("on_epoch_end", state)
+        if self.best.monitor in row:
+            row[self.best.monitor] = self.together.of_first(row[self.best.monitor])
         is_best = self.best.update(history, row)
         self._progress.end(row, is_best)
         if is_best and self.restore_best and state.directory is None:
@@ -199,7 +213,7 @@ class Training:
         modes = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
-            for batch in self._placed(source.begin(self.state.epoch)):
+            for batch in self._placed(self.together.windows(source.begin(self.state.epoch), source.what)):
                 self._evaluate(model, averages.meters, *arguments_of(batch))
                 averages.add(batch)
             averages.finish()
@@ -215,7 +229,8 @@ class Training:
         state = self.state
         state.step -= found.late
         self.save(checkpoints.LAST)
-        error = explain(self.measure, state.model, found.batch, self.dtype)
+        with self.together.on_host(state.model, found.batch) as batch:
+            error = explain(self.measure, state.model, batch, self.dtype)
         path = None if state.directory is None else checkpoints.newest(state.directory, checkpoints.LAST)
         saved = "" if path is None else f", and is saved in {path}"
         error.add_note(
@@ -224,9 +239,10 @@ class Training:
         )
         return error
 
-    def _check_dtypes(self, batch: Any) -> None:
-        """Warn if a batch makes a float32 model compute in float64."""
+    def _check_first(self, batch: Any) -> None:
+        """Warn if a batch makes a float32 model compute in float64; raise if processes would train apart."""
         self._is_checked = True
+        self.together.require_divided(self.state.model, batch)
         widest = max((p.dtype.itemsize for p in self.state.model.parameters() if is_inexact(p.dtype)), default=8)
         wide = next((x.dtype for x in leaves_of(batch) if x.dtype.kind == "f" and x.dtype.itemsize > widest), None)
         if wide is not None:
@@ -294,6 +310,8 @@ class Training:
     def _draw_curves(self, at_once: bool) -> None:
         """Draw the curves next to the checkpoints, unless that takes too long."""
         directory, begun = self.state.directory, time.monotonic()
+        if not self.together.is_first:
+            return
         if directory is None or not self.state.history.epochs or (begun < self._curves_wait_until and not at_once):
             return
         if find_spec("matplotlib") is None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base import tree
 from ...base.source import at_line, user_line
-from ...xla import place, place_local, placement
+from ...xla import parts_here, place, place_local, placement
 from ..layers.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..module import Module
 from ..placing import mesh_of, require_mesh, shard
@@ -42,8 +42,11 @@ class Placement:
         self._spec = spec
         self._measure = measure
         self._drops = uneven == "drop"
-        self._parts = size_of_axes(mesh, spec[0], "batch_spec") if spec else 1
-        self.masks = not self._drops and self._parts > 1 and measure.has_output
+        parts = size_of_axes(mesh, spec[0], "batch_spec") if spec else 1
+        # Those on devices of this process, which gives the samples for them.
+        self._parts = parts_here(parts, placement(mesh, spec[:1]))
+        self._processes = parts // self._parts
+        self.masks = not self._drops and parts > 1 and measure.has_output
         # Samples in the largest batch so far, filled up: smaller ones are filled up to that, so that one compiled step
         # serves all.
         self._size = 0
@@ -75,6 +78,19 @@ class Placement:
                 self._is_checked = True
                 require_means(self._measure, model, found.arrays)
             yield found
+
+    def require_shares(self, shares: int | None) -> None:
+        """Raise if `nn.batches` makes other parts of its batches than the mesh has of them.
+
+        Args:
+            shares: the number of parts of each batch; None if it is not known.
+        """
+        if shares not in (None, 1, self._processes):
+            raise ValueError(
+                f"nn.batches gives each process one of {shares} parts of a batch, but the mesh divides batches over "
+                f"{self._processes} groups of processes; write nn.batches(..., shard=(index, {self._processes})), "
+                f"where index is the group of this process, or another mesh or batch_spec{at_line(user_line())}"
+            )
 
     def _size_for(self, count: int) -> int:
         """The number of samples that a batch of so many is filled up to."""

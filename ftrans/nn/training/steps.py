@@ -20,6 +20,7 @@ from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
+from ...xla import gathered
 from ..cells import Buffer
 from ..gradients import value_and_grad
 from ..graph import graph_of
@@ -407,7 +408,7 @@ class Averages:
             self.meters.sums.array = window.sums
             raise self._left_out(window.batches[-skipped], late)
         samples = window.samples_before + sum(map(samples_in, window.batches))
-        sums = np.asarray(window.sums, np.float64)
+        sums = gathered(window.sums).astype(np.float64)
         self._totals += sums
         self.samples += samples
         return WindowLoss(float(sums[0] / samples), len(self._batches))
@@ -435,7 +436,7 @@ class Averages:
             "count": self.count,
             "samples": self.samples,
             "totals": np.trim_zeros(self._totals, "b").tolist(),
-            "sums": np.trim_zeros(np.asarray(self.meters.sums.array), "b").tolist(),
+            "sums": np.trim_zeros(gathered(self.meters.sums.array), "b").tolist(),
             "samples_in_window": self._samples_before + sum(map(samples_in, self._batches)),
         }
 

@@ -67,18 +67,26 @@ class Best:
 
 
 class Interrupts:
-    """A block in which the first Ctrl-C asks to stop after the current step, and the second raises."""
+    """A block in which the first Ctrl-C asks to stop after the current step, and the second raises.
 
-    def __init__(self) -> None:
+    Args:
+        with_sigterm: whether SIGTERM asks for the same, as launchers of several processes send it.
+    """
+
+    def __init__(self, with_sigterm: bool = False) -> None:
         self.requested = False
         self._is_over = False
-        self._before: Any = None
+        self._signals: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler}
+        if with_sigterm:
+            self._signals[signal.SIGTERM] = signal.SIG_DFL
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         # A handler of the user's stays, and other threads never get the signal.
-        is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if is_default and threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            for number, default in self._signals.items():
+                if signal.getsignal(number) is default:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def _note(self, number: int, frame: Any) -> None:
@@ -89,5 +97,5 @@ class Interrupts:
 
     def __exit__(self, *_: object) -> None:
         self._is_over = True
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
