@@ -13,7 +13,7 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     """Keep compiled programs in a folder, so that the next process need not compile them again.
 
     It switches on JAX's persistent compilation cache, so what other code compiles by JAX is kept, too: programs that
-    took longer than a tenth of a second, for the same versions, options and kind of device.  Tracing is done again.
+    took longer than 20 ms, for the same versions, options and kind of device.  Tracing is done again.
     Programs that call functions on the host are not kept.  Several processes may use a folder at once.  A file that is
     damaged is ignored with a warning.  Nothing is ever removed for being old; delete the folder to start anew.
 

@@ -23,8 +23,8 @@ from ..base.source import at_line, user_line
 _VARIABLE = "FTRANS_CACHE_DIR"
 _LIST = "ftrans-checksums"
 _FOLDER, _SECONDS = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
-# A file takes some milliseconds to write and to read; JAX keeps what takes a second.
-_SHORTEST, _SHORTEST_OF_JAX = 0.1, 1.0
+# A file takes a millisecond or two to write and to read; JAX keeps only what takes a second to compile.
+_SHORTEST, _SHORTEST_OF_JAX = 0.02, 1.0
 
 
 class DiskCache:
