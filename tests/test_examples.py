@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import ftrans as ft
 from ftrans import nn
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -132,6 +133,16 @@ def test_mnist(example: Callable[[str], ModuleType]) -> None:
     assert all(x.sum() == images.sum() and y is kinds for x, y in batches)
     history = mnist.train(mnist.CNN(), (images, kinds), strokes(100), epochs=2, progress=False)
     assert history["val_accuracy"][-1] > 0.9
+
+
+def test_sharded_gpt(example: Callable[[str], ModuleType]) -> None:
+    sharded_gpt = example("sharded_gpt")
+    size = {"epochs": 1, "width": 16, "layers": 1, "steps_per_epoch": 2}
+    _, alone = sharded_gpt.train(**size)
+    optimizer, together = sharded_gpt.train(ft.mesh({"data": 8}), **size)
+    np.testing.assert_allclose(together, alone, rtol=1e-6)
+    whole = sum(cell.type.nbytes for _, cell in optimizer.named_cells())
+    assert sharded_gpt.bytes_on_first_device(optimizer) < 0.4 * whole
 
 
 def test_vae(example: Callable[[str], ModuleType]) -> None:

@@ -29,12 +29,12 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
 
     Args:
         model: the model; or an optimizer or an average, which is placed together with its model.
-        mesh: a mesh of JAX, such as `jax.make_mesh((8,), ("data",))`.
+        mesh: a mesh of JAX, such as `ft.mesh({"data": 8})`.
         rules: how arrays are divided, in order; the first that says something of an array holds.  Each is a pair of a
-            pattern and a `jax.sharding.PartitionSpec`, or one of `nn.fsdp()`, `nn.data_parallel()` and
-            `nn.tensor_parallel()`.  A pattern is a regular expression that is looked for in the path of a cell
-            (`re.search`, as in other libraries on JAX): "weight" is found in all weights, "^head[.]weight$" in one
-            path.  What no rule speaks of is whole on every device.
+            pattern and a spec (`ft.P`, which is `jax.sharding.PartitionSpec`), or one of `nn.fsdp()`,
+            `nn.data_parallel()` and `nn.tensor_parallel()`.  A pattern is a regular expression that is looked for in
+            the path of a cell (`re.search`, as in other libraries on JAX): "weight" is found in all weights,
+            "^head[.]weight$" in one path.  What no rule speaks of is whole on every device.
 
     Returns:
         The model.
@@ -45,10 +45,10 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
         TypeError: `model` is not a module, `mesh` not a mesh, or a rule not a rule.
 
     Example:
-        >>> import jax
+        >>> import ftrans as ft
         >>> from ftrans import nn
-        >>> mesh = jax.make_mesh((1,), ("data",))
-        >>> model = nn.shard(nn.Linear(4, 8), mesh, [("weight", jax.sharding.PartitionSpec("data", None))])
+        >>> mesh = ft.mesh({"data": 1})
+        >>> model = nn.shard(nn.Linear(4, 8), mesh, [("weight", ft.P("data", None))])
         >>> tuple(model.weight.sharding.spec)
         ('data',)
     """
@@ -195,8 +195,7 @@ def require_mesh(mesh: Any, what: str) -> Any:
     """
     if not is_mesh(mesh):
         raise TypeError(
-            f"{what} takes a mesh of JAX, such as jax.make_mesh((8,), ('data',)), not {type_name(mesh)}"
-            + at_line(user_line())
+            f"{what} takes a mesh of JAX, such as ft.mesh({{'data': 8}}), not {type_name(mesh)}" + at_line(user_line())
         )
     return with_auto_axes(mesh)
 

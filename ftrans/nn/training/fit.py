@@ -98,11 +98,11 @@ def fit(
             all floating-point arrays of the batch.
         check_finite: whether to stop at a loss or gradient that is NaN or infinite.
         progress: whether to show the progress on stderr.
-        mesh: a mesh of devices on which the training runs, such as `jax.make_mesh((8,), ("data",))`; by default that of
+        mesh: a mesh of devices on which the training runs, such as `ft.mesh({"data": 8})`; by default that of
             a model that `nn.shard` has placed.
         rules: how the model is divided over the mesh, as for `nn.shard`; by default it stays as it is, or is whole on
             every device.  The state of the optimizer follows.
-        batch_spec: a `jax.sharding.PartitionSpec` for the arrays of a batch; by default their first axis is divided
+        batch_spec: a spec (`ft.P`) for the arrays of a batch; by default their first axis is divided
             over the axis of the mesh that `nn.fsdp` or `nn.data_parallel` names among the rules, otherwise over the
             first one that no rule has taken.
         uneven: what becomes of a batch whose samples cannot be divided evenly.  "pad" fills it up to the size of the

@@ -148,7 +148,7 @@ def placement_for(
         if given:
             raise ValueError(
                 f"{given[0]} says how arrays are divided over a mesh, which was not given; write "
-                f"mesh=jax.make_mesh((8,), ('data',)){at_line(user_line())}"
+                f"mesh=ft.mesh({{'data': 8}}){at_line(user_line())}"
             )
         return None
     mesh = known if mesh is None else require_mesh(mesh, "nn.fit")
