@@ -13,6 +13,9 @@ import jax
 import linalg_samples  # noqa: F401
 import numpy as np
 import samples  # noqa: F401
+import special_samples_bessel  # noqa: F401
+import special_samples_errors  # noqa: F401
+import special_samples_gamma  # noqa: F401
 from checks import TOLERANCES, assert_all_close
 from sampling import SAMPLES, Sample
 

@@ -54,7 +54,6 @@ class Exported:
     def __init__(self, manifest: dict[str, Any], program: bytes, constants: dict[str, Any]) -> None:
         about_to_run()
         import jax
-        import jax.export
 
         self.manifest = manifest
         self.name: str = manifest["name"]
@@ -64,12 +63,15 @@ class Exported:
         self._program = program
         self._arrays = {name: constants[name] for name in manifest["constants"]}
         self._jax: Any = jax
-        self._exported = jax.export.deserialize(bytearray(program))
+        self._exported = _deserialized(program, manifest)
         self._function = jax.jit(self._exported.call)
         self._constants: list[Any] | None = None
 
     def __repr__(self) -> str:
         return f"<exported {self.name}: {self.arguments} -> {self.results} for {', '.join(self.platforms)}>"
+
+    def __reduce__(self) -> Any:
+        return Exported, (self.manifest, self._program, self._arrays)
 
     def __call__(self, *args: Any) -> Any:
         """The result of the function.
@@ -245,6 +247,20 @@ def _from_parts(manifest: Any, program: bytes, constants: bytes) -> Exported:
         return Exported(manifest, program, library.numpy.load(constants))
     except library.SafetensorError as error:
         raise _Unreadable(f"its constants cannot be read ({error})") from None
+    except ImportError:
+        raise _missing("flatbuffers") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _Unreadable(f"its manifest is incomplete ({type(error).__name__}: {error})") from None
+
+
+def _deserialized(program: bytes, manifest: dict[str, Any]) -> Any:
+    """JAX's `Exported` object."""
+    import jax.export
+
+    try:
+        return jax.export.deserialize(bytearray(program))
+    except ImportError:
+        raise
     except Exception as error:
         raise _Unreadable(
             f"JAX {_version('jax')} cannot read the program, which was written by {manifest.get('written by')} "
