@@ -38,6 +38,7 @@ if _typing.TYPE_CHECKING:
     from .control.convergence import ConvergenceError
     from .core.program import Program
     from .interop.to_torch import to_torch
+    from .interop.from_jax import from_jax
     from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
     from .solvers.argmin import argmin
@@ -72,6 +73,7 @@ __all__ = [
     "export",
     "fixed_point",
     "fori_loop",
+    "from_jax",
     "gauss_newton",
     "grad",
     "grad_hook",
@@ -163,6 +165,7 @@ _FILES = {
     "interop.to_torch": ("to_torch",),
     "control.convergence": ("ConvergenceError",),
     "core.program": ("Program",),
+    "interop.from_jax": ("from_jax",),
     "numpy.object_arrays": ("ObjectArrayWarning",),
     "patching.patch": ("patch", "patched"),
     "solvers.argmin": ("argmin",),

@@ -32,7 +32,8 @@ _OF_NUMPY = (Said.NO_INDEX, Said.NO_ELEMENT, Said.NO_ARGUMENT)
 _NAMES_OF_TRACER = ("'Tracer'", "not Tracer", "from Tracer", "of type Tracer", f"{Tracer.__module__}.Tracer")
 _OF_JAX = (
     "functions of JAX take arrays of JAX, and know nothing of a traced value of ftrans. Write the function of numpy "
-    "(np.sin in place of jnp.sin), or one of ftrans.scipy; ftrans.jit compiles it by XLA"
+    "(np.sin in place of jnp.sin), or one of ftrans.scipy; ftrans.jit compiles it by XLA. A function written for JAX "
+    "becomes part of a program by ftrans.from_jax(f), which takes traced values as arguments"
 )
 _OF_PACKAGES = {
     "astropy": (

@@ -164,11 +164,13 @@ class ArrayCell(Operand):
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
             self._check_held(value)
             epoch.bump()
+        if place is self and is_jax_tracer(value):
+            raise traced_by_jax_error(self)
         place.held = self._placed(value) if place is self else value
 
     def _placed(self, value: Any) -> Any:
         """An array that is assigned, where the cell keeps its array."""
-        if type(value) is Tracer or is_jax_tracer(value):
+        if type(value) is Tracer:
             return value
         if self.sharding is None or tuple(value.shape) != tuple(self.held.shape):
             given = placement_of(value)
@@ -411,6 +413,14 @@ def not_given_error(cell: ArrayCell) -> RuntimeError:
         f"the compiled function reads {cell.path}, whose module is not among its arguments: it would be a constant, "
         "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...), or make it an "
         f"attribute of a model that is passed{at_line(user_line())}"
+    )
+
+
+def traced_by_jax_error(cell: ArrayCell) -> TypeError:
+    """The error for a change of a cell to a value that JAX traces, which would outlive the trace."""
+    return TypeError(
+        f"{cell.path} would hold a value that JAX traces when the transformation of JAX is over. Call the model by "
+        f"nn.functional_call(model, state, x), which returns what it changes{at_line(user_line())}"
     )
 
 

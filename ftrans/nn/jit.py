@@ -25,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import Division, OtherTypes, UnequalArguments, about_to_run, is_jax
+from ..xla import Division, OtherTypes, UnequalArguments, about_to_run, is_deleted, is_jax
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -292,7 +292,7 @@ class _Jitted(Jitted):
         except (RuntimeError, ValueError):
             if all(map(is_, inputs, read_cells(call.graph.cells))):
                 raise
-            if not any([is_jax(x) and x.is_deleted() for x in inputs]):
+            if not any(map(is_deleted, inputs)):
                 raise
             # Another thread has donated them meanwhile.
             return None
@@ -351,7 +351,7 @@ class _Jitted(Jitted):
             return ValueError(error.about([names.get(i, "a captured array") for i in error.places]))
         if isinstance(error, RuntimeError | ValueError) and Said.DELETED in str(error):
             for path, cell in zip(call.graph.paths, call.graph.cells, strict=True):
-                if is_jax(cell.array) and cell.array.is_deleted():
+                if is_deleted(cell.array):
                     return deleted_error(path)
         return error
 

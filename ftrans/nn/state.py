@@ -12,8 +12,7 @@ from ..api.call import type_name
 from ..base.cell import read
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
-from ..core.trace import Tracer
-from ..xla import is_jax, is_traced
+from ..xla import is_deleted, is_traced
 from .array_cell import ArrayCell, deleted_error
 from .calls import call_filled, settled
 from .graph import Graph, graph_of
@@ -143,7 +142,7 @@ def _place(graph: Graph, path: str) -> int:
 def fitting(path: str, cell: ArrayCell, x: Any) -> Any:
     """An array to put into a cell, with checked shape."""
     x = read(x)
-    if is_jax(x) and not isinstance(x, Tracer) and getattr(x, "is_deleted", lambda: False)():
+    if is_deleted(x):
         raise deleted_error(path)
     require_numbers(x, path)
     array = x

@@ -13,7 +13,7 @@ from .execute import (
     to_numpy,
 )
 from .fusion import usual_limit
-from .kinds import is_jax, is_jax_tracer, is_traced
+from .kinds import is_deleted, is_jax, is_jax_tracer, is_traced
 from .meshes import is_mesh, with_auto_axes
 from .on_disk import disk_cache, made
 from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
@@ -44,6 +44,7 @@ __all__ = [
     "gathered",
     "in_64_bits",
     "is_across",
+    "is_deleted",
     "is_jax",
     "is_jax_tracer",
     "is_mesh",

@@ -27,6 +27,11 @@ def is_jax_tracer(x: Any) -> bool:
         return False
 
 
+def is_deleted(x: Any) -> bool:
+    """Whether `x` is a JAX array that was donated to a program that has run."""
+    return is_jax(x) and not is_jax_tracer(x) and bool(x.is_deleted())
+
+
 def is_traced(x: Any) -> bool:
     """Whether `x` stands for an array in a trace, be it one of JAX, so that its value is not known."""
     return isinstance(x, Tracer) or is_jax_tracer(x)
