@@ -37,8 +37,8 @@ if _typing.TYPE_CHECKING:
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
     from .core.program import Program
-    from .interop.to_torch import to_torch
     from .interop.from_jax import from_jax
+    from .interop.to_torch import to_torch
     from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
     from .solvers.argmin import argmin

@@ -24,7 +24,9 @@ LAYERS = [
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", "interop", ""}
-MAY_NAME_JAX = {"ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers", "storage"}
+MAY_NAME_JAX = {
+    "ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers", "storage", "interop"
+}  # fmt: skip
 
 PUBLIC = {
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacobian", "jacfwd", "jacrev",
@@ -44,6 +46,7 @@ PUBLIC = {
     "initialize_processes",
     "export", "load_exported", "to_onnx",
     "to_torch",
+    "from_jax",
 }  # fmt: skip
 ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 # They are JAX's own.

@@ -51,6 +51,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "jacobian_sparsity": (np.sin,),
     "jacrev": (np.sin,),
     "jet": (np.sin, (X,), ([X, X],)),
+    "from_jax": (square,),
     "jit": (square,),
     "jvp": (np.sin, (X,), (X,)),
     "initialize_processes": (),

@@ -16,6 +16,7 @@ from ..base.type_questions import is_plain
 from ..control.rules.jax_code import JaxCode, call_jax, default_types
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
+from ..ops.elementwise import convert
 from ..xla import about_to_run, is_jax_tracer
 
 _NUMBERS = (float, int, bool, complex)
@@ -122,4 +123,4 @@ def _with_dtypes(leaves: Sequence[Any]) -> list[Any]:
 
 def _narrow(x: Any) -> Any:
     dtype = _NARROW[type_of(x).dtype.kind]
-    return x.astype(dtype) if type(x) is Tracer else dtype(x)
+    return convert(x, dtype=np.dtype(dtype)) if type(x) is Tracer else dtype(x)
