@@ -163,6 +163,8 @@ def export(
         array([ 3., 12.])
     """
     chosen = _platforms(platforms)
+    if path is not None:
+        _check_path("export", path)
     _safetensors()
     taken = portable("export", f, args, batch)
     found = lowered("export", taken, chosen)
@@ -186,6 +188,11 @@ def export(
     if path is not None:
         exported.save(path)
     return exported
+
+
+def _check_path(what: str, path: Any) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{what} takes the path of a file, not {type(path).__name__}{at_line(user_line())}")
 
 
 def load_exported(path: str | os.PathLike[str]) -> Exported:
@@ -213,8 +220,7 @@ def load_exported(path: str | os.PathLike[str]) -> Exported:
         np.float64(5.0)
     """
     _safetensors()
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"load_exported takes the path of a file, not {type(path).__name__}{at_line(user_line())}")
+    _check_path("load_exported", path)
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}{at_line(user_line())}")
