@@ -16,6 +16,7 @@ import ftrans as ft
 from ftrans.core import program as program_module
 from ftrans.core import trie as trie_module
 from ftrans.core import types as types_module
+from ftrans.core import witness
 from ftrans.core.program import Const, Eqn, Program, ProgramError, Var
 from ftrans.core.trace import TracerLeak
 from ftrans.core.types import ArrayType
@@ -409,3 +410,33 @@ def test_types_that_nobody_uses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
         ArrayType((n, 7001), "float64")
     assert len(types_module._interned) < before + 20
     assert ArrayType((7001,), "float32") is kept
+
+
+# Time
+
+
+def test_arrays_of_traced_numbers_take_as_long_late_in_a_trace_as_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy asks each element whether it is a known number."""
+    looked_at = 0
+    slice_ = witness._slice
+
+    def counted(eqns: Any) -> Any:
+        nonlocal looked_at
+        for eqn in eqns:
+            looked_at += 1
+            yield eqn
+
+    monkeypatch.setattr(witness, "_slice", lambda backwards, *rest: slice_(counted(backwards), *rest))
+
+    def count(steps: int) -> int:
+        def f(x: Any) -> Any:
+            for _ in range(steps):
+                x = np.array([x[1], -np.sin(x[0])])
+            return x
+
+        nonlocal looked_at
+        looked_at = 0
+        ft.trace(f)(X[:2])
+        return looked_at
+
+    assert 0 < count(40) < 5 * count(10)

@@ -134,6 +134,7 @@ class Builder:
         is_one_of_many: whether its guards are asked for others, too, if they depend on values of an outer program.
         guards: values that Python code has looked at.
         values: values of variables that have been asked for.
+        varying: the inputs, and variables that have been asked for and were found to depend on one.
         refused: errors for values that are not available, and of each whether plain numbers give one, too.
         handling: the handling of floating-point errors when user code began; None for other code.
         layouts: for a variable, tracers of it whose arrays may have another layout than the variable's equation
@@ -155,6 +156,7 @@ class Builder:
         self.is_open = True
         self.guards: list[Guard] = []
         self.values: dict[Var, Any] = {}
+        self.varying = set(self.tape.inputs)
         self.refused: list[tuple[TypeError, bool]] = []
         self.layouts: dict[Atom, list[Tracer]] = {}
         self.strides: dict[Atom, Any] = {}

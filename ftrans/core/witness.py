@@ -7,7 +7,7 @@ the code has seen are the program's *guards*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -218,8 +218,13 @@ def _modes_to_run(builder: Builder, symbolic: bool) -> AbstractContextManager[An
     return nullcontext() if symbolic else warnings_at_user_line()
 
 
-def _slice(backwards: Iterable[Eqn], var: Var, known: Container[Var]) -> tuple[set[Var], list[Eqn]]:
-    """The variables that a value depends on, back to the known ones, and the equations between, latest first."""
+def _slice(
+    backwards: Iterable[Eqn], var: Var, known: Container[Var], until: Set[Var] = frozenset()
+) -> tuple[set[Var], list[Eqn]]:
+    """The variables that a value depends on, back to the known ones, and the equations between, latest first.
+
+    If it depends on one of `until`, the rest is left out.
+    """
     needed = {var}
     missing = set() if var in known else {var}
     slice_: list[Eqn] = []
@@ -230,6 +235,8 @@ def _slice(backwards: Iterable[Eqn], var: Var, known: Container[Var]) -> tuple[s
             slice_.append(eqn)
             operands = [a for a in eqn.operands if isinstance(a, Var)]
             needed.update(operands)
+            if not until.isdisjoint(operands):
+                break
             missing.difference_update(eqn.outputs)
             missing.update(a for a in operands if a not in known)
     return needed, slice_
@@ -290,8 +297,11 @@ def _computed(value: Any, of: Callable[[Any], Any], with_arguments: bool) -> Any
     if isinstance(atom, Const):
         return atom.array()
     known = _given(builder)
-    needed, slice_ = _slice(builder.tape.backwards(), atom, known)
-    if not with_arguments and not needed.isdisjoint(builder.tape.inputs):
+    # Code asks value after value, and each may depend on all of the trace: what is found is kept.
+    varying = frozenset() if with_arguments else builder.varying
+    needed, slice_ = _slice(() if atom in varying else builder.tape.backwards(), atom, known, varying)
+    if not needed.isdisjoint(varying):
+        builder.varying.add(atom)
         return None
     values = {v: of(known[v]) for v in needed if v in known}
     if any(x is None for x in values.values()):
