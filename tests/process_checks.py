@@ -99,6 +99,27 @@ def dies() -> None:
         time.sleep(0.02)
 
 
+def hangs() -> None:
+    """The data of process 1 take for ever, or one process leaves the loop."""
+
+    def data() -> Any:
+        yield from batches()()
+        if jax.process_index():
+            time.sleep(60)
+
+    trained(data=data)
+
+
+def leaves() -> None:
+    """Process 1 leaves a hand-written loop, and goes on with something else."""
+    f = ft.jit(lambda x: x.sum())
+    x = divided(X)
+    float(f(x))
+    if jax.process_index():
+        time.sleep(60)
+    float(f(x))
+
+
 # Checkpoints
 
 

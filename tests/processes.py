@@ -114,7 +114,8 @@ def _main(address: str, count: str, index: str, *names: str) -> None:
     import ftrans as ft
 
     if int(count) > 1:
-        ft.initialize_processes(address, int(count), int(index), heartbeat_timeout=5, hang_timeout=30)
+        limit = float(os.environ.get("HANG_TIMEOUT", "60"))
+        ft.initialize_processes(address, int(count), int(index), heartbeat_timeout=5, hang_timeout=limit)
     for name in names:
         check: Callable[[], Any] = getattr(process_checks, name)
         try:

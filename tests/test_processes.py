@@ -21,6 +21,7 @@ import pytest
 
 import ftrans as ft
 from ftrans import nn
+from ftrans.xla.processes import lost
 
 SAME = ["branches", "hand_written_steps", "fitted", "on_a_mesh"]
 CHECKS = [
@@ -113,6 +114,28 @@ def test_batches_by_process() -> None:
         nn.batches(x, batch_size=8, shard=(0, 3))
     with pytest.raises(ValueError, match="shard is a pair"):
         nn.batches(x, shard=(2, 2))
+
+
+@pytest.mark.parametrize("name", ["hangs", "leaves"])
+def test_a_process_that_hangs_ends_all_after_the_limit(name: str) -> None:
+    with processes.running(processes.commands([name]), HANG_TIMEOUT="6") as pair:
+        ended = processes.wait(pair, 60)
+    said = "process 0 of 2 ends: process 1 hangs, or has left the loop"
+    if name == "hangs":
+        assert "process 1 of 2 ends: it has waited for the next batches of data for 6 seconds" in ended[1].err
+        assert "process_checks.py" in ended[1].err
+        assert ended[0].code
+    else:
+        assert said in ended[0].err
+        assert "waited for the results of lambda for 6 seconds" in ended[0].err
+    assert not any([process.code == -signal.SIGKILL for process in ended])
+
+
+def test_what_is_said_when_another_process_has_ended() -> None:
+    error = lost(RuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer"))
+    assert "another process has ended" in str(error)
+    assert "nn.fit(resume=True)" in str(error)
+    assert lost(RuntimeError("RESOURCE_EXHAUSTED: Out of memory")) is None
 
 
 def launch(*arguments: str, **more: str) -> tuple[list[str], dict[str, Any]]:
