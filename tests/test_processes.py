@@ -6,6 +6,7 @@ The checks themselves are in `process_checks.py`; most of them run in one pair o
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -219,3 +220,21 @@ def test_wrong_command_lines() -> None:
     for arguments in (["launch", "-n", "0", "script.py"], ["launch", "script.py"], ["start"]):
         with pytest.raises(SystemExit):
             main(arguments)
+
+
+def test_the_script_of_the_page_runs_on_two_processes_and_on_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scale.md").read_text()
+    [text] = re.findall(r"^```py\n# train.py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    launched, how = launch("-n", "2", "--devices", "2", str(script))
+    lines = []
+    for name, command in (("two", launched), ("one", [sys.executable, str(script)])):
+        (tmp_path / name).mkdir()
+        ended = subprocess.run(command, **how, cwd=tmp_path / name, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == 0, ended.stderr
+        lines += [line for line in ended.stdout.splitlines() if "." in line and "Gloo" not in line]
+        assert ended.stderr.count("epoch 3/3") == 1
+    two, one = lines
+    assert two == "[0] " + one
+    assert (tmp_path / "two" / "run" / "last.orbax").is_dir()

@@ -43,7 +43,10 @@ class FitState:
         self.stopping: str | None = None
 
     def stop(self, reason: str = "stopped by a callback") -> None:
-        """End the training after this step, with a reason for `history.stopped`."""
+        """End the training after this step, with a reason for `history.stopped`.
+
+        Where several processes train, one of them may call this; all stop at the same step, at most 16 later.
+        """
         self.stopping = reason
 
 

@@ -117,7 +117,9 @@ def fit(
         FloatingPointError: a loss or a gradient was not finite.  An `ftrans.debug.AnomalyError` names the operation,
             the line and the reason; the model is as it was before that step.
         TypeError: `data` does not provide batches.
-        ValueError: arguments contradict each other, or the checkpoint belongs to another model, optimizer or data.
+        ValueError: arguments contradict each other, the checkpoint belongs to another model, optimizer or data, or
+            processes would not train the same model.
+        RuntimeError: another process has ended.
         ImportError: optax is not installed.
 
     Example:
@@ -132,6 +134,10 @@ def fit(
         ... )
         >>> bool(history["loss"][-1] < 1e-2)
         True
+
+    Several processes (`ft.initialize_processes`) train one model, on a mesh of the devices of all of them: each gives
+    its part of every batch, as `nn.batches` does by itself.  What differs between them, such as seeds, is an error at
+    the start.  Process 0 shows the progress and writes files; Ctrl-C or SIGTERM in one of them stops all.
 
     Cost: losses and metrics are fetched from the device every 16 steps, one window late, so that no step is waited for;
         the
