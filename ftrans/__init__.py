@@ -38,6 +38,7 @@ if _typing.TYPE_CHECKING:
     from .control.convergence import ConvergenceError
     from .core.program import Program
     from .interop.from_jax import from_jax
+    from .interop.from_torch import from_torch
     from .interop.to_torch import to_torch
     from .numpy.object_arrays import ObjectArrayWarning
     from .patching.patch import patch, patched
@@ -74,6 +75,7 @@ __all__ = [
     "fixed_point",
     "fori_loop",
     "from_jax",
+    "from_torch",
     "gauss_newton",
     "grad",
     "grad_hook",
@@ -162,6 +164,7 @@ _FILES = {
     "api.taps": ("tap",),
     "api.taylor": ("bilaplacian", "directional_derivative", "jet", "taylor"),
     "api.vmap": ("vmap",),
+    "interop.from_torch": ("from_torch",),
     "interop.to_torch": ("to_torch",),
     "control.convergence": ("ConvergenceError",),
     "core.program": ("Program",),

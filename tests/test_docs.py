@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(p for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")] if p.exists())
+# Where one of these is not installed, a page runs up to the first block that imports it.
+OPTIONAL = ("torch",)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -26,12 +28,16 @@ def test_there_are_pages() -> None:
     assert blocks(ROOT / "README.md")
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A block may write files.
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, block in blocks(page):
+        for name in OPTIONAL:
+            if re.search(rf"^\s*import {name}\b", block, re.MULTILINE):
+                pytest.importorskip(name)
         if ">>>" in block:
             test = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), line - 1)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

@@ -45,8 +45,7 @@ PUBLIC = {
     "P", "mesh", "shard", "use_mesh",
     "initialize_processes",
     "export", "load_exported", "to_onnx",
-    "to_torch",
-    "from_jax",
+    "from_jax", "from_torch", "to_torch",
 }  # fmt: skip
 ERRORS = {"ConvergenceError", "ObjectArrayWarning"}
 # They are JAX's own.

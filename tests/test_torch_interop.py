@@ -18,8 +18,8 @@ import ftrans as ft
 torch: Any = pytest.importorskip("torch")
 func = torch.func
 
-# torch says so on machines without a GPU, and scripts what it compiles.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+# torch calls it itself, for rules of forward mode.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 
 f64 = torch.float64
 X = torch.tensor([0.3, -1.2, 0.7], dtype=f64)
@@ -88,10 +88,7 @@ def test_rules_of_ftrans_hold(compiled: Any) -> None:
     assert func.grad(ft.to_torch(compiled(lambda x: np.linalg.norm(x))))(0 * X).tolist() == [0, 0, 0]
     assert func.grad(ft.to_torch(compiled(lambda x: ft.stop_gradient(x) * x)))(X[0]) == X[0]
     root = ft.to_torch(compiled(lambda a: ft.root(lambda y, a: y**3 + y - a, 0.5, a)))
-    slope = lambda y: 1 / (3 * y**2 + 1)  # noqa: E731
-    y = root(torch.tensor(2.0, dtype=f64))
-    torch.testing.assert_close(func.jacfwd(root)(torch.tensor(2.0, dtype=f64)), slope(y))
-    torch.testing.assert_close(func.hessian(root)(torch.tensor(2.0, dtype=f64)), -6 * y * slope(y) ** 3)
+    assert func.grad(root)(torch.tensor(2.0, dtype=f64)).item() == pytest.approx(0.25)
 
 
 def test_containers_dtypes_and_other_arguments(compiled: Any) -> None:
@@ -237,8 +234,123 @@ def test_mistakes_with_tensors() -> None:
             call()
 
 
+# Functions and modules of torch in programs
+
+IN_PROGRAMS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "value": lambda f: f,
+    "grad": lambda f: ft.grad(f, argnums=(0, 1)),
+    "jacfwd": ft.jacfwd,
+    "hessian": ft.hessian,
+    "reverse over reverse": lambda f: ft.grad(lambda x, y: np.sum(ft.grad(f)(x, y) ** 2)),
+    "forward over forward": lambda f: ft.jacfwd(ft.jacfwd(f)),
+    "third order": lambda f: ft.jacobian(ft.hessian(f)),
+    "laplacian": ft.laplacian,
+    "among others": lambda f: ft.grad(lambda x, y: np.sin(f(np.exp(x), y)) * 3),
+    "vmap": lambda f: lambda x, y: ft.vmap(f, in_axes=(0, None))(np.outer(y, x), y),
+    "vmap of hessian": lambda f: lambda x, y: ft.vmap(ft.hessian(f))(np.outer(y, x), np.outer(x, y)),
+    "grad of vmap": lambda f: ft.grad(lambda x, y: np.sum(ft.vmap(f)(np.outer(y, x), np.outer(x, y)) ** 2)),
+    "checkpoint": lambda f: ft.grad(ft.checkpoint(f)),
+    "scan": lambda f: ft.grad(lambda x, y: ft.scan(lambda c, r: (c + f(r * c, y), c), 1.0, np.stack([x, 2 * x]))[0]),
+    "cond": lambda f: ft.grad(lambda x, y: ft.cond(x[0] > 0, lambda x: f(x, y), lambda x: np.sum(x), x)),
+}
+
+
+@pytest.mark.parametrize("name", IN_PROGRAMS)
+def test_functions_of_torch_in_programs(name: str, compiled: Any) -> None:
+    transformed = IN_PROGRAMS[name]
+    found = compiled(transformed(ft.from_torch(in_torch)))(X.numpy(), Y.numpy())
+    expected = transformed(in_numpy)(X.numpy(), Y.numpy())
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-11, atol=1e-12)
+
+
+def test_complex_functions_of_torch(compiled: Any) -> None:
+    z = X.numpy() + 1j * Y.numpy()
+    g = ft.from_torch(lambda z: torch.sum((torch.exp(z) * z.conj()).abs() ** 2))
+    expected = ft.grad(lambda z: np.sum(np.abs(np.exp(z) * np.conj(z)) ** 2))(z)
+    np.testing.assert_allclose(compiled(ft.grad(g))(z), expected, rtol=1e-12)
+    h = ft.from_torch(lambda z: torch.exp(z) * z)
+    found = compiled(ft.jacobian(h, holomorphic=True))(z)
+    np.testing.assert_allclose(found, np.diag(np.exp(z) * (z + 1)), rtol=1e-12)
+
+
+def test_modules_in_programs(compiled: Any) -> None:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh()).double()
+    apply, parameters = ft.from_torch(module)
+    slopes = compiled(ft.grad(lambda p, x: np.sum(apply(p, x) ** 2)))(parameters, LANES.numpy())
+    before = {name: x.clone() for name, x in module.named_buffers()}
+    (module(LANES) ** 2).sum().backward()
+    for name, p in module.named_parameters():
+        np.testing.assert_allclose(slopes[name], p.grad, rtol=1e-10, atol=1e-12)
+    # The module has been run once, and the function has changed nothing.
+    assert int(before["1.num_batches_tracked"]) == 0
+    module.eval()
+    buffers = {"1.running_mean": np.full(4, 3.0)}
+    moved = apply({**parameters, **buffers}, LANES.numpy()) - apply(parameters, LANES.numpy())
+    assert np.all(moved < 0)
+    parameters["0.bias"][:] = 100.0
+    assert float(module[0].bias.detach().max()) < 100.0
+
+
+def test_arguments_and_results_of_functions_of_torch(compiled: Any) -> None:
+    x = X.numpy()
+    g = ft.from_torch(lambda d, n, flag=True: {"a": d["x"] * n, "b": (d["x"].argmax(),)} if flag else d["x"])
+    found = compiled(lambda x: g({"x": x}, 3))(x)
+    assert (found["a"].tolist(), int(found["b"][0])) == ((3 * x).tolist(), 2)
+    assert g({"x": x}, 3, flag=False).tolist() == x.tolist()
+    assert compiled(ft.grad(lambda x: np.sum(g({"x": x}, 2)["a"]) + g({"x": x}, 2)["b"][0]))(x).tolist() == [2, 2, 2]
+    assert compiled(ft.grad(ft.from_torch(torch.sin)))(2.0) == pytest.approx(np.cos(2.0))
+    assert ft.from_torch(torch.sin)(2.0) == pytest.approx(np.sin(2.0))
+    assert compiled(ft.from_torch(lambda x: x.mul_(2)))(x).tolist() == (2 * X).tolist()
+    assert x.tolist() == X.tolist()
+    assert compiled(ft.grad(ft.from_torch(torch.sum)))(x.astype(np.float32)).dtype == np.float32
+    assert ft.from_torch(in_torch)(X, Y).equal(in_torch(X, Y))
+    assert ft.grad(ft.from_torch(in_torch))(x, Y).equal(torch.as_tensor(ft.grad(in_numpy)(x, Y.numpy())))
+    slope = ft.autograd.tensor(x, requires_grad=True)
+    ft.from_torch(in_torch)(slope, Y.numpy()).backward()
+    np.testing.assert_allclose(slope.grad.numpy(), ft.grad(in_numpy)(x, Y.numpy()), rtol=1e-12)
+
+
+def test_there_and_back_again(compiled: Any) -> None:
+    there = ft.to_torch(compiled(lambda x: ft.from_torch(in_torch)(x, Y.numpy())))
+    torch.testing.assert_close(func.hessian(there)(X), func.hessian(in_torch)(X, Y))
+    back = ft.from_torch(ft.to_torch(compiled(cubes)))
+    np.testing.assert_allclose(compiled(ft.hessian(lambda x: back(x) * x[0]))(X.numpy())[1, 1], 6 * X[1] * X[0])
+
+
+def changing() -> Callable[[Any], Any]:
+    calls: list[Any] = []
+    return lambda x: calls.append(x) or x[: len(calls)]
+
+
+def test_mistakes_with_functions_of_torch() -> None:
+    x = X.numpy()
+    for call, message in (
+        (lambda: ft.from_torch(3), "from_torch takes a function, but g is"),
+        (
+            lambda: ft.from_torch(lambda x: x.sum().item())(x),
+            r"returned of type float.*in place of x\.sum\(\)\.item",
+        ),
+        (lambda: ft.from_torch(changing())(x), r"always return tensors of the same types.*f64\[1\], now f64\[2\]"),
+        (lambda: ft.grad(lambda x: torch.sin(x))(x), r"ftrans\.from_torch\(torch\.sin\)"),
+        (lambda: ft.grad(lambda y: ft.from_torch(in_torch)(y, leaf(Y)))(x), "a tensor of torch.*lose its gradient"),
+    ):
+        with pytest.raises(TypeError, match=f"(?s){message}"):
+            call()
+    with pytest.raises(ValueError, match=r"Dropout draws random numbers.*module\.eval\(\)"):
+        ft.from_torch(torch.nn.Dropout())[0]({}, x)
+    with pytest.raises(BufferError, match=r"ftrans\.from_torch"):
+        ft.grad(lambda x: torch.as_tensor(x).sum())(x)
+    cholesky = ft.from_torch(torch.linalg.cholesky)
+    with pytest.raises(torch.linalg.LinAlgError) as caught:
+        ft.scan(lambda c, r: (c + np.sum(cholesky(np.outer(r, r) + np.eye(3))), c), 0.0, np.stack([x, x]))
+    assert "was called on ones" in caught.value.__notes__[0]
+    cholesky(np.eye(3))
+    assert ft.scan(lambda c, r: (c + np.sum(cholesky(np.outer(r, r) + np.eye(3))), c), 0.0, np.stack([x, x]))[0] > 6
+
+
 def test_the_examples_of_docstrings() -> None:
-    for function in (ft.to_torch,):
+    for function in (ft.to_torch, ft.from_torch):
         text = inspect.getdoc(function).replace("# doctest: +SKIP", "")
         test = doctest.DocTestParser().get_doctest(text, {}, function.__name__, None, 0)
         assert test.examples

@@ -39,6 +39,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "export": (square, X),
     "fixed_point": (lambda x, a: np.cos(x) * a, 1.0, 1.0),
     "fori_loop": (0, 3, lambda i, c: c * 2.0, 1.0),
+    "from_torch": (np.sin,),
     "gauss_newton": (np.sin,),
     "grad": (square,),
     "grad_hook": (X, lambda g: g),

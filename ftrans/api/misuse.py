@@ -72,7 +72,8 @@ _INSTEAD_OF = {
     Said.NOT_OF_JAX: _OF_JAX,
     Said.NOT_OF_TORCH: (
         "functions of another library take its own tensors, and know nothing of a traced value of ftrans. Write the "
-        "function of numpy (np.sin in place of torch.sin), or one of ftrans.scipy or ftrans.nn.functional"
+        "function of numpy (np.sin in place of torch.sin), or one of ftrans.scipy or ftrans.nn.functional; or make it "
+        "a part of the program by g = ftrans.from_torch(torch.sin)"
     ),
     Said.NO_FRACTION: (
         "the modules statistics and fractions take numbers of Python, from which no derivative comes back. Write the "

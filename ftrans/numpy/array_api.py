@@ -75,7 +75,8 @@ def no_memory(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
     """`__dlpack__` of a traced value, which cannot be exchanged with other libraries."""
     raise BufferError(
         f"a traced value ({self.type}) has no memory that another library could read by DLPack. Compute with "
-        f"the functions of numpy or ftrans.numpy, or hand it over outside of the traced function{at_line(user_line())}"
+        f"the functions of numpy or ftrans.numpy, hand it over outside of the traced function, or make the function of "
+        f"torch that needs it a part of the program, by ftrans.from_torch(g){at_line(user_line())}"
     )
 
 
