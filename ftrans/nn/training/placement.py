@@ -14,12 +14,12 @@ import numpy as np
 
 from ...base import tree
 from ...base.source import at_line, user_line
-from ...xla import parts_here, place, place_local, placement
+from ...xla import is_readable, parts_here, place, place_local, placement
 from ..layers.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..module import Module
 from ..placing import mesh_of, require_mesh, shard
 from ..sharding_rules import as_entries, as_rules, divisible, size_of_axes
-from .data import PlacedBatch, samples_in
+from .data import PlacedBatch, leaves_of, samples_in
 from .steps import Measure, require_means
 
 UNEVEN = ("pad", "drop")
@@ -68,12 +68,13 @@ class Placement:
             count = samples_in(batch)
             if count % self._parts and self._drops:
                 continue
-            size = self._size_for(count) if self.masks else count
+            is_global = not all(map(is_readable, leaves_of(batch)))
+            size = self._size_for(count) if self.masks and not is_global else count
             if count % self._parts and not self.masks:
                 raise self._not_divisible(count)
             if size != count:
                 self._require_no_statistics(model, count, size)
-            found = self._placed(batch, count, size)
+            found = self._placed(batch, count, size, is_global)
             if size != count and not self._is_checked:
                 self._is_checked = True
                 require_means(self._measure, model, found.arrays)
@@ -97,7 +98,7 @@ class Placement:
         self._size = max(self._size, -(-count // self._parts) * self._parts)
         return self._size
 
-    def _placed(self, batch: Any, count: int, size: int) -> PlacedBatch:
+    def _placed(self, batch: Any, count: int, size: int, is_global: bool) -> PlacedBatch:
         rows = np.arange(size) % count
 
         def put(x: Any) -> Any:
@@ -105,10 +106,12 @@ class Placement:
             spec = self._spec[: x.ndim] if is_of_samples else ()
             if size != count and is_of_samples:
                 x = np.asarray(x)[rows]
-            divisible("an array of the batch", x, spec, self.mesh, "batch_spec")
+            # Its samples have been looked at; in several processes, these are those of this one.
+            divisible("an array of the batch", x, (None, *spec[1:]) if spec else (), self.mesh, "batch_spec")
             return place_local(x, placement(self.mesh, spec))
 
-        mask = place_local(np.arange(size) < count, placement(self.mesh, self._spec[:1])) if self.masks else None
+        where = placement(self.mesh, self._spec[:1])
+        mask = (place if is_global else place_local)(np.arange(size) < count, where) if self.masks else None
         arrays = tree.map_leaves(put, batch)
         rows_everywhere = samples_in(arrays)
         return PlacedBatch(arrays, mask, rows_everywhere * count // size)
