@@ -59,8 +59,8 @@ thirdparty: $(VENV)/with-test $(VENV)/with-thirdparty
 test-interop:  ## functions with torch and other libraries inside, and ftrans inside of theirs
 	$(MAKE) interop VENV=.venv-interop PINS="$(TORCH)"
 
-interop: $(VENV)/with-test $(VENV)/with-interop
-	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_holders.py tests/test_docs.py
+interop: $(VENV)/with-test $(VENV)/with-interop $(VENV)/with-onnx
+	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_onnx.py tests/test_holders.py tests/test_docs.py
 
 test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one
 	@if nvidia-smi -L 2>/dev/null; then $(MAKE) on-gpu VENV=.venv-gpu; else echo "There is no NVIDIA GPU here: nothing was run."; fi

@@ -120,6 +120,7 @@ def test_a_network_is_a_function_of_its_input() -> None:
     image = RNG.standard_normal((1, 6, 6)).astype(np.float32)
     images = RNG.standard_normal((3, 1, 6, 6)).astype(np.float32)
     exported = ft.export(lambda x: model(x[None])[0], image, batch=0)
+    assert {"0.weight", "5.bias"} <= {*exported.manifest["constants"]}
     expected = np.asarray(model(images))
     assert_close(exported(images), expected)
     assert exported(images).dtype == np.float32

@@ -168,7 +168,7 @@ def export(
     _safetensors()
     taken = portable("export", f, args, batch)
     found = lowered("export", taken, chosen)
-    constants = {f"constant_{i}": x for i, x in enumerate(taken.stored())}
+    constants = dict(zip(taken.names, taken.stored(), strict=True))
     manifest = {
         "format": _FORMAT,
         "version": _VERSION,

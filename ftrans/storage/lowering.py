@@ -26,6 +26,7 @@ from ..control.rolling.side_by_side import side_by_side
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import ArrayType, type_of
+from ..nn.array_cell import ArrayCell
 from ..transforms.simplify import for_compiler
 from ..xla.execute import about_to_run, lower
 from .signature import BadCall, Leaf, Signature, describe
@@ -42,6 +43,7 @@ class Portable(NamedTuple):
         name: the name of the function.
         program: takes the arrays of the arguments, then the constants.
         constants: the arrays that the function closes over.
+        names: their names: those of a module have their paths.
         arguments: its arguments.
         results: its results.
         batched: which arrays of the arguments have a batch axis, which the program itself does not know.
@@ -50,6 +52,7 @@ class Portable(NamedTuple):
     name: str
     program: Program
     constants: list[np.ndarray[Any, Any]]
+    names: list[str]
     arguments: Signature
     results: Signature
     batched: tuple[bool, ...]
@@ -100,7 +103,7 @@ def portable(what: str, f: Callable[..., Any], args: tuple[Any, ...], batch: Any
     described = _describe(what, f, "the argument", tree.unflatten(structure, list(range(len(leaves)))))
     arguments = Signature(described, _leaves(tree.paths(args), types, batched))
     results = _results(what, f, traced, program, batched)
-    return Portable(name_of(f), program, [*map(_own, captured)], arguments, results, batched)
+    return Portable(name_of(f), program, [*map(_own, captured)], _names(captured), arguments, results, batched)
 
 
 def _type(what: str, f: Any, args: tuple[Any, ...], index: int, x: Any) -> ArrayType:
@@ -159,6 +162,15 @@ def _own(captured: Any) -> np.ndarray[Any, Any]:
     """A captured value as an array of its own, in the byte order of this machine."""
     x = np.asarray(concrete(captured))
     return np.array(x, x.dtype.newbyteorder("="), order="C")
+
+
+def _names(captured: Sequence[Any]) -> list[str]:
+    """A name for each captured value."""
+    names: list[str] = []
+    for i, x in enumerate(captured):
+        path = x.path if isinstance(x, ArrayCell) else ""
+        names.append(path if path and path not in names else f"constant_{i}")
+    return names
 
 
 def _stored(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
