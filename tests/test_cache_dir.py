@@ -54,10 +54,7 @@ def test_programs_are_kept_and_found(tmp_path: Path) -> None:
     np.testing.assert_allclose(gradient_of_new(), EXPECTED)
     (kept,) = entries(folder)
     written = kept.stat().st_mtime_ns
-    hits = []
-    jax.monitoring.register_event_listener(lambda event, **_: hits.append(event.endswith("cache_hits")))
     np.testing.assert_allclose(gradient_of_new(), EXPECTED)
-    assert any(hits)
     assert [p.stat().st_mtime_ns for p in entries(folder)] == [written]
     ft.set_cache_dir(None)
     kept.unlink()
@@ -91,7 +88,7 @@ def test_damaged_files_are_compiled_again_with_a_note(tmp_path: Path, damage: An
     ft.set_cache_dir(None)
     ft.set_cache_dir(tmp_path)
     assert entries(tmp_path) == [kept]
-    # Where it is damaged while it is in use, JAX says so.
+    # It is read: where it is damaged while it is in use, JAX says so.
     kept.write_bytes(truncated(kept.read_bytes()))
     with pytest.warns(UserWarning, match="Error reading persistent compilation cache entry"):
         np.testing.assert_allclose(gradient_of_new(), EXPECTED)

@@ -164,11 +164,21 @@ def test_folders_hold_what_was_saved(tmp_path: Path) -> None:
 
 def test_damaged_and_missing_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.orbax"
-    with pytest.raises(FileNotFoundError, match=r"model\.orbax"):
-        nn.load(path)
+    for missing in (path, tmp_path / "model.safetensors"):
+        with pytest.raises(FileNotFoundError, match=rf"there is nothing at '.*{missing.name}'\n.*test_nn_sharded"):
+            nn.load(missing)
+    path.write_text("")
+    for call in (lambda: nn.load(path), lambda: nn.save(path, Net())):
+        with pytest.raises(ValueError, match=r"model\.orbax is not a readable folder of orbax: it is a file"):
+            call()
+    path.unlink()
     path.mkdir()
     with pytest.raises(ValueError, match=r"model\.orbax is not a readable folder of orbax: .*no complete"):
         nn.load(path)
+    with pytest.raises(ValueError, match=r"no complete state, but model\.orbax: give the path"):
+        nn.load(tmp_path)
+    with pytest.raises(TypeError, match=r"name holds an array of numbers, but was given an array of dtype <U4"):
+        nn.save(path, {"name": np.array("text")})
     nn.save(path, Net())
     folder, errors = latest_in(path), []
     assert folder is not None
@@ -258,7 +268,7 @@ for attempt in range(int(sys.argv[2])):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_folders_survive_a_kill_at_any_moment(tmp_path: Path) -> None:
-    attempts = 40 if tables.whole else 8
+    attempts = 40 if tables.whole else 5
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(ft.__file__).parents[1]), *sys.path])}
     out = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "arrays.orbax"), str(attempts)],

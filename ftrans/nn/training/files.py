@@ -53,7 +53,10 @@ def read_arrays(
 ) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, str]]:
     """The requested arrays of a file, and its metadata."""
     library = _library()
-    content = Path(path).read_bytes()
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is nothing at {os.fspath(path)!r}{at_line(user_line())}") from None
     try:
         found = library.deserialize(content)
         with library.safe_open(path, framework="np") as file:

@@ -18,6 +18,7 @@ import numpy as np
 from ...base.source import at_line, user_line
 from ...xla import in_64_bits, is_jax, watch
 from ..array_cell import ArrayCell
+from ..inplace import require_numbers
 from ..loading import as_numpy
 from ..module import Module
 from ..paths import all_paths, is_saved
@@ -31,6 +32,10 @@ _EMPTY, _OTHERS = "empty", "others"
 def write_folder(path: str | os.PathLike[str], arrays: Mapping[str, Any], record: Mapping[str, Any]) -> None:
     """Write arrays and a record to a folder, in place of what it holds; all processes must call this."""
     found = {name: x if is_jax(x) else as_numpy(x) for name, x in arrays.items()}
+    for name, x in found.items():
+        require_numbers(x, name)
+    if Path(path).is_file():
+        raise _no_folder(path, "it is a file")
     empty = {name: found.pop(name) for name in arrays if 0 in found[name].shape}
     types = {name: [list(x.shape), np.dtype(x.dtype).name] for name, x in empty.items()}
     with watch.waiting_for("all processes to write a checkpoint"), _orbax() as orbax:
@@ -62,15 +67,19 @@ def read_folder(
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"there is nothing at {os.fspath(path)!r}{at_line(user_line())}")
+    if Path(path).is_file():
+        raise _no_folder(path, "it is a file")
     latest = latest_in(Path(path))
     if latest is None:
-        raise _not_readable(path, "it holds no complete state")
+        files = sorted(p.name for p in Path(path).iterdir() if p.suffix in (SUFFIX, ".safetensors"))
+        hint = f", but {' and '.join(files)}: give the path of one of them" if files else ""
+        raise _no_folder(path, f"it holds no complete state{hint}")
     with _orbax() as orbax:
         try:
             return _restored(orbax, latest.absolute(), wanted, like or {})
         except Exception as error:
             # What orbax and TensorStore raise for damaged files is of many types.
-            raise _not_readable(path, f"{type(error).__name__}: {error}") from error
+            raise _no_folder(path, f"{type(error).__name__}: {error}") from error
 
 
 def _restored(
@@ -105,10 +114,10 @@ def _orbax() -> Iterator[Any]:
     with in_64_bits():
         try:
             import orbax.checkpoint as orbax
-        except ImportError:
+        except ImportError as error:
             raise ImportError(
                 "arrays that are divided over processes, and checkpoints with the suffix .orbax, need the package "
-                f"orbax-checkpoint: pip install 'ftrans[scale]'{at_line(user_line())}"
+                f"orbax-checkpoint: pip install 'ftrans[scale]' ({error}){at_line(user_line())}"
             ) from None
         yield orbax
 
@@ -134,6 +143,6 @@ def on_devices(cell: ArrayCell) -> Any:
     return cell.value if cell.sharding is None else cell.array
 
 
-def _not_readable(path: str | os.PathLike[str], why: str) -> ValueError:
+def _no_folder(path: str | os.PathLike[str], why: str) -> ValueError:
     lines = why.strip().splitlines()
     return ValueError(f"{os.fspath(path)} is not a readable folder of orbax: {lines[0][:300]}{at_line(user_line())}")
