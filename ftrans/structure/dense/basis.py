@@ -18,7 +18,7 @@ from ...core.trace import Tracer, current_builder
 from ...core.types import ArrayType
 from ...ops.broadcast import with_batch_axis
 from ...ops.contractions import dot_general
-from ...ops.elementwise import add, convert, eq
+from ...ops.elementwise import add, convert, eq, mul
 from ...ops.literals import full, full_like, iota
 from ...ops.parts import pad
 from ...ops.shapes import reshape, transpose
@@ -28,19 +28,22 @@ _INDEX = np.dtype(np.int64)
 _MOST_LABELS = 1_000_000
 
 
-def unit_vectors(types: Sequence[ArrayType], count: int, start: Tracer | None = None) -> list[Tracer]:
-    """Consecutive unit vectors of the space of several arrays together, as an array (count, *shape) for each of them.
+def unit_vectors(types: Sequence[ArrayType], count: int, start: Tracer | None = None, step: int = 1) -> list[Tracer]:
+    """Unit vectors of the space of several arrays together, as an array (count, *shape) for each of them.
 
     Args:
         types: the types of the arrays.
         count: how many unit vectors; beyond the last one, all is zero.
         start: the number of the first; 0 by default.
+        step: the difference between the numbers of two that follow each other.
     """
     vectors: list[Tracer] = []
     offset = 0
     for type in types:
         rows = iota(shape=(count, type.size), axis=0, dtype=_INDEX)
         columns = iota(shape=(count, type.size), axis=1, dtype=_INDEX)
+        if step != 1:
+            rows = mul(rows, full_like(rows, step))
         if start is not None:
             rows = add(rows, with_batch_axis(count, with_batch_axis(type.size, start, False), False))
         if offset:

@@ -1,4 +1,8 @@
-"""A linear program applied to many vectors: to all at once, or to chunks of them in a loop, whose memory is bounded."""
+"""A linear program applied to many vectors: to all at once, or to chunks of them in a loop, whose memory is bounded.
+
+A chunk has vectors from everywhere, one from each of as many stretches: where the results are divided over devices,
+each device then has a part of every chunk to compute.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,9 @@ from ...core.interpret import inline
 from ...core.program import Program
 from ...core.trace import Builder, Tracer, building
 from ...ops.broadcast import with_batch_axis
-from ...ops.elementwise import mul
-from ...ops.literals import full, full_like, iota
+from ...ops.literals import full, iota
 from ...ops.parts import pad, slice_
-from ...ops.shapes import reshape
+from ...ops.shapes import reshape, transpose
 from ...transforms.batch import batch
 from ...transforms.simplify import condense
 from .basis import apply_to_units, unit_vectors
@@ -64,15 +67,19 @@ def apply_to_basis(linear: Program, residuals: Sequence[Tracer], chunk: int | No
     size, steps = _division(count, chunk)
     if steps == 1:
         return apply_to_units(linear, residuals)
-    numbers = iota(shape=(steps,), axis=0, dtype=_INDEX)
-    starts = mul(numbers, full_like(numbers, size))
-    return _loop(linear, residuals, [starts], lambda block: unit_vectors(types, size, block[0]), count, size)
+    starts = iota(shape=(steps,), axis=0, dtype=_INDEX)
+    return _loop(linear, residuals, [starts], lambda block: unit_vectors(types, size, block[0], steps), count, size)
 
 
 def _division(count: int, chunk: int | None) -> tuple[int, int]:
     """The size of chunks of about the same size, none above `chunk`, and their number."""
     if chunk is None or chunk >= count:
         return count, 1
+    # Without a rest, nothing is computed in vain; a power of two can be shared by devices.
+    even = [size for size in range(chunk, chunk // 2, -1) if count % size == 0]
+    if even:
+        size = max(even, key=lambda size: size & -size)
+        return size, count // size
     steps = -(-count // chunk)
     return -(-count // steps), steps
 
@@ -104,18 +111,22 @@ def _loop(
 
 
 def _blocks(x: Tracer, size: int, steps: int) -> Tracer:
-    """The rows of `x` as (steps, size, ...), with zeros in the last block where there are too few."""
+    """The rows of `x` as (steps, size, ...), with zeros at the end where there are too few."""
     missing = steps * size - x.shape[0]
     if missing:
         none = (0,) * x.ndim
         x = pad(x, full((), 0, x.dtype), before=none, after=(missing, *none[1:]), interior=none)
-    return reshape(x, shape=(steps, size, *x.shape[1:]))
+    return _turned(reshape(x, shape=(size, steps, *x.shape[1:])))
 
 
 def _joined(y: Tracer, count: int) -> Tracer:
     """The first `count` rows of (steps, size, ...)."""
-    rows = reshape(y, shape=(y.shape[0] * y.shape[1], *y.shape[2:]))
+    rows = reshape(_turned(y), shape=(y.shape[0] * y.shape[1], *y.shape[2:]))
     if rows.shape[0] == count:
         return rows
     none = (0,) * rows.ndim
     return slice_(rows, start=none, limit=(count, *rows.shape[1:]), strides=tuple(1 for _ in none))
+
+
+def _turned(x: Tracer) -> Tracer:
+    return transpose(x, axes=(1, 0, *range(2, x.ndim)))
