@@ -69,6 +69,13 @@ def cubic(a: Any) -> Any:
     return ft.root(lambda x, a: x**3 + x - a, np.zeros(np.shape(a)), a)
 
 
+def sensitivity(k: Any) -> Any:
+    def slope(y: Any, t: Any, k: Any) -> Any:
+        return np.stack([y[1] - k * y[0], -k * y[1]])
+
+    return ft.grad(lambda k: ft.odeint(slope, np.array([1.0, 0.5]), np.array([0.0, 1.0]), k)[-1, 0])(k)
+
+
 def noise(key: Any, x: Any) -> Any:
     return x * (random_bits(key, key, shape=x.shape) % 7)
 
@@ -123,7 +130,8 @@ ROWS = {
     "columns by indices": Row(ft.grad(lambda m: np.sum(m[:, [0, 0, 3]] ** 2)), (M,)),
     "elements by divided indices": Row(lambda t, i: t[i], (whole(M), PLACES)),
     "vmap of root": Row(ft.vmap(cubic), (X,), ("d",), {"all-reduce": 2}),
-    # The mathematics asks for it
+    # The mathematics asks for it: whether a loop goes on, and which lane stands in for those that are done
+    "vmap of an ODE's sensitivity": Row(ft.vmap(sensitivity), (SORTED,), ("d",), {"all-gather": 10, "all-reduce": 9}),
     "grad of a mean loss": Row(ft.grad(loss), (whole(W), M), (), ONE_SUM),
     "grad through a checkpoint": Row(ft.grad(checkpointed_loss), (whole(W), M), (), ONE_SUM),
     "contracted product": Row(lambda m: m.T @ m, (M,), (), ONE_SUM),
@@ -153,7 +161,7 @@ ROWS = {
 # Rows that fail on arrays with Explicit axes if nothing is done about it; with `--all`, all rows are tried.
 WITH_EXPLICIT_AXES = ["contracted product", "sort", "grad through a checkpoint"]
 # It takes as long to compile as many others.
-LONG = {"vmap of root"}
+LONG = {"vmap of root", "vmap of an ODE's sensitivity"}
 
 
 def placed(mesh: Any, row: Row) -> list[Any]:

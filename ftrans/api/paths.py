@@ -189,6 +189,9 @@ def new_path(
     is_in_jax = any(map(is_jax_tracer, leaves))
     with rolling(rolls):
         traced, program, packed, captured = without_collector(_bound, f, leaves, call, is_in_jax)
+    # Values of many equations side by side would be moved between devices that hold a part of each.
+    is_divided = divided is not None or any(map(is_on_several_devices, (*leaves, *traced.captured)))
+    program = program if is_in_jax or is_divided else side_by_side(program)
     guards = traced.builder.guards
     # A path whose guards miss is followed by another one, which still needs the arguments; and where the user's code on
     # the host raises, there are no results in their place.
@@ -225,7 +228,7 @@ def _bound(
     program, captured = with_stacked_captures(program, len(leaves), traced.captured, is_compiled=True)
     # Small arrays become constants.
     program, captured = bind(program, len(leaves), captured, _EMBEDDED_BYTES)
-    return traced, condense(program) if is_in_jax else side_by_side(for_compiler(program)), packed, captured
+    return traced, condense(program) if is_in_jax else for_compiler(program), packed, captured
 
 
 def run_known(paths: Paths, f: Callable[..., Any], leaves: Sequence[Any]) -> tuple[list[Any], Path] | None:

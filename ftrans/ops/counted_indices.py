@@ -14,6 +14,7 @@ from ..base.surroundings import is_divided
 from ..core.primitive import Primitive
 from ..core.program import Atom, Const, Eqn, Program
 from ..core.types import Shape
+from .elementwise import placeholder
 from .literals import iota
 
 # For each index that counts 0, 1, 2, ... along one of its axes: its number, and the axis.
@@ -48,6 +49,23 @@ def _in_lanes(eqn: Eqn, first_index: int, counts: dict[Atom, int]) -> Eqn:
     return Eqn(eqn.primitive, eqn.operands, {**eqn.params, "lanes": tuple(found.items())}, eqn.outputs, eqn.line)
 
 
+def with_stand_ins(program: Program, primitive: Primitive) -> Program:
+    """The program, in which equations that read one element of a placeholder say that it stands in for others."""
+    held = {e.outputs[0] for e in program.eqns if e.primitive is placeholder}
+    eqns = [
+        Eqn(e.primitive, e.operands, {**e.params, "stands_in": True}, e.outputs, e.line)
+        if e.primitive is primitive and e.operands[0] in held and _is_number(e)
+        else e
+        for e in program.eqns
+    ]
+    return Program(program.name, program.inputs, eqns, program.outputs) if held else program
+
+
+def _is_number(eqn: Eqn) -> bool:
+    """Whether an array is indexed by one number, along its first axis."""
+    return eqn.params["axis"] == 0 and len(eqn.operands) == 2 and eqn.operands[1].type.shape == ()
+
+
 def _counted_axis(index: Atom, counts: dict[Atom, int]) -> int | None:
     """The axis along which an index counts 0, 1, 2, ..., the same along all others; None if there is none."""
     if not isinstance(index, Const):
@@ -59,6 +77,14 @@ def _counted_axis(index: Atom, counts: dict[Atom, int]) -> int | None:
         if np.array_equal(index.value, np.broadcast_to(line, index.type.shape)):
             return axis
     return None
+
+
+def one_of_all(x: Any, index: Any) -> Any:
+    """`x[index]`, for an index in range, as a sum over all lanes: of other devices it needs a number, not an array."""
+    from jax import lax, numpy
+
+    is_it = lax.eq(lax.broadcasted_iota(index.dtype, x.shape, 0), index)
+    return numpy.sum(numpy.where(is_it, x, numpy.zeros_like(x)), axis=0, dtype=x.dtype)
 
 
 def apart(indices: Sequence[Any], axis: int, lanes: Lanes) -> tuple[list[Any], Shape, Shape, Shape]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.affine import row_strides
 from ..base.index_map import Piece
 from ..base.pieces import can_be_listed, combined, each_on_itself, steps, turned
+from ..base.surroundings import is_divided
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
 from ..core.primitive import Moving, SingleResult, Tangent, moved_pieces
@@ -23,7 +24,7 @@ from ..core.program import Params, Program
 from ..core.trace import Tracer, definition
 from ..core.types import ArrayType, Shape
 from .broadcast import broadcast, with_batch_axis
-from .counted_indices import Lanes, apart, with_lanes
+from .counted_indices import Lanes, apart, one_of_all, with_lanes, with_stand_ins
 from .elementwise import add, bitwise_or, eq, ge, lt, maximum, minimum, mul, ne, select
 from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .reductions import reduce_and
@@ -111,7 +112,12 @@ class Gather(Moving):
     """The elements of `x` at integer `indices`, as `x[i, j, ...]`, or `x[:, i, j, ...]` for an `axis` of 1.
 
     The indices have one type, and their shape takes the place of the axes of `x` that they index: `axis` and as many
-    following ones as there are indices.  `lanes` are known once it runs.
+    following ones as there are indices.
+
+    Params:
+        axis: first axis that the indices are for.
+        lanes: indices that only count, which is known once it runs.
+        stands_in: whether the result stands in for elements that are not used, which is also known then.
     """
 
     name = "gather"
@@ -119,11 +125,13 @@ class Gather(Moving):
     def __call__(self, x: Any, *indices: Any, axis: int = 0) -> Any:
         return super().__call__(x, *indices, axis=axis)
 
-    def type_rule(self, x: ArrayType, *indices: ArrayType, axis: int, lanes: Lanes = ()) -> ArrayType:
+    def type_rule(
+        self, x: ArrayType, *indices: ArrayType, axis: int, lanes: Lanes = (), stands_in: bool = False
+    ) -> ArrayType:
         shape = _check_indices(self.name, x, indices, axis)
         return x.with_shape(_indexed_shape(x, shape, len(indices), axis))
 
-    def numpy(self, x: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
+    def numpy(self, x: Any, *indices: Any, axis: int, lanes: Lanes = (), stands_in: bool = False) -> Any:
         if len(indices) == 1 and indices[0].ndim:
             return x.take(indices[0], axis)
         return x[_numpy_index(indices, axis)]
@@ -133,13 +141,15 @@ class Gather(Moving):
         x, *indices = operands
         return None if len(indices) == 1 else f"{x}[{', '.join([':'] * params['axis'] + indices)}]"
 
-    def xla(self, x: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
+    def xla(self, x: Any, *indices: Any, axis: int, lanes: Lanes = (), stands_in: bool = False) -> Any:
         from jax import lax
 
         count, shape = len(indices), indices[0].shape
         result = _indexed_shape(x, shape, count, axis)
         if 0 in x.shape or 0 in shape:
             return lax.full(result, 0, x.dtype)
+        if stands_in and is_divided():
+            return one_of_all(x, indices[0])
         if shape == ():
             row = lax.dynamic_slice(x, _xla_starts(x, indices, axis), _slice_sizes(x, count, axis))
             return lax.reshape(row, result)
@@ -190,7 +200,7 @@ class Gather(Moving):
         return full(_indexed_shape(x, indices[0].shape, len(indices), axis), value, x.dtype)
 
     def before_running(self, program: Program) -> Program:
-        return with_lanes(program, self, first_index=1)
+        return with_stand_ins(with_lanes(program, self, first_index=1), self)
 
 
 class Scatter(SingleResult):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.surroundings import is_divided
 from ...core.types import ArrayType
 
 # An extra copy of larger arrays costs more than separate operations.
@@ -32,7 +33,7 @@ class RowBuffers:
         for i, t in enumerate(self.types):
             if t.nbytes <= _MOST_BYTES:
                 small.setdefault(t.dtype, []).append(i)
-        packs = [pack for pack in small.values() if len(pack) >= _FEWEST_PACKED]
+        packs = [pack for pack in small.values() if len(pack) >= _FEWEST_PACKED and not is_divided()]
         packed = {i for pack in packs for i in pack}
         self.groups = [*packs, *([i] for i in range(len(self.types)) if i not in packed)]
 
