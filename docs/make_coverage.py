@@ -295,7 +295,9 @@ from the code and from the rows that the tests run, and a test keeps it complete
 *Differentiable* functions are tested forward and in reverse, to second order, under `vmap` and under `jit`, in the
 dtypes shown (complex ones in JAX's convention, see [semantics.md](semantics.md)). Compiled, they run as XLA, or call
 SciPy on the host where XLA has no such operation; which of the two can depend on arguments and methods. Derivatives of
-eigenvectors and singular vectors are taken on the host where values are equal.
+eigenvectors and singular vectors are taken on the host where values are equal. Of an array that is divided over
+devices, the host takes the whole: it is gathered on one device, and the result is whole on each
+([scale.md](scale.md)); `ft.debug.cost` says where.
 
 *Constant* functions have integer or boolean results, or results that are constant between jumps, so their derivative is
 zero everywhere; or they take plain arguments only.

@@ -6,6 +6,7 @@ The eight devices are virtual ones of the CPU (see conftest.py).
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -255,6 +256,74 @@ def test_explicit_axes_inside_of_jax() -> None:
     assert spec_of(in_jax) == ()
     sines = jax.sharding.auto_axes(ft.jit(np.sin), out_sharding=x.sharding)
     assert spec_of(jax.jit(sines)(x)) == ("d",)
+
+
+# Jacobians and Hessians
+
+
+A = rng.normal(size=(64, 64)) / 8
+POINT = np.linspace(0, 1, 64)
+
+
+def field(x: Any) -> Any:
+    return np.tanh(A @ np.sin(A @ x))
+
+
+def energy(x: Any) -> Any:
+    return np.sum(np.exp(np.sin(A @ x)))
+
+
+@pytest.mark.parametrize(
+    ("f", "spec", "most"),
+    [
+        (ft.jacfwd(field), P(None, "d"), 0.25),
+        (ft.jacrev(field), P("d"), 0.25),
+        (ft.jacobian(field, mode="forward", chunk_size=24), P(None, "d"), 0.25),
+        (ft.jacobian(field, mode="reverse", chunk_size=16), P("d"), 0.25),
+        (ft.hessian(energy), P(None, "d"), 0.25),
+        (ft.hessian(energy, chunk_size=16), P(None, "d"), 0.4),
+    ],
+    ids=["forward", "reverse", "forward in chunks", "reverse in chunks", "Hessian", "Hessian in chunks"],
+)
+def test_devices_share_a_jacobian(f: Callable[..., Any], spec: Any, most: float) -> None:
+    x = on(MESH, POINT, P())
+    shared = ft.jit(f, out_shardings=NamedSharding(MESH, spec)).lower(x).compile()
+    assert not re.search(r"(all-|collective-)\w+\(", shared.as_text())
+    (result,) = shared(x)
+    assert spec_of(result) == tuple(spec)
+    np.testing.assert_allclose(np.asarray(result), f(POINT), rtol=1e-10, atol=1e-14)
+    alone = ft.jit(f).lower(POINT).compile()
+    assert shared.cost_analysis()["flops"] < most * alone.cost_analysis()["flops"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_devices_share_sparse_products() -> None:
+    def rows(x: Any) -> Any:
+        return np.sin(x.reshape(16, 4) @ np.ones(4))
+
+    x = on(MESH, POINT)
+    slope = ft.jit(ft.sparse_jacobian(rows), out_shardings=NamedSharding(MESH, P("d")))
+    assert not re.search(r"(all-|collective-)\w+\(", slope.lower(x).compile().as_text())
+    for found in (slope(x), ft.sparse_jacobian(rows).prepare(x)(x)):
+        assert spec_of(found.values) == ("d",)
+        np.testing.assert_allclose(np.asarray(found.todense()), ft.jacobian(rows)(POINT), rtol=1e-12)
+
+
+# What it costs
+
+
+def test_the_cost_is_that_of_one_device_and_says_what_the_host_gathers() -> None:
+    def bessel(x: Any) -> Any:
+        return scipy.special.kv(1.5, x)
+
+    x = on(MESH, np.abs(X))
+    assert str(ft.debug.cost(np.sin)(x)).count("host") == 0
+    assert ft.debug.cost(lambda x: x * 2)(x).flops == ft.debug.cost(lambda x: x * 2)(np.abs(X)).flops / 8
+    said = (
+        r"kv runs on the host, for which divided arrays are gathered on one device.*test_sharding.py:\d+: return scipy"
+    )
+    assert re.search(said, str(ft.debug.cost(bessel)(x)), re.DOTALL)
+    assert not ft.debug.cost(bessel)(np.abs(X)).notes
 
 
 # Forms for programs that are divided

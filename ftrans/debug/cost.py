@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api.jit import trace
-from ..base.source import Line
+from ..base import tree
+from ..base.source import Line, at_line
 from ..core.program import Program, programs_in
 from ..run.costs import flops as eqn_flops
 from ..run.costs import nbytes as eqn_nbytes
 from ..run.costs import program_flops
 from ..xla import Compiled, Costs
+from ..xla.meshes import is_on_several_devices
 from . import report
 from .report import Row
 
@@ -30,13 +32,23 @@ class CostReport:
         estimated_flops: operations of the function as written: the sum over its primitives.
         calls: number of calls that a profile recorded.
         time_per_call: average time of one of these calls, in seconds.
+        notes: what else there is to know: where arrays that are divided over devices are gathered for the host.
     """
 
-    def __init__(self, program: Program, name: str, found: Costs, calls: int = 0, time: float = 0.0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        found: Costs,
+        calls: int = 0,
+        time: float = 0.0,
+        notes: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.flops, self.nbytes, self.temporary_nbytes = found
         self.calls = calls
         self.time_per_call = time / calls if calls else 0.0
+        self.notes = tuple(notes)
         self._by_line: dict[Line | None, Row] = {}
         _add_costs(program, 1.0, self._by_line)
         self.estimated_flops = sum(row.flops for row in self._by_line.values())
@@ -85,7 +97,7 @@ class CostReport:
         if self.calls:
             speed = f", {report.amount(self.flops / self.time_per_call)} FLOP/s" if self.time_per_call else ""
             notes.append(f"{self.calls:,} calls, {report.seconds(self.time_per_call)} each{speed}")
-        return group_by, columns, *report.first_rows(rows, limit, notes)
+        return group_by, columns, *report.first_rows(rows, limit, [*notes, *self.notes])
 
     def __str__(self) -> str:
         return self.table()
@@ -122,7 +134,8 @@ def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
 
     The table has the operations of each line as written.  Below it stand XLA's totals for the compiled program, which
     may share, repeat or fuse computations.  The function may be a gradient or any other transformed function:
-    derivatives are attributed to the line that they differentiate.
+    derivatives are attributed to the line that they differentiate.  For arguments that are divided over devices, XLA's
+    totals are those of one device, and a note says if an array is gathered for a function of the host.
 
     Args:
         f: the function, jitted or not.
@@ -143,6 +156,17 @@ def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
 
     def cost_of_f(*args: Any, **kwargs: Any) -> CostReport:
         program = trace(f)(*args, **kwargs)
-        return CostReport(program, program.name, Compiled(program).measure())
+        compiled, arrays = Compiled(program), tree.flatten((args, kwargs))[0]
+        if not any(map(is_on_several_devices, arrays)):
+            return CostReport(program, program.name, compiled.measure())
+        return CostReport(program, program.name, compiled.measure(*arrays), notes=_gathered(compiled))
 
     return cost_of_f
+
+
+def _gathered(compiled: Compiled) -> list[str]:
+    """What to know about a program on divided arrays that calls Python code."""
+    eqn = compiled.first_on_host()
+    if eqn is None:
+        return []
+    return [f"{eqn.primitive} runs on the host, for which divided arrays are gathered on one device{at_line(eqn.line)}"]

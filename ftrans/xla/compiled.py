@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
-from ..base.surroundings import divided
-from ..core.program import Program
+from ..base.surroundings import NeedsHost, divided, exporting
+from ..core.program import Eqn, Program
 from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, without_copy
 from .fusion import (
     can_keep_barriers,
@@ -284,11 +284,24 @@ class Compiled:
             return jax.block_until_ready(self.function(*args))
 
     @uninterrupted
-    def measure(self) -> Costs:
-        """Compile, without running, and say what it costs."""
+    def measure(self, *args: Any) -> Costs:
+        """Compile, without running, and say what it costs; for arrays that are divided over devices, each of these."""
         about_to_run()
-        with self._jax.enable_x64(True):
-            return Costs.of(self.function.lower(*self._types()).compile())
+        given = Relabelled(args or self._types())
+        with given.context, self._jax.enable_x64(True):
+            return Costs.of(self.function.lower(*given.arrays).compile())
+
+    @uninterrupted
+    def first_on_host(self) -> Eqn | None:
+        """The first equation that calls Python code on the host when the program runs; None if there is none."""
+        about_to_run()
+        with self._jax.enable_x64(True), exporting(("cpu",)):
+            try:
+                self._jax.eval_shape(lambda *xs: lower(self.program, xs), *self._types())
+            except NeedsHost as error:
+                found: Eqn = error.eqn
+                return found
+        return None
 
     @uninterrupted
     def lower(self, *args: Any) -> Any:
