@@ -47,6 +47,7 @@ COLOURING = "test_colouring.py -k "
 LAPLACIAN = "test_laplacian.py -k "
 OPTIMIZE = "test_scipy_optimize.py -k "
 COMPRESSED = "test_compressed.py -k "
+MESH = "test_nn_mesh.py -k "
 FAULTS = [
     # Solvers of SciPy
     Fault("constraints without their multipliers", "scipy/optimize/constraints.py",
@@ -371,6 +372,16 @@ FAULTS = [
           "* (0.5 / beta), size - 0.5 * beta)", "* (0.5 / beta), size - 0.5)", "test_nn_losses.py"),
     Fault("cells that a compiled step leaves alone", "nn/jit.py",
           "        write_cells(call.graph.cells, note.places, outs[note.count :])\n", "", "test_nn_jit.py"),
+    # Models on a mesh
+    Fault("cells that a step moves", "nn/jit.py",
+          "*(graph.cells[i].sharding for i in note.places)", "*(None for i in note.places)",
+          MESH + "stays_where_it_is"),
+    Fault("the state of an optimizer whole on one device", "nn/optimizer.py",
+          "placement_beside(trained)", "None", MESH + "state_of_an_optimizer"),
+    Fault("samples that fill up a batch and count", "nn/training/steps.py",
+          "np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()", "x.mean()", MESH + "filled_up"),
+    Fault("sums of steps that are on no mesh", "nn/training/loop.py",
+          "placement.replicate(self.averages.meters)", "pass", MESH + "losses_are_those"),
     # Solvers
     Fault("a weight of the ODE solver", "solvers/runge_kutta.py",
           "125 / 192, -2187 / 6784, 11 / 84)", "125 / 192, -2187 / 6748, 11 / 84)", "test_odeint.py"),
