@@ -1,4 +1,4 @@
-"""The small GPT of char_gpt.py, fully sharded over eight devices, beside the same training on one.
+"""The small GPT of char_gpt.py, fully sharded over eight devices, of one process and of two, beside one device.
 
 Each device holds an eighth of the parameters and of the state of the optimizer, and computes with an eighth of each
 batch.  The devices are virtual ones of the CPU, so this shows that the losses are the same, and what each device holds,
@@ -9,6 +9,9 @@ but not how fast many devices are.
 
 import argparse
 import os
+import re
+import subprocess
+import sys
 from pydoc_data import topics
 
 import jax
@@ -53,19 +56,33 @@ def bytes_on_first_device(module):
     return sum(part.data.nbytes for part in parts)
 
 
+def in_two_processes(epochs):
+    """The losses of the epochs when two processes of four devices each run this script."""
+    command = [sys.executable, "-m", "ftrans", "launch", "-n", "2", "--devices", "4", __file__, "--epochs", str(epochs)]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [float(text) for text in re.findall(r"\d+\.\d+", said)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--epochs", type=int, default=4)
     args = parser.parse_args()
 
+    index, count = ft.initialize_processes()
+    if count > 1:
+        _, losses = train(ft.mesh({"data": -1}), epochs=args.epochs)
+        if index == 0:
+            print(*losses)
+        return
     if "JAX_NUM_CPU_DEVICES" not in os.environ:
         jax.config.update("jax_num_cpu_devices", 8)
     mesh = ft.mesh({"data": 8})
     _, alone = train(epochs=args.epochs)
     optimizer, together = train(mesh, epochs=args.epochs)
-    print("epoch  loss on one device  loss on eight")
-    for epoch, (one, eight) in enumerate(zip(alone, together, strict=True), 1):
-        print(f"{epoch:5}  {one:18.6f}  {eight:13.6f}")
+    divided = in_two_processes(args.epochs)
+    print("epoch  loss on one device  on eight  of two processes")
+    for epoch, losses in enumerate(zip(alone, together, divided, strict=True), 1):
+        print("{:5}  {:18.6f}  {:8.6f}  {:16.6f}".format(epoch, *losses))
     whole = sum(cell.type.nbytes for _, cell in optimizer.named_cells())
     print(
         f"parameters and state of Adam: {whole:,} bytes, of which {bytes_on_first_device(optimizer):,} on each device"

@@ -259,7 +259,7 @@ class Compiled:
     def _run(self, args: Sequence[Any]) -> Any:
         with self._jax.enable_x64(True):
             if process.is_one_of_several and any(map(is_across, [*args, *self._division.shardings()])):
-                outs = run_together(self.function, self.program.name, args, not self._has_run)
+                outs = run_together(self.function, self.program, args, not self._has_run)
             elif current_observer() is None or any(map(is_jax_tracer, args)):
                 outs = self.function(*args)
             else:

@@ -255,18 +255,26 @@ class UnequalArguments(ValueError):
         )
 
 
-def run_together(function: Any, name: str, args: Sequence[Any], is_first: bool) -> Any:
-    """Call what JAX has compiled for arguments that are divided over the processes."""
+def run_together(function: Any, program: Program, args: Sequence[Any], is_first: bool) -> Any:
+    """Call what JAX has compiled of a program, with arguments or results that are divided over the processes."""
     if is_first:
-        _compare(function, name, args)
+        _compare(function, program.name, args)
     _begin()
     try:
         outs = function(*args)
     except RuntimeError as error:
         raise lost(error) or error from error
     if outs:
-        watch.follow(f"the results of {name}", min(outs, key=lambda x: x.size))
+        watch.follow(
+            f"the results of {program.name}", outs[program.derive("smallest result", lambda: _smallest(program))]
+        )
     return outs
+
+
+def _smallest(program: Program) -> int:
+    """The number of the smallest result."""
+    sizes = [t.nbytes for t in program.out_types]
+    return sizes.index(min(sizes))
 
 
 def _compare(function: Any, name: str, args: Sequence[Any]) -> None:
