@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import tables
 
 import ftrans as ft
 from ftrans.solvers.implicit import MOST_DENSE
@@ -122,7 +123,9 @@ def test_roots_among_other_constructs() -> None:
     for f in (in_scan, in_cond, in_root, in_while):
         assert ft.grad(f)(2.0) == pytest.approx(difference(f, 2.0), rel=1e-9)
         assert ft.grad(ft.grad(f))(2.0) == pytest.approx(difference(ft.grad(f), 2.0), rel=1e-8)
-    assert ft.jit(ft.grad(in_root))(2.0) == pytest.approx(ft.grad(in_root)(2.0), rel=1e-9)
+    # Each step of a root of roots holds all of the inner root: XLA takes long.
+    for f in (in_scan, in_cond, in_while, *([in_root] if tables.whole else [])):
+        assert ft.jit(ft.grad(f))(2.0) == pytest.approx(ft.grad(f)(2.0), rel=1e-9)
 
 
 def test_matrix_free() -> None:
@@ -307,7 +310,10 @@ def test_a_small_residual_is_no_root(name: str, solver: str | None) -> None:
 
 @pytest.mark.parametrize("x0", [np.float64(1), np.float32(1)], ids=["f64", "f32"])
 def test_a_small_residual_is_no_root_when_compiled(x0: Any) -> None:
-    found = ft.jit(lambda x0: [ft.root(f, x0) for f, start in NO_ROOT.values() if np.ndim(start) == 0])(x0)
+    functions = [f for f, start in NO_ROOT.values() if np.ndim(start) == 0]
+    if x0.dtype == np.float32 and not tables.whole:
+        functions = functions[::3]
+    found = ft.jit(lambda x0: [ft.root(f, x0) for f in functions])(x0)
     np.testing.assert_array_equal(np.isnan(found), True)
 
 
@@ -381,19 +387,26 @@ SCALES: dict[str, Function] = {
 }
 
 
+SCALES_COMPILED = list(SCALES) if tables.whole else ["1e9", "of equations", "from 1e20", "an iteration that overflows"]
+
+
 @pytest.mark.parametrize("name", SCALES)
 def test_scales_and_far_starts_take_no_digits(name: str) -> None:
     f = SCALES[name]
     assert f(2.0) == pytest.approx(2**0.5, rel=1e-10)
-    assert ft.jit(f)(2.0) == pytest.approx(2**0.5, rel=1e-10)
+    if name in SCALES_COMPILED:
+        assert ft.jit(f)(2.0) == pytest.approx(2**0.5, rel=1e-10)
     if "from" not in name:
         assert ft.grad(f)(2.0) == pytest.approx(2**-1.5, rel=1e-8)
+
+
+ROOTS_COMPILED = list(ROOTS)[:: 1 if tables.whole else 3]
 
 
 @pytest.mark.parametrize("name", ROOTS)
 def test_roots_that_are_not_simple_are_found(name: str) -> None:
     f, x0, accuracy = ROOTS[name]
-    for way in (lambda f: f, ft.jit):
+    for way in (lambda f: f, ft.jit) if name in ROOTS_COMPILED else (lambda f: f,):
         x = way(lambda x0: ft.root(f, x0))(x0)
         np.testing.assert_allclose(f(x), 0, atol=accuracy)
 
@@ -425,9 +438,10 @@ def test_a_minimum_at_a_kink_has_no_derivative(name: str) -> None:
 
 def test_a_minimum_at_a_kink_has_no_derivative_when_compiled() -> None:
     kinks = [f for name, f in KINKS.items() if name not in ("sum of abs", "many unknowns")]
-    for mode in (ft.grad, ft.jacfwd):
-        found = ft.jit(lambda a, mode=mode: [mode(lambda a, f=f: ft.argmin(f, 0.0, a))(a) for f in kinks])(1.0)
-        assert np.isnan(found).all()
+    minima = [lambda a, f=f: ft.argmin(f, 0.0, a) for f in kinks]
+    pairs = [(f, mode) for f in minima for mode in (ft.grad, ft.jacfwd)]
+    found = ft.jit(lambda a: [mode(f)(a) for f, mode in (pairs if tables.whole else pairs[::3])])(1.0)
+    assert np.isnan(found).all()
 
 
 def test_kinks_beside_a_minimum_do_no_harm() -> None:
