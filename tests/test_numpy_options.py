@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import tables
 from checks import assert_close
 from folding import Loop
 
@@ -37,13 +38,23 @@ METHODS = (
 ERRORS_OF_NUMPY = {np._core._exceptions.UFuncTypeError: TypeError}
 
 Call = Callable[..., Any]
-CASES: list[tuple[str, Call, tuple[Any, ...]]] = []
+
+
+class Case(NamedTuple):
+    """A call, its operands, and a name for it."""
+
+    name: str
+    call: Call
+    operands: tuple[Any, ...]
+
+
+CASES: list[Case] = []
 
 
 def case(name: str, call: Call, *operands: Any) -> None:
     """Add a call that has to give what NumPy gives."""
     kinds = "-".join(np.asarray(x).dtype.name for x in operands)
-    CASES.append((f"{name}-{kinds}", call, operands))
+    CASES.append(Case(f"{name}-{kinds}", call, operands))
 
 
 def outcome(call: Call, operands: tuple[Any, ...]) -> list[Any] | Exception:
@@ -409,8 +420,9 @@ case("correlate", np.correlate, NUMBER, LINE)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("call", "operands"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_values_are_those_of_numpy(call: Call, operands: tuple[Any, ...]) -> None:
+@tables.each(lambda case: case.name.partition("-")[0], case=CASES)
+def test_values_are_those_of_numpy(case: Case) -> None:
+    _, call, operands = case
     expected = outcome(call, operands)
     if isinstance(expected, Exception):
         with pytest.raises(ERRORS_OF_NUMPY.get(type(expected), type(expected))):
