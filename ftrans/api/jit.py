@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.storable import INPUT_NAMES
 from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.types import type_of
@@ -141,6 +144,21 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
         weak = [is_plain(x, _NUMBERS) and not is_plain(x, np.generic) for x in leaves]
         with rolling(bool(rolled)):
             traced, _ = trace_flat(f, types, call, leaves, weak, shared=False)
-        return simplify(bind(traced.program, len(leaves), traced.captured, math.inf)[0])
+        program = simplify(bind(traced.program, len(leaves), traced.captured, math.inf)[0])
+        program.derived[INPUT_NAMES] = _input_names(f, args, kwargs)
+        return program
 
     return trace_of_f
+
+
+def _input_names(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
+    """A name for each array among the arguments: that of its parameter, and where it is in a container."""
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        bound = {}
+    by_position = [name for name in bound if bound[name] is not kwargs.get(name, bound)]
+    first = [*by_position, *(f"x{i}" for i in range(len(by_position), len(args)))]
+    names = [*(f"{name}{path}" for name, x in zip(first, args, strict=False) for path in tree.paths(x))]
+    names += [f"{name}{path}" for name in sorted(kwargs) for path in tree.paths(kwargs[name])]
+    return tuple(re.sub(r"\W+", "_", name).strip("_") for name in names)

@@ -1,4 +1,4 @@
-"""What can be written down: programs as text that can be read again, and by pickle.
+"""What can be written down: programs as source, as text that can be read again, and by pickle.
 
 The package that writes is above all that it writes, and is imported when something is first written.
 """
@@ -6,7 +6,11 @@ The package that writes is above all that it writes, and is imported when someth
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, ClassVar, Self
+
+# Under this key a program may hold the names of its inputs.
+INPUT_NAMES = "names of inputs"
 
 
 class Storable:
@@ -16,6 +20,36 @@ class Storable:
 
     # Finds a module of the package `storage` by its name.
     storage: ClassVar[Callable[[str], Any]]
+
+    def to_source(self, path: str | PathLike[str] | None = None) -> str:
+        """Source of a function of NumPy with the same results, which runs without ftrans.
+
+        The source imports NumPy, and SciPy where the program needs it.  It has the operations of the NumPy evaluator in
+        the same order, so its results are the same bits; only what `ft.jit` compiled inside of the program is computed
+        by NumPy here, which rounds otherwise.  The function takes the inputs of the program, and returns its result, or
+        a tuple if there are several.
+
+        Args:
+            path: a file name that ends in `.py`, to write to.  Large constants are then written beside it, in a file
+                with the ending `.npz`.  Without it, the source contains all constants.
+
+        Returns:
+            The source.
+
+        Raises:
+            TypeError: the program calls Python functions of the user or JAX code; the message names it and the line.
+            ValueError: `path` does not end in `.py`.
+
+        Example:
+            >>> import numpy as np, ftrans as ft
+            >>> gradient = ft.trace(ft.grad(lambda x: np.sum(np.sin(x) ** 2)))(np.zeros(3))
+            >>> names = {}
+            >>> exec(gradient.to_source(), names)
+            >>> bool(np.allclose(names["grad_lambda"](np.ones(3)), np.sin(2)))
+            True
+        """
+        source: str = Storable.storage("source").to_source(self, path)
+        return source
 
     def to_json(self) -> str:
         """The program as text, from which `from_json` makes an equal one, in any process.

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..core.on_numpy import Memory
 from ..core.primitive import ProgramCall, Tangent
-from ..core.program import Eqn, Program, Var
+from ..core.program import Eqn, Params, Program, Var
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType
+from ..run.stand_alone import Function, Written
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import condense, for_compiler
@@ -28,6 +29,9 @@ class Call(ProgramCall):
     def numpy(self, *arrays: Any, program: Program) -> list[Any]:
         compiled = program.derive("compiled", lambda: Compiled(for_compiler(program)))
         return [to_numpy(x) for x in compiled(*arrays)]
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(for_compiler(params["program"])), {})
 
     def xla(self, *arrays: Any, program: Program) -> list[Any]:
         return list(program.derive("compiled", lambda: Compiled(for_compiler(program)))(*arrays))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..ops.literals import full_like, splat
 from ..ops.reductions import reduce_or
 from ..run.costs import is_known, program_cost
 from ..run.evaluate import evaluate
+from ..run.stand_alone import Function, Written
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import condense, without_dead_code
@@ -72,6 +73,12 @@ class Cond(MultipleResults):
 
     def numpy(self, index: Any, *arrays: Any, branches: Branches) -> list[Any]:
         return evaluate(branches[int(index)], arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        def cond(index: Any, *arrays: Any, branches: Sequence[Callable[..., list[Any]]]) -> list[Any]:
+            return branches[int(index)](*arrays)
+
+        return Written(cond, {"branches": tuple(map(Function, params["branches"]))})
 
     def xla(self, index: Any, *arrays: Any, branches: Branches) -> list[Any]:
         from jax import lax

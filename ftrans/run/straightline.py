@@ -60,7 +60,7 @@ class StraightLine:
             LEFT_OUT: functools.cache(functools.partial(_find_left_out, program.eqns, program.outputs)),
             _EQNS: program.eqns,
         }
-        self._names = Names()
+        self._names = self.names()
         self._last_use: dict[Atom, int] = {}
         for index, eqn in enumerate(program.eqns):
             self._last_use.update(dict.fromkeys(eqn.operands, index))
@@ -68,6 +68,16 @@ class StraightLine:
         self._overwriting = find_overwriting(program, own)
         self._constants: dict[tuple[int, bool], str] = {}
         self.source = self._write()
+
+    # What another form of the text has otherwise
+
+    def names(self) -> Names:
+        """Names for the variables; some may have one already."""
+        return Names()
+
+    def result(self, returned: Sequence[str]) -> str:
+        """What is returned, given the text of each result."""
+        return f"[{', '.join(returned)}]"
 
     def _find_thin(self) -> set[Var]:
         """Results of broadcasts that may stay thin, because NumPy broadcasts them wherever they are used."""
@@ -107,7 +117,7 @@ class StraightLine:
             self.name += "_"
         lines = [f"def {self.name}({', '.join(arguments)}):"]
         lines += [f"    {statement}" for statement in body]
-        lines.append(f"    return [{', '.join(returned)}]")
+        lines.append(f"    return {self.result(returned)}")
         self.lines.append(None)
         return "\n".join(lines)
 
@@ -130,9 +140,9 @@ class StraightLine:
             expression = eqn.primitive.python(operands, eqn.params)
         if index in self._overwriting.writes and not self._observed:
             written = eqn.primitive.python_overwriting(operands, eqn.params)
-            return f"{written or self._call(eqn, operands, overwriting=True)}; {results} = {operands[0]}"
+            return f"{written or self.call(eqn, operands, overwriting=True)}; {results} = {operands[0]}"
         if expression is None:
-            expression = self._call(eqn, operands)
+            expression = self.call(eqn, operands)
         if index in self._overwriting.copies:
             expression = f"{expression}.copy()"
         if self._observed:
@@ -144,7 +154,8 @@ class StraightLine:
             return expression
         return f"{results} = {expression}"
 
-    def _call(self, eqn: Eqn, operands: Sequence[str], overwriting: bool = False) -> str:
+    def call(self, eqn: Eqn, operands: Sequence[str], overwriting: bool = False) -> str:
+        """A call of the rule of an equation."""
         name = eqn.primitive.name
         rule = (
             self._bind_name(f"overwrite_by_{name}", eqn.primitive.overwrite)
@@ -158,10 +169,11 @@ class StraightLine:
             item = atom.value.item()
             if scalar_will_do and atom.type.dtype in _DTYPES_OF_NUMBERS and math.isfinite(item):
                 return f"({item!r})" if str(item).startswith("-") else repr(item)
-            return self._constant(atom, atom.value)
-        return self._constant(atom, atom.array())
+            return self.constant(atom, atom.value)
+        return self.constant(atom, atom.array())
 
-    def _constant(self, atom: Const, value: Any) -> str:
+    def constant(self, atom: Const, value: Any) -> str:
+        """The name of a constant, or of the number that stands for it."""
         # A splat may be needed both as a number and in its full shape.
         key = (id(atom), value is atom.value)
         name = self._constants.get(key)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy
 import numpy as np
 
 from ..control.convergence import required
 from ..control.rules import backends
 from ..control.rules.backends import Backend
-from ..control.subprograms import chosen, cut_behind_constants
+from ..control.subprograms import chosen, cut, cut_behind_constants
 from ..core.interpret import inline
 from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
-from ..core.program import Program
+from ..core.program import Params, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..ops.broadcast import with_batch_axis
@@ -22,6 +23,7 @@ from ..ops.elementwise import neg, sub
 from ..ops.linalg import solve
 from ..ops.literals import full, splat
 from ..ops.shapes import reshape
+from ..run.stand_alone import Written
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -93,6 +95,14 @@ class LinearSolve(MultipleResults):
     def numpy(self, *arrays: Any, matvec: Program, preconditioner: Program | None, method: LinearMethod) -> list[Any]:
         with np.errstate(all="ignore"):
             return _solved(backends.NUMPY, arrays, matvec, preconditioner, method)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        programs = params["matvec"], params["preconditioner"]
+        functions = [p and backends.written_function(simplify_program(p)) for p in programs]
+        named = dict(zip(("product", "improve"), functions, strict=True))
+        counts = tuple(0 if p is None else len(p.inputs) - 1 for p in programs)
+        backend = backends.NUMPY._replace(function=None)  # type: ignore[arg-type]
+        return Written(_solved_quietly, {"backend": backend, "counts": counts, **named, "method": params["method"]})
 
     def xla(self, *arrays: Any, matvec: Program, preconditioner: Program | None, method: LinearMethod) -> list[Any]:
         def run(*arrays: Any) -> list[Any]:
@@ -202,22 +212,38 @@ def dense_solve(a: Tracer, b: Tracer) -> Tracer:
 def _solved(
     backend: Backend, arrays: Sequence[Any], matvec: Program, preconditioner: Program | None, method: LinearMethod
 ) -> list[Any]:
+    improve = preconditioner and backend.function(simplify_program(preconditioner))
+    counts = tuple(0 if p is None else len(p.inputs) - 1 for p in (matvec, preconditioner))
+    return _solved_by(backend, arrays, counts, backend.function(simplify_program(matvec)), improve, method)
+
+
+def _solved_quietly(*arrays: Any, **given: Any) -> list[Any]:
+    """Solve linear equations, with the matrix and the preconditioner as functions."""
+    with np.errstate(all="ignore"):
+        return _solved_by(arrays=arrays, **given)
+
+
+def _solved_by(
+    backend: Backend,
+    arrays: Sequence[Any],
+    counts: Sequence[int],
+    product: Callable[..., list[Any]],
+    improve: Callable[..., list[Any]] | None,
+    method: LinearMethod,
+) -> list[Any]:
     np = backend.np
-    of_matvec, of_preconditioner, (b,) = cut_behind_constants(arrays, matvec, preconditioner)
-    product = backend.function(simplify_program(matvec))
+    of_matvec, of_preconditioner, (b,) = cut(arrays, *counts)
 
     def a(x: Any) -> Any:
         return product(*of_matvec, x)[0]
 
     def m(r: Any) -> Any:
-        return r if preconditioner is None else improve(*of_preconditioner, r)[0]
+        return r if improve is None else improve(*of_preconditioner, r)[0]
 
-    if preconditioner is not None:
-        improve = backend.function(simplify_program(preconditioner))
     target = np.maximum(method.tol * backend.norm(b), method.atol)
     # The residual that a method updates drifts from the true one, which is what counts.
     limits = (target / 2, method.maxiter, method.restart)
-    if backend is backends.NUMPY and b.ndim == 1:
+    if backend.np is numpy and b.ndim == 1:
         x, iterations, left = _by_scipy(method.name, a, m, b, *limits)
     else:
         x, iterations, left = krylov.METHODS[method.name](backend, a, m, b, *limits)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy
 import numpy as np
 
 from ..control.convergence import required
 from ..control.rules import backends
 from ..control.rules.backends import NUMPY, Backend
-from ..control.subprograms import cut_behind_constants
+from ..control.subprograms import cut, cut_behind_constants
 from ..core.interpret import inline
 from ..core.on_numpy import Memory
 from ..core.primitive import MultipleResults, Tangent
-from ..core.program import Program
+from ..core.program import Params, Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_complex
 from ..ops.broadcast import broadcast, reduce_sum, with_batch_axis
 from ..ops.elementwise import add, convert, neg, real, select
 from ..ops.literals import full
+from ..run.stand_alone import Written
 from ..transforms.batch import batch as batch_program
 from ..transforms.jvp import jvp as jvp_program
 from ..transforms.simplify import simplify as simplify_program
@@ -70,6 +73,13 @@ class Root(MultipleResults):
     def numpy(self, *arrays: Any, residual: Program, guide: Program | None, search: Search) -> list[Any]:
         with np.errstate(all="ignore"):
             return _found(NUMPY, arrays, residual, guide, search)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        residual, guide, search = params["residual"], params["guide"], params["search"]
+        minima = guide if search.method == "minimize" else None
+        backend = NUMPY._replace(function=None)  # type: ignore[arg-type]
+        equations = _equations(backends.written_function, residual, guide, search)
+        return Written(_found_quietly, {"backend": backend, "equations": equations, "minima": minima, "search": search})
 
     def xla(self, *arrays: Any, residual: Program, guide: Program | None, search: Search) -> list[Any]:
         def run(*arrays: Any) -> list[Any]:
@@ -155,16 +165,95 @@ def _undefined(regular: Tracer, directions: Sequence[Tracer], x: Tracer) -> Trac
 # Finding
 
 
+class Equations(NamedTuple):
+    """What a root is looked for with.
+
+    Attributes:
+        counts: how many constants the residual has, and the guide.
+        residual: takes its constants and x.
+        jacobian: its Jacobian, of the same; None if a search takes products with it only.
+        values: what `linear` takes of the same arguments, behind a first result.
+        linear: takes that and a vector; the product of the Jacobian with it.
+        guide: takes its constants and the first x; where to begin.
+    """
+
+    counts: tuple[int, int]
+    residual: Callable[..., list[Any]]
+    jacobian: Callable[..., list[Any]] | None
+    values: Callable[..., list[Any]] | None
+    linear: Callable[..., list[Any]] | None
+    guide: Callable[..., list[Any]] | None
+
+    def jacobian_at(self, backend: Backend, consts: Sequence[Any], x: Any) -> Any:
+        """The Jacobian at `x`."""
+        assert self.jacobian is not None
+        return backend.whole(self.jacobian(*consts, x)[0], 2)
+
+    def product_at(self, consts: Sequence[Any], x: Any) -> Callable[[Any], Any]:
+        """The product of the Jacobian at `x` with a vector."""
+        assert self.values is not None
+        assert self.linear is not None
+        linear, residuals = self.linear, self.values(*consts, x)[1:]
+        return lambda v: linear(*residuals, v)[0]
+
+
+class Minima(NamedTuple):
+    """Functions of an objective that is minimized, for which the residual is its slope.
+
+    Attributes:
+        find: where to begin; see `minimize.minimum`.
+        is_found: see `minimize.is_minimum`.
+    """
+
+    find: Callable[..., Any]
+    is_found: Callable[..., Any]
+
+    @classmethod
+    def of(cls, backend: Backend, guide: Program | None, search: Search) -> Minima | None:
+        """Those of a guide, if it is an objective."""
+        if guide is None or search.method != "minimize":
+            return None
+        return cls(partial(minimize.minimum, backend, guide), partial(minimize.is_minimum, backend, guide))
+
+
+def _equations(
+    function: Callable[[Program], Any], residual: Program, guide: Program | None, search: Search
+) -> Equations:
+    is_dense = search.linear is None or search.method in ("hybr", "lm")
+    parts = (None, None) if search.linear is None else linearized(residual)
+    is_guided = guide is not None and search.method == "program"
+    return Equations(
+        (len(residual.inputs) - 1, 0 if guide is None else len(guide.inputs) - 1),
+        function(simplify_program(residual)),
+        function(jacobian(residual)) if is_dense else None,
+        parts[0] and function(simplify_program(parts[0])),
+        parts[1] and function(simplify_program(parts[1])),
+        function(simplify_program(guide)) if guide is not None and is_guided else None,
+    )
+
+
+def _found_quietly(*arrays: Any, **given: Any) -> list[Any]:
+    """Look for a root of functions."""
+    with np.errstate(all="ignore"):
+        return _found_by(arrays=arrays, **given)
+
+
 def _found(
     backend: Backend, arrays: Sequence[Any], residual: Program, guide: Program | None, search: Search
 ) -> list[Any]:
+    minima = Minima.of(backend, guide, search)
+    return _found_by(backend, arrays, _equations(backend.function, residual, guide, search), minima, search)
+
+
+def _found_by(
+    backend: Backend, arrays: Sequence[Any], equations: Equations, minima: Minima | None, search: Search
+) -> list[Any]:
     np = backend.np
-    consts, of_guide, (x0,) = cut_behind_constants(arrays, residual, guide)
-    function = backend.function(simplify_program(residual))
+    consts, of_guide, (x0,) = cut(arrays, *equations.counts)
     x0 = backend.whole(x0, 1) if search.linear is None else x0
 
     def f(x: Any) -> Any:
-        value = function(*consts, x)[0]
+        value = equations.residual(*consts, x)[0]
         return backend.whole(value, 1) if search.linear is None else value
 
     def evaluate(x: Any) -> tuple[Any, Any]:
@@ -176,13 +265,12 @@ def _found(
     if search.method == "iteration":
         start, before = iteration(backend, f, x0, search.tol, search.maxiter, search.damping, search.memory)
     elif search.method == "program":
-        assert guide is not None
-        (start,) = backend.function(simplify_program(guide))(*of_guide, x0)
-    elif search.method == "minimize":
-        assert guide is not None
-        start = minimize.minimum(backend, guide, of_guide, x0, search)
-    elif search.method != "newton" and backend is NUMPY and x0.ndim == 1:
-        start = _by_scipy(f, lambda x: _jacobian_at(backend, residual, consts, x), x0, search)
+        assert equations.guide is not None
+        (start,) = equations.guide(*of_guide, x0)
+    elif minima is not None:
+        start = minima.find(of_guide, x0, search)
+    elif search.method != "newton" and backend.np is numpy and x0.ndim == 1:
+        start = _by_scipy(f, lambda x: equations.jacobian_at(backend, consts, x), x0, search)
     at_origin = f(x0)
     first = backend.norm(at_origin)
     if start is not x0:
@@ -192,26 +280,26 @@ def _found(
         if search.method != "minimize":
             usable = usable & ~(left > first)
         start = np.where(usable[..., None], start, x0)
-    direction = _direction(backend, residual, consts, search)
+    direction = _direction(backend, equations, consts, search)
     found = damped_newton(backend, evaluate, direction, start, search.tol, search.maxiter)
     norm = backend.norm(found.value)
     regular = found.regular
     if search.linear is None:
         simple, told = is_simple(
-            backend, f, lambda x: _jacobian_at(backend, residual, consts, x), x0, found.x, found.value
+            backend, f, lambda x: equations.jacobian_at(backend, consts, x), x0, found.x, found.value
         )
         regular = np.where(told, simple, regular)
     else:
-        times = _product_at(backend, residual, consts, found.x)
+        times = equations.product_at(consts, found.x)
         regular = regular & is_smooth(backend, f, times, x0, found.x, found.value)
     # Computed once: compiled twice, the norm of tiny numbers is sometimes zero.
     first = found.first if start is x0 else first
     is_root = _is_root(backend, f, direction, x0, at_origin, first, found, regular, search)
-    if search.method == "minimize":
-        assert guide is not None
-        at: Any = (backend, residual, consts, found.x)
-        second, product = (_jacobian_at(*at), None) if search.linear is None else (None, _product_at(*at))
-        is_root = is_root & minimize.is_minimum(backend, guide, of_guide, start, found.x, second, product)
+    if minima is not None:
+        at: Any = (consts, found.x)
+        is_dense = search.linear is None
+        second, product = (equations.jacobian_at(backend, *at), None) if is_dense else (None, equations.product_at(*at))
+        is_root = is_root & minima.is_found(of_guide, start, found.x, second, product)
     return [found.x, is_root, is_root & regular, before + found.iterations, norm]
 
 
@@ -245,25 +333,14 @@ def _is_root(
     return finite & (sure | rounded | (each & (norm <= search.tol * first) & near & stays))
 
 
-def _jacobian_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Any:
-    return backend.whole(backend.function(jacobian(residual))(*consts, x)[0], 2)
-
-
-def _product_at(backend: Backend, residual: Program, consts: Sequence[Any], x: Any) -> Callable[[Any], Any]:
-    """The product of the Jacobian at `x` with a vector."""
-    values, linear = (backend.function(simplify_program(p)) for p in linearized(residual))
-    residuals = values(*consts, x)[1:]
-    return lambda v: linear(*residuals, v)[0]
-
-
-def _direction(backend: Backend, residual: Program, consts: Sequence[Any], search: Search) -> Direction:
+def _direction(backend: Backend, equations: Equations, consts: Sequence[Any], search: Search) -> Direction:
     method = search.linear
     if method is None:
-        return dense_direction(backend, lambda x: _jacobian_at(backend, residual, consts, x))
+        return dense_direction(backend, lambda x: equations.jacobian_at(backend, consts, x))
     solver = krylov.METHODS[method.name]
 
     def direction(x: Any, value: Any, damping: Any) -> Any:
-        product = _product_at(backend, residual, consts, x)
+        product = equations.product_at(consts, x)
         target = _STEP_TOLERANCE * backend.norm(value)
         step, _, _ = solver(backend, product, lambda r: r, -value, target, method.maxiter, method.restart)
         return step / (1 + damping / 1e-3)[..., None]

@@ -13,7 +13,7 @@ is differentiated, and `limit_series.py` makes the programs that compute them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -30,6 +30,7 @@ from ..ops.elementwise import select
 from ..ops.host import on_host
 from ..ops.literals import full_like
 from ..run.evaluate import evaluate
+from ..run.stand_alone import Function, Written
 
 Flags = tuple[bool, ...]
 
@@ -78,7 +79,7 @@ class _Operands(NamedTuple):
     def of(cls, xs: Sequence[Any], series: Series, directions: Sequence[Flags], pulled: int | None) -> _Operands:
         """The groups of what has been put in one row."""
         rest = iter(xs)
-        sums = list(islice(rest, 1 if pulled is None else sum(directions[pulled])))
+        sums = list(islice(rest, _count_of_sums(directions, pulled)))
         special = next(rest)
         at = list(islice(rest, len(series.types)))
         cotangent = list(islice(rest, 0 if pulled is None else 1))
@@ -111,16 +112,15 @@ class Limit(MultipleResults):
         return list(_Operands.of(types, series, directions, pulled).sums)
 
     def numpy(self, *arrays: Any, series: Series, directions: tuple[Flags, ...], pulled: int | None) -> list[Any]:
-        given = _Operands.of(arrays, series, directions, pulled)
-        if not directions or not np.any(given.special):
-            return list(given.sums)
-        # Nothing that is computed on trial is worth a warning, or an error.
-        with np.errstate(all="ignore"):
-            try:
-                found = evaluate(series.program(directions, pulled), arrays[len(given.sums) + 1 :])
-            except np.linalg.LinAlgError:
-                found = [np.full_like(x, np.nan) for x in given.sums]
-        return [x + np.where(_spread(given.special, x), y, 0) for x, y in zip(given.sums, found, strict=True)]
+        sums = _count_of_sums(directions, pulled)
+        if not directions:
+            return list(arrays[:sums])
+        return _with_limits(*arrays, sums=sums, function=_evaluated(series, directions, pulled))
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        sums = _count_of_sums(params["directions"], params["pulled"])
+        program = params["series"].program(params["directions"], params["pulled"])
+        return Written(_with_limits, {"sums": sums, "function": Function(program)})
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         from jax import lax
@@ -249,6 +249,29 @@ class Limit(MultipleResults):
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         # It computes only where values are equal, which hardly any are.
         return Cost.moves(sum(t.size for t in results))
+
+
+def _count_of_sums(directions: Sequence[Flags], pulled: int | None) -> int:
+    return 1 if pulled is None else sum(directions[pulled])
+
+
+def _evaluated(series: Series, directions: tuple[Flags, ...], pulled: int | None) -> Callable[..., list[Any]]:
+    # Hardly any matrix needs the program, so that it is made when one does.
+    return lambda *arrays: evaluate(series.program(directions, pulled), arrays)
+
+
+def _with_limits(*arrays: Any, sums: int, function: Callable[..., list[Any]]) -> list[Any]:
+    """The first arrays, to which the function's results on the others are added where the flag behind them is set."""
+    given, special = arrays[:sums], arrays[sums]
+    if not np.any(special):
+        return list(given)
+    # Nothing that is computed on trial is worth a warning, or an error.
+    with np.errstate(all="ignore"):
+        try:
+            found = function(*arrays[sums + 1 :])
+        except np.linalg.LinAlgError:
+            found = [np.full_like(x, np.nan) for x in given]
+    return [x + np.where(_spread(special, x), y, 0) for x, y in zip(given, found, strict=True)]
 
 
 def _spread(special: Any, x: Any) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import Line, RecordedLine, at_line, user_line
+from ..base.storable import INPUT_NAMES
 from ..control.rules.custom_rule import Derivatives, Rule
 from ..control.rules.linear_call import Name
 from ..core.primitive import MissingRule, Primitive
@@ -25,7 +26,6 @@ from ..core.types import ArrayType
 from ..spectral.decomposition import Decomposition
 from ..spectral.limit_series import series_from
 from .names import dtype_named, primitives, records
-from .record import INPUT_NAMES
 
 # More axes than NumPy's arrays can have, and more bytes than can be addressed.
 _MOST_AXES, _MOST_BYTES = 64, 2**63

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import Line
+from ..base.storable import INPUT_NAMES
 from ..control.rules.custom_rule import Rule
 from ..core.primitive import Primitive
 from ..core.program import Atom, Const, Eqn, Program, Var
@@ -23,8 +24,6 @@ from ..spectral.limit_series import SeriesOf
 from .names import is_storable, name_of_primitive, primitives, records
 
 VERSION = 1
-# Under this key a program may hold the names of its inputs.
-INPUT_NAMES = "names of inputs"
 
 Refusal = Callable[[Any, str, Eqn], Any]
 

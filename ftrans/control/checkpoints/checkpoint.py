@@ -12,6 +12,7 @@ from ...core.program import Atom, Eqn, Params, Program, Var, needed_eqns
 from ...core.trace import Tracer
 from ...core.types import ArrayType
 from ...ops.platforms import by_platform
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -44,6 +45,9 @@ class Checkpoint(ProgramHolder):
 
     def numpy(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
         return function_to_run(program)(*arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(params["program"]), {})
 
     def xla(self, *arrays: Any, program: Program, policy: Policy, again: bool) -> list[Any]:
         from jax import jit

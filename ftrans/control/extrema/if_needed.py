@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...core.types import ArrayType
 from ...ops.literals import full_like
 from ...ops.reductions import reduce_or
 from ...run.evaluate import evaluate
+from ...run.stand_alone import Function, Written
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
 from ...transforms.simplify import condense
@@ -42,6 +43,14 @@ class IfNeeded(ProgramHolder):
         if flag:
             return evaluate(program, (flag, *arrays))
         return [np.zeros(t.shape, t.dtype)[()] for t in program.out_types]
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        def needed(flag: Any, *arrays: Any, function: Callable[..., list[Any]], zeros: Sequence[Any]) -> list[Any]:
+            return function(flag, *arrays) if flag else [np.zeros(shape, dtype)[()] for shape, dtype in zeros]
+
+        program: Program = params["program"]
+        zeros = tuple((t.shape, t.dtype) for t in program.out_types)
+        return Written(needed, {"function": Function(program), "zeros": zeros})
 
     def xla(self, flag: Any, *arrays: Any, program: Program) -> list[Any]:
         from jax import lax

@@ -22,6 +22,7 @@ from ...ops.indexing import gather
 from ...ops.parts import concatenate, slice_
 from ...ops.shapes import reshape, transpose
 from ...run.evaluate import evaluate
+from ...run.stand_alone import Function, Written
 from ...xla.execute import lower
 from ...xla.fusion import most_repeated
 
@@ -45,6 +46,9 @@ class InBlocks(ProgramCall, RunOnly):
 
     def numpy(self, *arrays: Any, program: Program, block: Program, sliced: int) -> list[Any]:
         return evaluate(program, arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(params["program"]), {})
 
     def xla(self, *arrays: Any, program: Program, block: Program, sliced: int) -> list[Any]:
         from jax import lax

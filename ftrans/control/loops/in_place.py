@@ -8,19 +8,20 @@ A read between two writes of one step is fused with the first of them, which cau
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...core.primitive import MultipleResults, Primitive, RunOnly, SingleResult
-from ...core.program import Atom, Eqn, Program, Var
+from ...core.program import Atom, Eqn, Params, Program, Var
 from ...core.types import ArrayType
 from ...ops.indexing import gather
 from ...ops.moving_slices import dynamic_slice
 from ...ops.parts import slice_
 from ...ops.platforms import by_platform
 from ...run.memory import is_write
+from ...run.stand_alone import Written
 from ...transforms.simplify import for_compiler
 from ...xla.execute import lower
 
@@ -46,6 +47,12 @@ class ReadFirst(RunOnly, MultipleResults):
 
     def numpy(self, number: Any, *arrays: Any, read: Primitive, params: tuple[Any, ...]) -> list[Any]:
         return [read.numpy(*arrays, **dict(params)), np.int64(0)]
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        def read_first(number: Any, *arrays: Any, read: Callable[..., Any], params: dict[str, Any]) -> list[Any]:
+            return [read(*arrays, **params), np.int64(0)]
+
+        return Written(read_first, {"read": params["read"].numpy, "params": dict(params["params"])})
 
     def xla(self, number: Any, *arrays: Any, read: Primitive, params: tuple[Any, ...]) -> Any:
         from jax import lax
@@ -82,6 +89,13 @@ class WriteAfter(RunOnly, SingleResult):
 
     def numpy(self, *arrays: Any, write: Primitive, params: tuple[Any, ...], count: int) -> Any:
         return write.numpy(*arrays[:-count], **dict(params))
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        def write_after(*arrays: Any, write: Callable[..., Any], params: dict[str, Any], count: int) -> Any:
+            return write(*arrays[:-count], **params)
+
+        rest = {"params": dict(params["params"]), "count": params["count"]}
+        return Written(write_after, {"write": params["write"].numpy, **rest})
 
     def xla(self, x: Any, updates: Any, *rest: Any, write: Primitive, params: tuple[Any, ...], count: int) -> Any:
         index, *indices = rest[:-count]

@@ -9,28 +9,26 @@ import numpy as np
 
 from ...core.on_numpy import Memory
 from ...core.primitive import MultipleResults, RunOnly
-from ...core.program import Program
+from ...core.program import Params, Program
 from ...core.types import ArrayType
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...xla.execute import lower
 from ...xla.kinds import is_jax_tracer
 from ..checkpoints.schedule import (
     DEFAULT_CHECKPOINTS,
-    backwards,
-    forwards,
     keep_all,
     keep_checkpoints,
     sweep_all,
     sweep_checkpoints,
 )
 from ..subprograms import cut
+from . import plain
 from .in_place import lower_step
 from .row_buffers import RowBuffers
 
 # The type of saved states, which each evaluator represents in its own way.
 SAVED = ArrayType((), np.object_)
-# The NumPy evaluator keeps all states that fit into this memory, unless it is told how many to keep.
-_STATE_BYTES = 1 << 28
 
 
 def keeps_everything(max_steps: int | None, checkpoints: int | None) -> bool:
@@ -70,24 +68,22 @@ class Keep(RunOnly, MultipleResults):
         max_steps: int | None,
         checkpoints: int | None,
     ) -> list[Any]:
-        of_cond, of_body, first = cut(arrays, cond_consts, body_consts)
-        holds = function_to_run(cond)
-        step = function_to_run(body)
-        goes_on: Callable[[Any], Any] = lambda carry: holds(*of_cond, *carry)[0]  # noqa: E731
-        members: Callable[[Any], list[Any]] = lambda carry: [carry[i] for i in kept]  # noqa: E731
-        carry: Any = first
-        saved: Any = []
-        if keeps_everything(max_steps, checkpoints):
-            while goes_on(carry):
-                outs = step(*of_body, *carry)
-                saved.append([*members(carry), *outs[len(first) :]])
-                carry = outs[: len(first)]
-        else:
-            # The overhead of NumPy's array objects counts, too.
-            most = _STATE_BYTES // max(sum(x.nbytes + 128 for x in members(first)), 1)
-            most = checkpoints or max(most, DEFAULT_CHECKPOINTS)
-            carry, saved = forwards(first, goes_on, lambda carry: step(*of_body, *carry), members, most)
-        return [*(carry if carry is not first else [np.array(x)[()] for x in carry]), saved]
+        return plain.keep_states(
+            *arrays,
+            holds=function_to_run(cond),
+            step=function_to_run(body),
+            cond_consts=cond_consts,
+            body_consts=body_consts,
+            kept=kept,
+            keeps_everything=keeps_everything(max_steps, checkpoints),
+            checkpoints=checkpoints,
+        )
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        counts = {name: params[name] for name in ("cond_consts", "body_consts", "kept", "checkpoints")}
+        every = keeps_everything(params["max_steps"], params["checkpoints"])
+        functions = {"holds": Function(params["cond"]), "step": Function(params["body"])}
+        return Written(plain.keep_states, {**functions, **counts, "keeps_everything": every})
 
     def xla(
         self,
@@ -152,21 +148,22 @@ class Sweep(RunOnly, MultipleResults):
         checkpoints: int | None,
         is_last: bool,
     ) -> list[Any]:
-        of_step, of_undo, first = cut(arrays, step_consts, undo_consts)
-        carry, run = first, function_to_run(undo)
-        if step is None or row is None:
-            rows = saved if is_last else list(saved)
-            while rows:
-                values = rows.pop()
-                carry = run(*of_undo, *(values[i] for i in members), *carry)
-        else:
-            onwards = function_to_run(step)
-            rest = function_to_run(row)
-            states = saved.states if is_last else list(saved.states)
-            states[:] = [(number, [state[i] for i in members]) for number, state in states]
-            for state in backwards(saved._replace(states=states), lambda state: onwards(*of_step, *state)):
-                carry = run(*of_undo, *state, *rest(*of_undo, *state), *carry)
-        return carry if carry is not first else [np.array(c)[()] for c in carry]
+        return plain.sweep_back(
+            saved,
+            *arrays,
+            onwards=step and function_to_run(step),
+            rest=row and function_to_run(row),
+            undo=function_to_run(undo),
+            members=members,
+            step_consts=step_consts,
+            undo_consts=undo_consts,
+            is_last=is_last,
+        )
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        counts = {name: params[name] for name in ("members", "step_consts", "undo_consts", "is_last")}
+        step, row = (params[name] and Function(params[name]) for name in ("step", "row"))
+        return Written(plain.sweep_back, {"onwards": step, "rest": row, "undo": Function(params["undo"]), **counts})
 
     def xla(
         self,

@@ -14,6 +14,7 @@ from ...core.types import ArrayType
 from ...ops.broadcast import with_batch_axis
 from ...ops.literals import full_like
 from ...run.evaluate import evaluate
+from ...run.stand_alone import Function, Written
 from ...transforms.batch import batch as batch_program
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn
@@ -80,6 +81,9 @@ class Rewind(MultipleResults):
 
     def numpy(self, *arrays: Any, **params: Any) -> list[Any]:
         return evaluate(_alone(params), arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(_alone(params)), {})
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         return lower(_alone(params), arrays)

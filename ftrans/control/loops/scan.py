@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...core.cost import Cost
 from ...core.interpret import inline
@@ -20,6 +17,7 @@ from ...ops import shapes as s
 from ...ops.accumulation import accumulated
 from ...ops.broadcast import with_batch_axis
 from ...run.costs import program_cost
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -42,6 +40,7 @@ from ..subprograms import (
     used_inputs,
     with_tangents,
 )
+from . import plain
 from .in_place import lower_step
 from .motion import Loop
 from .residuals import loop_residuals
@@ -90,22 +89,26 @@ class Scan(MultipleResults):
     def numpy(
         self, *arrays: Any, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
     ) -> list[Any]:
-        fixed, carry, xs = cut(arrays, consts, carries)
-        if not length:
-            carry = [np.array(x)[()] for x in carry]
         own = own_carries(program, consts, carries)
+        elements = _elements(program, carries)
         step = function_to_run(program, own)
-        carry = [np.array(x) if consts + i in own else x for i, x in enumerate(carry)]
-        ys = [np.empty((length, *t.shape), t.dtype) for t in program.out_types[carries:]]
-        # Rows are read by NumPy's iterator, which is faster than an index.
-        rows = zip(*[x[::-1] if reverse else x for x in xs], strict=True) if xs else repeat((), length)
-        for i, row in zip(range(length)[::-1] if reverse else range(length), rows, strict=True):
-            outs = step(*fixed, *carry, *row)
-            if ys:
-                for y, element in zip(ys, outs[carries:], strict=True):
-                    y[i] = element
-            carry = outs[:carries]
-        return [*carry, *ys]
+        return plain.scan(
+            *arrays,
+            step=step,
+            length=length,
+            reverse=reverse,
+            consts=consts,
+            carries=carries,
+            own=own,
+            elements=elements,
+        )
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        program, consts, carries = params["program"], params["consts"], params["carries"]
+        own = own_carries(program, consts, carries)
+        kept = {name: params[name] for name in ("length", "reverse", "consts", "carries")}
+        step, elements = Function(program, own), _elements(program, carries)
+        return Written(plain.scan, {"step": step, **kept, "own": own, "elements": elements})
 
     def xla(
         self, *arrays: Any, program: Program, length: int, reverse: bool, unroll: int, consts: int, carries: int
@@ -483,6 +486,11 @@ def _transpose(program: Program, linear: Flags, active: Flags, consts: int, carr
         sums = [accumulated(total, term) for total, term in zip(sums, terms, strict=True)]
         body = builder.finish([*sums, *rest], turned.program.name)
     return _Transposed(condense(body), fixed_active, carry_active, xs_active)
+
+
+def _elements(program: Program, carries: int) -> tuple[tuple[tuple[int, ...], Any], ...]:
+    """Shapes and dtypes of what a step returns beside the carry."""
+    return tuple((t.shape, t.dtype) for t in program.out_types[carries:])
 
 
 scan = Scan()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...core.cost import Cost
 from ...core.interpret import inline
 from ...core.on_numpy import Memory
@@ -17,12 +15,14 @@ from ...core.types import ArrayType
 from ...ops.broadcast import with_batch_axis
 from ...ops.literals import full_like
 from ...run.costs import program_cost, total
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...transforms.simplify import simplify as simplify_program
 from ...transforms.split import SplitEqn
 from ...xla.execute import lower
 from ...xla.kinds import is_jax_tracer
 from ..subprograms import Flags, chosen, cut, either, filled, others, own_carries, rewired, spread, used_inputs
+from . import plain
 from .in_place import lower_step
 from .rewind import rewind
 from .steps import (
@@ -84,16 +84,17 @@ class While(MultipleResults):
     def numpy(
         self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any
     ) -> list[Any]:
-        of_cond, of_body, carry = cut(arrays, cond_consts, body_consts)
-        goes_on = function_to_run(cond)
-        own = own_carries(body, body_consts, len(carry))
-        step = function_to_run(body, own)
-        carry = [np.array(x) if body_consts + i in own else x for i, x in enumerate(carry)]
-        ran = False
-        while goes_on(*of_cond, *carry)[0]:
-            carry = step(*of_body, *carry)
-            ran = True
-        return carry if ran else [np.array(x)[()] for x in carry]
+        own = own_carries(body, body_consts, len(arrays) - cond_consts - body_consts)
+        goes_on, step = function_to_run(cond), function_to_run(body, own)
+        return plain.while_(
+            *arrays, goes_on=goes_on, step=step, cond_consts=cond_consts, body_consts=body_consts, own=own
+        )
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        cond, body = params["cond"], params["body"]
+        counts = {name: params[name] for name in ("cond_consts", "body_consts")}
+        own = own_carries(body, params["body_consts"], len(body.outputs))
+        return Written(plain.while_, {"goes_on": Function(cond), "step": Function(body, own), **counts, "own": own})
 
     def xla(
         self, *arrays: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, **reverse: Any

@@ -8,12 +8,14 @@ lane that has finished does not change any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.surroundings import is_divided
 from ...core.program import Program
+from ...run.stand_alone import Function
 from ...run.straightline import function_to_run
 from ...xla.execute import lower
 from ...xla.kinds import is_jax_tracer
@@ -70,16 +72,24 @@ def _put(array: Any, index: Any, value: Any) -> Any:
 
 
 def _numpy_function(program: Program) -> Callable[..., list[Any]]:
-    function = function_to_run(program)
+    return partial(_tried, function=function_to_run(program), types=_types(program))
 
-    def tried(*arrays: Any) -> list[Any]:
-        try:
-            return function(*arrays)
-        except (np.linalg.LinAlgError, ConvergenceError):
-            # A trial point may lie where the function is not defined; the solver then takes a shorter step.
-            return [np.full(t.shape, np.nan, t.dtype)[()] for t in program.out_types]
 
-    return tried
+def written_function(program: Program) -> Callable[..., list[Any]]:
+    """The same for source that is written out."""
+    return partial(_tried, function=Function(program), types=_types(program))
+
+
+def _types(program: Program) -> tuple[Any, ...]:
+    return tuple((t.shape, t.dtype) for t in program.out_types)
+
+
+def _tried(*arrays: Any, function: Any, types: Sequence[Any]) -> list[Any]:
+    try:
+        return list(function(*arrays))
+    except (np.linalg.LinAlgError, ConvergenceError):
+        # A trial point may lie where the function is not defined; the solver then takes a shorter step.
+        return [np.full(shape, np.nan, dtype)[()] for shape, dtype in types]
 
 
 def _numpy_solve(a: Any, b: Any) -> Any:

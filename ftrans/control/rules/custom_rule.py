@@ -18,6 +18,7 @@ from ...core.program import Atom, Const, Eqn, Params, Program, literal
 from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType, is_inexact
 from ...ops.elementwise import add
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -162,6 +163,9 @@ class Custom(MultipleResults):
     def numpy(self, *arrays: Any, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[Any]:
         simple = simplify_program(program)
         return function_to_run(simple)(*arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(simplify_program(params["program"])), {})
 
     def xla(self, *arrays: Any, program: Program, rule: Rule, outs: tuple[int, ...]) -> list[Any]:
         return lower(program, arrays)

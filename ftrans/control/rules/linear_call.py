@@ -18,6 +18,7 @@ from ...core.trace import Builder, Tracer, building
 from ...core.types import ArrayType
 from ...ops.broadcast import reduce_sum
 from ...ops.elementwise import add
+from ...run.stand_alone import Function, Written
 from ...run.straightline import function_to_run
 from ...transforms.batch import batch as batch_program
 from ...transforms.jvp import jvp as jvp_program
@@ -83,6 +84,9 @@ class LinearCall(MultipleResults):
     def numpy(self, *arrays: Any, **params: Any) -> list[Any]:
         program = simplify_program(_forward(params))
         return function_to_run(program)(*arrays)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> Written:
+        return Written(Function(simplify_program(_forward(params))), {})
 
     def xla(self, *arrays: Any, **params: Any) -> list[Any]:
         return lower(simplify_program(_forward(params)), arrays)

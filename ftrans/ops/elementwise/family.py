@@ -116,6 +116,11 @@ class Elementwise(SingleResult):
     def python(self, operands: Sequence[str], params: Params) -> str | None:
         return None if self._python is None else self._python.format(*operands)
 
+    def stand_alone(self, types: list[ArrayType], params: Params) -> tuple[Callable[..., Any], Params]:
+        """A function that means the same where there is no ftrans, and its parameters; see `run.stand_alone`."""
+        is_function = type(self).numpy is Elementwise.numpy
+        return (self._numpy, {}) if is_function else (self.numpy, params)
+
     def xla(self, *arrays: Any) -> Any:
         if isinstance(self._xla, str):
             from jax import lax

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.source import at_line, user_line
 from ...core.on_numpy import Memory
 from ...core.primitive import MissingRule, MultipleResults, Primitive, SingleResult, Tangent
+from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_complex, is_inexact
 from ..broadcast import with_batch_axis
@@ -77,20 +78,23 @@ class SpecialFunction(Primitive):
         return [type] * self._results if self.multiple_results else type
 
     def numpy(self, *arrays: Any, **params: Any) -> Any:
+        types = [ArrayType(x.shape, x.dtype) for x in arrays]
+        dtypes = [t.dtype for t in self.output_types(types, params)]
+        results = _computed(*arrays, function=self._function(), dtypes=dtypes, **params)
+        return results if self.multiple_results else results[0]
+
+    def _function(self) -> Callable[..., Any]:
         if self._numpy is None:
             import scipy.special
 
             self._numpy = getattr(scipy.special, self.name)
-        types = [ArrayType(x.shape, x.dtype) for x in arrays]
-        out_types = self.output_types(types, params)
-        # SciPy knows no numbers of 16 bits.
-        wide = (x.astype(np.float32) if is_inexact(x.dtype) and x.dtype.itemsize == 2 else x for x in arrays)
-        found = self._numpy(*wide, **params)
-        results = [
-            y if y.dtype == t.dtype else y.astype(t.dtype)[()]
-            for y, t in zip(found if self.multiple_results else [found], out_types, strict=True)
-        ]
-        return results if self.multiple_results else results[0]
+        return self._numpy
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> tuple[Callable[..., Any], Params]:
+        """A function that means the same where there is no ftrans, and its parameters; see `run.stand_alone`."""
+        dtypes = tuple(t.dtype for t in self.output_types(types, params))
+        function = _computed if self.multiple_results else _computed_one
+        return function, {"function": self._function(), "dtypes": dtypes, **params}
 
     def xla(self, *arrays: Any, **params: Any) -> Any:
         if self._xla is None or (is_complex(np.dtype(arrays[-1].dtype)) and not self._xla_takes_complex):
@@ -119,6 +123,21 @@ class SpecialFunction(Primitive):
         full = [with_batch_axis(size, x, b) for x, b in zip(operands, batched, strict=True)]
         outs = self.bind_all(full, params)
         return (outs, [True] * self._results) if self.multiple_results else (outs[0], True)
+
+
+def _computed(*arrays: Any, function: Callable[..., Any], dtypes: Sequence[Any], **params: Any) -> list[Any]:
+    """The results of a function of SciPy, in these dtypes."""
+    # SciPy knows no numbers of 16 bits.
+    wide = (x.astype(np.float32) if is_inexact(x.dtype) and x.dtype.itemsize == 2 else x for x in arrays)
+    found = function(*wide, **params)
+    results = found if isinstance(found, list | tuple) else [found]
+    return [y if y.dtype == t else y.astype(t)[()] for y, t in zip(results, dtypes, strict=True)]
+
+
+def _computed_one(*arrays: Any, function: Callable[..., Any], dtypes: Sequence[Any], **params: Any) -> Any:
+    """The result of a function of SciPy, in its dtype."""
+    (result,) = _computed(*arrays, function=function, dtypes=dtypes, **params)
+    return result
 
 
 class Special(SpecialFunction, SingleResult):
