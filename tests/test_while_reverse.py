@@ -15,7 +15,7 @@ from tables import crossed
 
 import ftrans as ft
 from ftrans.control.checkpoints.schedule import backwards, forwards, hop
-from ftrans.control.loops import kept_states
+from ftrans.control.loops import plain
 from ftrans.control.rules.host_call import watch
 from ftrans.core.primitive import MissingRule
 from ftrans.core.program import Program
@@ -167,7 +167,7 @@ def test_memory_does_not_grow_with_the_number_of_steps(
     x = np.linspace(0.0, 1.0, 1000)
     gradient = ft.grad(lambda x: np.sum(recurrence(2000, x, checkpoints=checkpoints)))
     everything_kept = gradient(x)
-    monkeypatch.setattr(kept_states, "_STATE_BYTES", 100 * x.nbytes)
+    monkeypatch.setattr(plain, "_STATE_BYTES", 100 * x.nbytes)
     tracemalloc.start()
     assert_close(gradient(x), everything_kept)
     _, peak = tracemalloc.get_traced_memory()
