@@ -227,6 +227,7 @@ def test_mistakes_with_tensors() -> None:
         (lambda: ft.jit(lambda p: X @ p)(x), r"a tensor of torch.*ft.to_torch\(f\)"),
         (lambda: ft.grad(lambda p: X)(x), r"returned Tensor.*ft.to_torch\(f\)"),
         (lambda: ft.sparse_jacobian(np.sin)(X), r"a tensor of torch.*ft.to_torch\(f\)"),
+        (lambda: ft.stop_gradient(with_gradient), r"a tensor of torch.*x\.detach\(\)"),
         (lambda: ft.root(lambda y, a: y - a, X, X), r"x0 is a tensor of torch.*ft.to_torch\(f\)"),
         (lambda: ft.grad(lambda a: a * np.sum(ft.grad(cubes)(with_gradient)))(2.0), r"would lose its gradient"),
     ):

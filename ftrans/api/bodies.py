@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.foreign_arrays import is_foreign
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.program import Program
@@ -40,9 +41,10 @@ class Leaves(NamedTuple):
             if is_plain(x, np.ndarray) and x.dtype == object and has_tracer(x):
                 leaves[index] = asarray(x)
             elif not is_array(x):
+                advice = "" if is_foreign(x) else "; close over it instead"
                 raise TypeError(
                     f"{what} takes arrays, numbers and containers of them, but {name}{tree.paths(container)[index]} is "
-                    f"{type_name(x)}; close over it instead{at_line(user_line())}"
+                    f"{type_name(x)}{advice}{at_line(user_line())}"
                 )
         return cls(leaves, [type_of(x) for x in leaves], structure, container, name)
 

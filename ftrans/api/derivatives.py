@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
+from ..base.foreign_arrays import is_foreign
+from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.subprograms import cut
@@ -441,6 +443,9 @@ def stop_gradient(x: Any) -> Any:
     Returns:
         The same values.
 
+    Raises:
+        TypeError: `x` is a tensor of torch, whose gradient only torch can stop.
+
     Example:
         >>> import ftrans as ft
         >>> ft.grad(lambda x: x * ft.stop_gradient(x))(3.0)
@@ -450,4 +455,12 @@ def stop_gradient(x: Any) -> Any:
 
     if current_builder() is None and has_active(x):
         return call_on_eager(stop_gradient, (x,), {})
-    return tree.map_leaves(lambda y: primitive(y) if isinstance(y, Tracer) else y, x)
+
+    def stopped(y: Any) -> Any:
+        if isinstance(y, Tracer):
+            return primitive(y)
+        if is_foreign(y):
+            refuse_lookalike(y)
+        return y
+
+    return tree.map_leaves(stopped, x)

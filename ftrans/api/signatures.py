@@ -192,8 +192,8 @@ def _unhashable(f: Any, static: Any) -> TypeError:
 
 
 def _not_an_array(f: Any, index: int, leaves: list[Any], args: Any, kwargs: Any) -> TypeError:
-    path = tree.paths((args, kwargs))[index]
-    return (ForeignArrays if is_foreign(leaves[index]) else TypeError)(
-        f"jit takes arrays, but argument {path[3:]} of {name_of(f)} is {type_name(leaves[index])}; declare it by "
-        f"static_argnums or static_argnames{at_line(user_line())}"
-    )
+    where = f"argument {tree.paths((args, kwargs))[index][3:]} of {name_of(f)}"
+    said = f"jit takes arrays, but {where} is {type_name(leaves[index])}"
+    if is_foreign(leaves[index]):
+        return ForeignArrays(f"{said}{at_line(user_line())}")
+    return TypeError(f"{said}; declare it by static_argnums or static_argnames{at_line(user_line())}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,12 @@ _DTYPES = {
 
 def dtype_of(tensor: Any) -> np.dtype[Any] | None:
     """The dtype of a tensor as one of NumPy; None where it has none."""
-    name = str(tensor.dtype).removeprefix("torch.")
+    return _in_numpy(tensor.dtype)
+
+
+@cache
+def _in_numpy(dtype: Any) -> np.dtype[Any] | None:
+    name = str(dtype).removeprefix("torch.")
     if name == "bfloat16":
         import ml_dtypes
 
@@ -40,36 +46,42 @@ def type_of_tensor(tensor: Any) -> ArrayType:
     return ArrayType(tuple(tensor.shape), dtype_of(tensor))
 
 
-def check_tensors(tensors: Sequence[Any], names: Sequence[str], what: str) -> None:
+def check_tensors(tensors: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> None:
     """Raise unless tensors can be arrays of one program.
 
     Args:
         tensors: the tensors.
-        names: what each is called in messages.
+        names: says what each is called in messages.
         what: the function that takes them.
 
     Raises:
-        TypeError: one is sparse, quantized, has no values, or has a dtype that NumPy does not know.
+        TypeError: one is sparse, has no values, or has a dtype that NumPy does not have.
         ValueError: they are on several devices.
     """
+    for index, x in enumerate(tensors):
+        problem = _problem(x)
+        if problem is not None:
+            raise TypeError(
+                f"{what} takes tensors that can be arrays, but {names()[index]} is {problem}{at_line(user_line())}"
+            )
+    if len({x.device for x in tensors}) > 1:
+        listing = ", ".join(f"{name} is on {x.device}" for name, x in zip(names(), tensors, strict=True))
+        raise ValueError(
+            f"{what} computes on one device, but {listing}; move tensors by x.to(device){at_line(user_line())}"
+        )
+
+
+def _problem(tensor: Any) -> str | None:
+    """Why a tensor cannot be an array; None if it can."""
     import torch
 
-    for x, name in zip(tensors, names, strict=True):
-        problem = None
-        if x.layout is not torch.strided:
-            problem = f"sparse ({x.layout}); arrays in a program are not, so pass x.to_dense()"
-        elif x.device.type == "meta":
-            problem = "on the device 'meta', without values; pass a tensor with values"
-        elif dtype_of(x) is None:
-            problem = f"of dtype {x.dtype}, which NumPy does not have; convert it, for instance by x.float()"
-        if problem is not None:
-            raise TypeError(f"{what} takes tensors that can be arrays, but {name} is {problem}{at_line(user_line())}")
-    places = {str(x.device): name for x, name in reversed([*zip(tensors, names, strict=True)])}
-    if len(places) > 1:
-        listing = ", ".join(f"{name} is on {device}" for device, name in reversed(places.items()))
-        raise ValueError(
-            f"{what} computes on one device, but {listing}; move one of them by x.to(device){at_line(user_line())}"
-        )
+    if tensor.layout is not torch.strided:
+        return f"sparse ({tensor.layout}); arrays in a program are not, so pass x.to_dense()"
+    if tensor.device.type == "meta":
+        return "on the device 'meta', without values; pass a tensor with values"
+    if dtype_of(tensor) is None:
+        return f"of dtype {tensor.dtype}, which NumPy does not have; convert it, for instance by x.float()"
+    return None
 
 
 def array_of(tensor: Any) -> Any:

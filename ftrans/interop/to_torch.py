@@ -204,15 +204,18 @@ class Call(Operation):
         self._places = [i for i, x in enumerate(self._leaves) if is_tensor(x)]
         self.tensors = [self._leaves[i] for i in self._places]
         if self.tensors:
-            paths = tree.paths((args, kwargs))
-            names = [f"argument {paths[i][3:]}" for i in self._places]
-            check_tensors(self.tensors, names, "to_torch")
+            check_tensors(self.tensors, self._names, "to_torch")
 
         self._others = [None if is_tensor(x) else lending.lent(x) for x in self._leaves]
         self._out_structure: Any = None
         # Of the leaves of the result, those that are no arrays.
         self._out_others: dict[int, Any] = {}
         self._is_known = False
+
+    def _names(self) -> list[str]:
+        """What the tensors are called in messages."""
+        paths = tree.paths(tree.unflatten(self._structure, self._leaves))
+        return [f"argument {paths[i][3:]}" for i in self._places]
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         if self.is_compiled and self.tensors and current_builder() is None:

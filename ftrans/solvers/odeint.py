@@ -19,6 +19,7 @@ from ..api.loops import scan
 from ..api.vectors import check_limits
 from ..api.vmap import vmap
 from ..base import tree
+from ..base.foreign_arrays import is_foreign
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.convergence import required
@@ -140,8 +141,9 @@ def _array(x: Any, given: Any, index: int) -> Any:
     except TypeError:
         path = tree.paths(given)[index]
         where = {"[0]": "y0", "[1]": "t", "[2]": "args"}[path[:3]] + path[3:]
+        advice = "" if is_foreign(x) else "; let f close over it"
         raise TypeError(
-            f"odeint takes arrays, numbers and containers of them, but {where} is {type_name(x)}; let f close over it"
+            f"odeint takes arrays, numbers and containers of them, but {where} is {type_name(x)}{advice}"
             + at_line(user_line())
         ) from None
     if hasattr(x, "dtype"):
