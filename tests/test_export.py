@@ -206,6 +206,14 @@ def test_plain_jax_runs_it_without_ftrans(tmp_path: Path) -> None:
     assert_close(mapping[1], expected["b"])
 
 
+def test_code_of_jax_is_exported_with_its_derivative() -> None:
+    f = ft.grad(lambda x: ft.from_jax(lambda x: jax.numpy.sin(x) ** 2)(x).sum())
+    assert_close(ft.export(f, X, batch=0)(A), np.sin(2 * A))
+    on_host = ft.from_jax(lambda x: jax.pure_callback(np.sin, x, x))
+    with pytest.raises(NotImplementedError, match=r"JAX cannot lower it \(NotImplementedError: serialization of host"):
+        ft.export(on_host, X, platforms="cpu")
+
+
 # What is refused
 
 

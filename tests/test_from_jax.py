@@ -124,3 +124,11 @@ def test_mistakes() -> None:
         ft.from_jax(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"ftrans\.from_jax\(f\)"):
         ft.grad(lambda x: jnp.sin(x).sum())(X)
+
+
+def test_functions_of_ftrans_may_be_called_in_it() -> None:
+    inner = ft.jit(lambda x: np.cumsum(np.sin(x)))
+    f = ft.from_jax(lambda x: inner(x) * 2)
+    x = np.array([0.3, 0.5, 0.7])
+    for g in (ft.grad(lambda x: f(x).prod()), ft.jit(ft.grad(lambda x: f(x).prod()))):
+        np.testing.assert_allclose(g(x), ft.grad(lambda x: (np.cumsum(np.sin(x)) * 2).prod())(x), rtol=1e-12)

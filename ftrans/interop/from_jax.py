@@ -14,7 +14,7 @@ from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.rules.jax_code import JaxCode, call_jax, default_types
-from ..core.trace import Tracer
+from ..core.trace import Tracer, recording_in
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import convert
 from ..xla import about_to_run, is_jax_tracer
@@ -86,7 +86,9 @@ class _Calls:
         import jax
 
         args, kwargs = tree.unflatten(self._structure, list(arrays))
-        leaves, structure = jax.tree_util.tree_flatten(self._f(*args, **kwargs))
+        # It may call functions of ftrans, which are not a part of the trace around it.
+        with recording_in(None):
+            leaves, structure = jax.tree_util.tree_flatten(self._f(*args, **kwargs))
         return [jax.numpy.asarray(x) for x in leaves], structure
 
     def result(self, leaves: Sequence[Any]) -> Any:
