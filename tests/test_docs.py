@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(p for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")] if p.exists())
 # Where one of these is not installed, a page runs up to the first block that imports it.
 OPTIONAL = ("torch",)
+# Each recipe runs by itself: see test_recipes.py.
+DOCS = [page for page in (ROOT / "docs").glob("*.md") if page.name != "recipes.md"]
+PAGES = sorted(p for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS] if p.exists())
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
