@@ -378,7 +378,7 @@ FAULTS = [
           MESH + "stays_where_it_is"),
     Fault("the state of an optimizer whole on one device", "nn/optimizer.py",
           "placement_beside(trained)", "None", MESH + "state_of_an_optimizer"),
-    Fault("samples that fill up a batch and count", "nn/training/steps.py",
+    Fault("samples that fill up a batch and count", "nn/training/measures.py",
           "np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()", "x.mean()", MESH + "filled_up"),
     Fault("sums of steps that are on no mesh", "nn/training/loop.py",
           "placement.replicate(self.averages.meters)", "pass", MESH + "losses_are_those"),

@@ -23,9 +23,10 @@ from .checkpoints import FORMATS
 from .data import Source
 from .history import History
 from .loop import Training
+from .measures import Measure
 from .placement import placement_for
 from .processes import Together
-from .steps import Measure, training_step
+from .steps import training_step
 from .stopping import Best
 
 

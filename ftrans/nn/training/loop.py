@@ -16,12 +16,12 @@ from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, leaves_of, samples_in
 from .history import History
+from .measures import Measure
 from .placement import Placement
 from .processes import Together
 from .progress import progress_for
 from .steps import (
     Averages,
-    Measure,
     NotFinite,
     WindowLoss,
     arguments_of,

@@ -20,7 +20,8 @@ from ..module import Module
 from ..placing import mesh_of, require_mesh, shard
 from ..sharding_rules import as_entries, as_rules, divisible, size_of_axes
 from .data import PlacedBatch, leaves_of, samples_in
-from .steps import Measure, require_means
+from .measures import Measure
+from .steps import require_means
 
 UNEVEN = ("pad", "drop")
 

@@ -1,0 +1,155 @@
+"""Measures: what a training computes for each batch, a loss and metrics, and their means over some of its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...api.branches import cond
+from ...api.call import name_of
+from ...api.vmap import vmap
+from ...base import tree
+from ...base.source import at_line, user_line
+from ...core.types import is_inexact
+from ..module import Module
+from .data import samples_in
+
+# The loss and the metrics of a step.
+MOST_FIGURES = 32
+_NAME_OF_TARGET = "target"
+
+
+class Measure:
+    """What is computed for a batch: loss and metrics.
+
+    Args:
+        loss: function of output and target, or None.
+        objective: function of the model and the batch, or None.
+        metrics: functions of output and target, by name.
+
+    Attributes:
+        names: names of the values, the loss first; those that the objective returns are added by its first trace.
+    """
+
+    def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any]) -> None:
+        self._loss = loss
+        self._objective = objective
+        self._metrics = dict(metrics)
+        self.names = ["loss", *self._metrics]
+        # Modules among them must be arguments of what is compiled.
+        self.modules = [x for x in (loss, *self._metrics.values()) if isinstance(x, Module)]
+        self._is_known = objective is None
+        # By which errors name it.
+        self.__name__ = name_of(loss if objective is None else objective)
+
+    def in_dtype(self, batch: Any, dtype: Any) -> Any:
+        """A batch with its floating-point arrays, except for the target, converted to another dtype."""
+        if dtype is None:
+            return batch
+        if isinstance(batch, dict):
+            kept = () if self._loss is None else (_NAME_OF_TARGET,)
+            return {name: x if name in kept else _in_dtype(x, dtype) for name, x in batch.items()}
+        inputs = len(batch) if self._loss is None else len(batch) - 1
+        return (*_in_dtype(batch[:inputs], dtype), *batch[inputs:])
+
+    @property
+    def has_output(self) -> bool:
+        """Whether it is a function of the output and the target of each sample."""
+        return self._objective is None
+
+    def __call__(self, model: Module, batch: Any, mask: Any = None) -> tuple[Any, list[Any]]:
+        """The loss, and the metrics in the order of their names; of the samples in a mask alone, if there is one."""
+        if self._objective is not None:
+            return self._by_objective(model, batch)
+        loss, *figures = self._of(*self._output_and_target(model, batch), mask)
+        return loss, figures
+
+    def whole_and_by_samples(self, model: Module, batch: Any) -> tuple[list[Any], list[Any]]:
+        """The loss and the metrics of a batch, and the means of those of its samples."""
+        given = self._output_and_target(model, batch)
+        return self._figures(*given), self._means(*given, np.ones(samples_in(batch), bool))
+
+    def _output_and_target(self, model: Module, batch: Any) -> tuple[Any, Any]:
+        if isinstance(batch, dict):
+            if _NAME_OF_TARGET not in batch or len(batch) < 2:
+                raise _no_target(f"a dictionary of {', '.join(map(repr, batch))}")
+            named = {name: x for name, x in batch.items() if name != _NAME_OF_TARGET}
+            return model(**named), batch[_NAME_OF_TARGET]
+        if len(batch) < 2:
+            raise _no_target("one array")
+        return model(*batch[:-1]), batch[-1]
+
+    def _of(self, output: Any, target: Any, mask: Any) -> list[Any]:
+        if mask is None:
+            return self._figures(output, target)
+        given = output, target, mask
+        # A batch that nothing fills up is what the functions were written for.
+        return cond(np.all(mask), lambda o, t, _: self._figures(o, t), self._means, *given)
+
+    def _figures(self, output: Any, target: Any) -> list[Any]:
+        """The loss, and the metrics in the order of their names."""
+        loss = _number(self._loss(output, target), f"the loss {name_of(self._loss)}")
+        return [loss, *(_number(f(output, target), f"the metric {name}") for name, f in self._metrics.items())]
+
+    def _means(self, output: Any, target: Any, mask: Any) -> list[Any]:
+        """The means of the figures of samples in a mask, each computed as that of a batch of one."""
+
+        def of_one(output: Any, target: Any) -> list[Any]:
+            return self._figures(*tree.map_leaves(lambda x: x[None], (output, target)))
+
+        of_samples = vmap(of_one)(output, target)
+        return [(np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()).astype(x.dtype) for x in of_samples]
+
+    def _by_objective(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
+        given = self._objective
+        found = given(model, **batch) if isinstance(batch, dict) else given(model, *batch)
+        figures: Mapping[str, Any] = {}
+        if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
+            found, figures = found
+        if len(figures) >= MOST_FIGURES or "loss" in figures:
+            raise ValueError(
+                f"an objective returns at most {MOST_FIGURES - 1} figures beside the loss, none of them called "
+                f"'loss'; {name_of(given)} returned {', '.join(map(str, figures))}{at_line(user_line())}"
+            )
+        names = [str(name) for name in figures]
+        if self._is_known and names != self.names[1:]:
+            raise ValueError(
+                f"the objective {name_of(given)} returned the figures {', '.join(self.names[1:]) or 'none'} first and "
+                f"{', '.join(names) or 'none'} now; return the same ones, in the same order, also in evaluation"
+                + at_line(user_line())
+            )
+        self._is_known, self.names[1:] = True, names
+        loss = _number(found, f"the objective {name_of(given)}")
+        return loss, [_number(x, f"the figure {name}") for name, x in figures.items()]
+
+
+def _in_dtype(x: Any, dtype: Any) -> Any:
+    if isinstance(x, dict):
+        return {name: _in_dtype(y, dtype) for name, y in x.items()}
+    if isinstance(x, tuple | list):
+        return tuple([_in_dtype(y, dtype) for y in x])
+    return x.astype(dtype) if is_inexact(x.dtype) else x
+
+
+def _number(x: Any, what: str) -> Any:
+    if x is None:
+        raise TypeError(
+            f"{what} returned None instead of a number for the batch; perhaps it has no return statement"
+            + at_line(user_line())
+        )
+    if np.shape(x) != ():
+        raise ValueError(
+            f"{what} returned an array of shape {np.shape(x)} instead of a number for the batch; take its mean"
+            + at_line(user_line())
+        )
+    return x
+
+
+def _no_target(what: str) -> ValueError:
+    return ValueError(
+        f"loss is a function of (output, target), but a batch was {what}: it needs a target, as the last of several "
+        f"arrays, or under the name {_NAME_OF_TARGET!r} in a dictionary. For a loss without a target write "
+        f"objective=..., a function of the model and the batch{at_line(user_line())}"
+    )
