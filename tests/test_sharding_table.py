@@ -104,6 +104,7 @@ ONE_SUM, ONE_GATHER, ONE_SHIFT = {"all-reduce": 1}, {"all-gather": 1}, {"collect
 ROWS = {
     # Nothing is told
     "elementwise": Row(lambda x: np.sin(x) * x + 1, (X,)),
+    "sines of many": Row(np.sin, (np.linspace(-9, 9, 8192),)),
     "product": Row(lambda m, w: m @ w, (M, whole(W))),
     "vmap of grad": Row(ft.vmap(ft.grad(loss), in_axes=(None, 0)), (whole(W), M[:, None])),
     "solve": Row(np.linalg.solve, (DEFINITE, BLOCKS)),

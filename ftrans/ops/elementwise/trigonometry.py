@@ -8,7 +8,8 @@ Elementary Functions, 1980).  The polynomials are those of FDLIBM (`k_sin.c`, `k
 is their use of what the reduced argument leaves behind its last digit.  Results differ from exact ones by at most 0.8
 units in the last place; multiples of an angle close to multiples of pi/2 lose no digit.  The parts have 33 bits, so
 products of the first three with the number of turns are exact for arguments up to `_LARGEST`, also where a
-compiler fuses them with additions.  An array with a larger argument is left to the C library.
+compiler fuses them with additions.  An array with a larger argument is left to the C library; so are arrays that are
+divided over devices, which would have to ask each other for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...base.surroundings import exported_for, is_in_loop
+from ...base.surroundings import exported_for, is_divided, is_in_loop
 
 # Smaller arrays cost more to hand from operation to operation than is saved.  Outside of loops, a program with as much
 # arithmetic as this is also handed to another thread by JAX, which takes about 30 us of a call.
@@ -142,7 +143,7 @@ def vectorized(name: str) -> Callable[[Any], Any]:
 
         smallest = _SMALLEST_IN_LOOPS if is_in_loop() else _SMALLEST
         is_on_cpu = (exported_for() or (jax.default_backend(),)) == ("cpu",)
-        is_fast = x.dtype == float and x.size >= smallest and is_on_cpu
+        is_fast = x.dtype == float and x.size >= smallest and is_on_cpu and not is_divided()
         return _functions()[name](x) if is_fast else getattr(lax, name)(x)
 
     return call
