@@ -103,8 +103,9 @@ def together(names: list[str], limit: float = 60, **more: str) -> dict[str, list
         ended = wait(processes, limit)
     for process in ended:
         assert process.code == 0, f"exit code {process.code}\n{process.out}\n{process.err[-4000:]}"
-    lines = [[line for line in p.out.splitlines() if line.startswith(_RESULT)] for p in ended]
-    found = [[json.loads(line.removeprefix(_RESULT)) for line in process] for process in lines]
+    # JAX's Gloo prints, too, and may be in the middle of a line.
+    lines = [[line.partition(_RESULT)[2] for line in p.out.splitlines() if _RESULT in line] for p in ended]
+    found = [[json.loads(line) for line in process] for process in lines]
     return {name: [process[i] for process in found] for i, name in enumerate(names)}
 
 
