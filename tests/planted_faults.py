@@ -382,6 +382,13 @@ FAULTS = [
           "np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()", "x.mean()", MESH + "filled_up"),
     Fault("sums of steps that are on no mesh", "nn/training/loop.py",
           "placement.replicate(self.averages.meters)", "pass", MESH + "losses_are_those"),
+    Fault("devices that a folder is read to", "nn/training/folders.py",
+          "if like is None or like.sharding is None or", "if True or like is None or like.sharding is None or",
+          "test_nn_sharded_checkpoints.py -k read_to_where"),
+    Fault("the older of two checkpoints", "nn/training/checkpoints.py",
+          "return max(complete, key", "return min(complete, key", "test_nn_sharded_checkpoints.py -k newest"),
+    Fault("checksums that nobody compares", "xla/on_disk.py",
+          "not in (None, self._sums[path.name])", "not in (None, _sum_of(path))", "test_cache_dir.py -k damaged"),
     # Solvers
     Fault("a weight of the ODE solver", "solvers/runge_kutta.py",
           "125 / 192, -2187 / 6784, 11 / 84)", "125 / 192, -2187 / 6748, 11 / 84)", "test_odeint.py"),
