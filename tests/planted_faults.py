@@ -280,6 +280,8 @@ FAULTS = [
     # Types and shapes
     Fault("dtype of a transposed conversion", "ops/elementwise/conversions.py",
           "return [convert(ct, dtype=operands[0].dtype)]", "return [convert(ct, dtype=ct.dtype)]", RULES + "convert"),
+    Fault("results in containers of others as constants", "numpy/promotion.py",
+          "return asarray(np.asarray(x))", "return Tracer(here, here.atom(x))", "test_foreign_operands.py"),
     Fault("dtype of weak operands", "numpy/promotion.py",
           "return np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in kinds))",
           "return np.result_type(*(k if isinstance(k, np.dtype) else np.asarray(k(0)).dtype for k in kinds))",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,23 @@ def test_python_branches(compiled: Any) -> None:
         torch.testing.assert_close(func.grad(f)(sign * X), expected)
     with pytest.raises(TypeError, match=r"(?s)torch.func.vmap maps .*ftrans.vmap.*numpy.where"):
         func.vmap(f)(LANES)
+
+
+def test_anomalies_and_threads(compiled: Any) -> None:
+    logarithms = ft.to_torch(compiled(lambda x: np.sum(np.log(x))))
+    with ft.autograd.detect_anomaly():
+        torch.testing.assert_close(func.grad(logarithms)(X.abs()), 1 / X.abs())
+        with pytest.raises(ft.autograd.AnomalyError, match=r"(?s)logarithm of a negative number.*np\.log\(x\)"):
+            logarithms(X)
+    cubed = ft.to_torch(compiled(cubes))
+
+    def slope(number: float) -> float:
+        x = leaf(number * torch.ones(2, dtype=f64))
+        cubed(x).backward()
+        return float(x.grad[0])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(slope, map(float, range(8)))] == [3.0 * n**2 for n in range(8)]
 
 
 # Tensors as arguments of transformations
