@@ -231,8 +231,9 @@ class Compiled:
                 raise
         except ExplicitAxes:
             return self._run_with_care(args)
-        except ValueError as error:
-            raise self._explained(error, args) from None
+        except ValueError:
+            self._explain(args)
+            raise
 
     def _run_with_care(self, args: Sequence[Any]) -> Any:
         """The same where JAX has yet to trace, others look on or take part, or arrays have Explicit axes."""
@@ -244,16 +245,19 @@ class Compiled:
                 return self._run(args)
         except ExplicitAxes:
             self._meets_explicit_axes = True
-        except ValueError as error:
-            raise self._explained(error, args) from None
+        except ValueError:
+            self._explain(args)
+            raise
         given = Relabelled(args)
         with given.context:
             return given.back(self._run(given.arrays))
 
-    def _explained(self, error: ValueError, args: Sequence[Any]) -> ValueError:
-        """The exception to raise for an error of JAX: the error itself, unless it is about where arrays are."""
+    def _explain(self, args: Sequence[Any]) -> None:
+        """Raise the error for arrays that are in different places, if they are, in place of JAX's."""
         wanted = self._division.inputs
-        return (other_division(args, wanted) if wanted else None) or other_devices(args) or error
+        explained = (other_division(args, wanted) if wanted else None) or other_devices(args)
+        if explained is not None:
+            raise explained from None
 
     @uninterrupted
     def _run(self, args: Sequence[Any]) -> Any:

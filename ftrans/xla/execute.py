@@ -132,8 +132,11 @@ def run_program(program: Program, args: Sequence[Any]) -> list[Any]:
         try:
             with given.context, divided(any(map(is_on_several_devices, given.arrays))):
                 return given.back(lower(program, given.arrays, current_observer()))
-        except ValueError as error:
-            raise other_devices(given.arrays) or error from None
+        except ValueError:
+            explained = other_devices(given.arrays)
+            if explained is None:
+                raise
+            raise explained from None
 
 
 def run_function(
