@@ -89,7 +89,8 @@ class Watch:
             begun, what, is_own = min(self._waits.copy().values(), default=(0.0, "", False))
             if what and time.monotonic() - begun > self.limit:
                 print(f"\n{self._describe(what, is_own)} for {self.limit:g} seconds", file=sys.stderr, flush=True)
-                faulthandler.dump_traceback(all_threads=True)
+                # A notebook's stderr is no file.
+                faulthandler.dump_traceback(sys.__stderr__ or 2, all_threads=True)
                 end("")
 
 
