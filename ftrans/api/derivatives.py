@@ -11,6 +11,7 @@ import numpy as np
 from ..base import tree
 from ..base.foreign_arrays import is_foreign
 from ..base.lookalikes import refuse_lookalike
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.subprograms import cut
@@ -65,6 +66,7 @@ def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
     return (True,) * count + (False,) * (len(traced.program.inputs) - count)
 
 
+@makes_picklable
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The gradient of a function whose result is a real scalar.
 
@@ -135,6 +137,7 @@ def require_complex(chosen: Arguments, traced: Traced, f: Function, what: str) -
                 )
 
 
+@makes_picklable
 def value_and_grad(
     f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False, holomorphic: bool = False
 ) -> Function:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..base import tree
 from ..base.memory_size import memory_of_machine
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..control.subprograms import cut
 from ..core.types import ArrayType, is_complex, is_inexact
@@ -24,6 +25,7 @@ _LARGE = 200_000
 _NEVER_TOO_LARGE = 1 << 30
 
 
+@makes_picklable
 def jacobian(
     f: Function,
     argnums: Argnums = 0,
@@ -73,6 +75,7 @@ def jacobian(
     return named(takes_foreign_arrays(jacobian_of_f), f, "jacobian")
 
 
+@makes_picklable
 def value_and_jacobian(
     f: Function,
     argnums: Argnums = 0,
@@ -196,6 +199,7 @@ def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobia
     )
 
 
+@makes_picklable
 def jacfwd(
     f: Function,
     argnums: Argnums = 0,
@@ -213,6 +217,7 @@ def jacfwd(
     return jacobian(f, argnums, "forward", chunk_size, has_aux, holomorphic)
 
 
+@makes_picklable
 def jacrev(
     f: Function,
     argnums: Argnums = 0,
@@ -230,6 +235,7 @@ def jacrev(
     return jacobian(f, argnums, "reverse", chunk_size, has_aux, holomorphic)
 
 
+@makes_picklable
 def hessian(
     f: Function,
     argnums: Argnums = 0,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.storable import INPUT_NAMES
 from ..base.type_questions import is_plain
@@ -28,6 +29,7 @@ from .sharding import Shardings
 _NUMBERS = (float, int, bool, complex)
 
 
+@makes_picklable
 def jit(
     f: Callable[..., Any] | None = None,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Literal
 
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from .call import check_flag
 from .call import named as renamed
@@ -19,6 +20,7 @@ JacobianMethod = Literal["auto", "elimination", "forward", "reverse", "bidirecti
 HessianMethod = Literal["auto", "elimination", "star", "acyclic", "dense"]
 
 
+@makes_picklable
 def sparse_jacobian(
     f: Function,
     argnums: Argnums = 0,
@@ -70,6 +72,7 @@ def sparse_jacobian(
     return as_function(SparseDerivative(f, argnums, options, "sparse_jacobian"))
 
 
+@makes_picklable
 def value_and_sparse_jacobian(
     f: Function,
     argnums: Argnums = 0,
@@ -108,6 +111,7 @@ def value_and_sparse_jacobian(
     return as_function(SparseDerivative(f, argnums, options, "value_and_sparse_jacobian"))
 
 
+@makes_picklable
 def sparse_hessian(
     f: Function,
     argnums: Argnums = 0,
@@ -154,6 +158,7 @@ def sparse_hessian(
     return as_function(SparseDerivative(f, argnums, options, "sparse_hessian"))
 
 
+@makes_picklable
 def value_and_sparse_hessian(
     f: Function,
     argnums: Argnums = 0,

@@ -12,6 +12,7 @@ import numpy as np
 from ..base import tree
 from ..base.foreign_arrays import ForeignArrays, is_foreign
 from ..base.lookalikes import refuse_lookalike
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import NoWitness, Tracer
@@ -26,6 +27,7 @@ from .foreign_arrays import takes_foreign_arrays
 Axes = Any
 
 
+@makes_picklable
 def vmap(
     f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_
 from ..base import tree
 from ..base.cell import Holder, concrete, read
 from ..base.foreign import Said
+from ..base.pickles import is_plain_pickle
 from ..base.source import at_line, user_line
 from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
 from ..core.program import Program
@@ -40,7 +42,9 @@ class Optimizer(Module):
     Args:
         model: the model.  Parameters that have `requires_grad` set at this point are updated.
         transformation: a gradient transformation of optax, such as `optax.adam(1e-3)`, or several, combined by
-            `optax.chain`; clipping, schedules and gradient accumulation are available there.
+            `optax.chain`; clipping, schedules and gradient accumulation are available there.  Optax makes it of local
+            functions, which cannot be pickled: an optimizer that is to be pickled takes a function without arguments
+            that returns it, such as `functools.partial(optax.adam, 1e-3)`.
 
     Raises:
         TypeError: `model` is not a module, or `transformation` is not from optax.
@@ -65,6 +69,7 @@ class Optimizer(Module):
     _borrowed = ("model",)
 
     def __init__(self, model: Module, transformation: Any) -> None:
+        make, transformation = _made(transformation)
         if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
             raise TypeError(
                 f"Optimizer takes a gradient transformation of optax, such as optax.adam(1e-3), not "
@@ -81,6 +86,7 @@ class Optimizer(Module):
         names, leaves, structure = jax_leaves(transformation.init, values, placement_beside(trained))
         self.state = Cells({name: Buffer(x) for name, x in zip(names, leaves, strict=True)})
         self._update = _update_of(transformation, self.paths, structure)
+        self._update.make = self._update.make or make
 
     def step(
         self,
@@ -169,6 +175,29 @@ class Optimizer(Module):
             if path in gradients or not isinstance(cell, Parameter):
                 cell.value = new
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not is_plain_pickle():
+            return super().__reduce_ex__(protocol)
+        make = self._update.make
+        if make is None:
+            raise pickle.PicklingError(
+                "an Optimizer pickles if it makes its transformation itself, since optax makes it of local functions; "
+                "write Optimizer(model, functools.partial(optax.adam, 1e-3)) in place of Optimizer(model, "
+                f"optax.adam(1e-3)), or pickle by cloudpickle{at_line(user_line())}"
+            )
+        state = {k: v for k, v in self.__getstate__().items() if k not in ("transformation", "_update")}
+        return object.__new__, (type(self),), {**state, "make": make}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        make = state.pop("make", None)
+        super().__setstate__(state)
+        if make is not None:
+            self.transformation = make()
+            values = {path: p.array for path, p in self._parameters().items()}
+            _, _, structure = jax_leaves(self.transformation.init, values)
+            self._update = _update_of(self.transformation, self.paths, structure)
+            self._update.make = make
+
     def zero_grad(self) -> None:
         """Clear the gradients that `backward` has accumulated in the parameters."""
         self.model.zero_grad()
@@ -187,6 +216,19 @@ class Optimizer(Module):
         return f"{len(self.paths)} parameters"
 
 
+def _made(given: Any) -> tuple[Callable[[], Any] | None, Any]:
+    """A function that makes a transformation, or None, and the transformation."""
+    if not callable(given) or hasattr(given, "update"):
+        return None, given
+    try:
+        return given, given()
+    except TypeError as error:
+        raise TypeError(
+            f"Optimizer takes a gradient transformation of optax, such as optax.adam(1e-3), or a function without "
+            f"arguments that makes one; {name_of(given)} takes some ({error}){at_line(user_line())}"
+        ) from None
+
+
 @functools.lru_cache(maxsize=32)
 def _update_of(transformation: Any, paths: tuple[str, ...], structure: Any) -> _Update:
     """The update, shared by equal optimizers, so that a compiled step serves all of them."""
@@ -194,9 +236,14 @@ def _update_of(transformation: Any, paths: tuple[str, ...], structure: Any) -> _
 
 
 class _Update:
-    """The update of a transformation as functions of lists of arrays."""
+    """The update of a transformation as functions of lists of arrays.
+
+    Attributes:
+        make: a function that makes the transformation, or None if there is none.
+    """
 
     def __init__(self, transformation: Any, paths: tuple[str, ...], structure: Any) -> None:
+        self.make: Callable[[], Any] | None = None
         self._transformation = transformation
         self._paths = paths
         self._structure = structure

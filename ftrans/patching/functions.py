@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
+from ..base.pickles import Made
 from ..base.source import at_line, of_package, user_line
 from .codes import Exchange, Survey
 
 # What consists of functions, and the attributes that hold them: `functools.wraps` and other decorators leave the first.
 _KINDS = (
     FunctionType, MethodType, staticmethod, classmethod, property, functools.partial, functools.cached_property,
-    type(functools.lru_cache(lambda: None)),
+    type(functools.lru_cache(lambda: None)), Made,
 )  # fmt: skip
 _ATTRIBUTES = ("__wrapped__", "__func__", "func", "fget", "fset")
 
