@@ -109,6 +109,25 @@ def test_shard_in_derivatives_and_batches(wrap: Callable[..., Any]) -> None:
     assert np.asarray(wrap(ft.hessian(lambda x: np.sum(cubes(x))))(x)) == pytest.approx(np.diag(6 * X))
 
 
+def halves(x: Any) -> Any:
+    return ft.shard(x * x, P("d"), MESH)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(ft.scan(lambda c, _: (np.sin(halves(c)), None), x, np.arange(3.0))[0]),
+        lambda x: np.sum(ft.checkpoint(lambda x: np.sin(halves(x)))(x)),
+        lambda x: np.sum(ft.cond(np.sum(x * x) > 0, lambda x: np.sin(halves(x)), np.cos, x)),
+    ],
+    ids=["scan", "checkpoint", "cond"],
+)
+def test_shard_in_constructs(f: Callable[..., Any]) -> None:
+    gradient = ft.jit(ft.grad(f))(on(MESH, X))
+    assert spec_of(gradient) == ("d",)
+    np.testing.assert_allclose(np.asarray(gradient), ft.grad(f)(X), rtol=1e-12)
+
+
 def test_a_batch_stays_divided_as_it_is() -> None:
     mesh = ft.mesh((4, 2), ("a", "b"))
     batch = on(mesh, np.ones((4, 16)), P("a"))
