@@ -45,9 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been collected stays until the end, so the garbage collector need not walk through it again."""
+    """What has been collected stays until the end, so the garbage collector need not walk through it again.
+
+    What tests make is walked through less often than by default, which takes a tenth of the time of tracing.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 50)
 
 
 @pytest.fixture(autouse=True, scope="module")
