@@ -88,6 +88,16 @@ def test_functions_come_back(f: Callable[..., Any]) -> None:
     assert again is f or type(again) is type(f)
 
 
+def test_nonlinear_programs_come_back() -> None:
+    problem = ft.nlp(energy, outputs).prepare(X)
+    again = sent(problem)
+    np.testing.assert_array_equal(again.gradient(X), problem.gradient(X))
+    np.testing.assert_array_equal(again.jacobian(X), problem.jacobian(X))
+    assert sent(ft.nlp(energy, outputs)).prepare(X).n == problem.n
+    with pytest.raises(pickle.PicklingError, match="a nonlinear program is pickled by the name of its function"):
+        pickle.dumps(ft.nlp(lambda x: x.sum()))
+
+
 def test_decorated_functions_are_pickled_by_name() -> None:
     assert sent(decorated) is decorated
 

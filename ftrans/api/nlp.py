@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.pickles import require_importable
 from ..base.source import at_line, user_line
 from ..numpy.promotion import asarray
 from .call import check_function, name_of
@@ -98,9 +99,15 @@ class NonlinearProgram:
         self._functions = objective, constraints
         self._compile = compile
         self._ready = False
+        self._point: Any = None
         if intermediate is not None:
             # A solver looks whether there is such a method.
             self.intermediate = intermediate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        intermediate = getattr(self, "intermediate", None)
+        require_importable("a nonlinear program", (*self._functions, intermediate))
+        return _made_again, (*self._functions, intermediate, self._compile, self._point)
 
     def prepare(self, x: Any) -> NonlinearProgram:
         """Find the patterns, and make the derivatives, for points like `x`; returns the problem itself.
@@ -119,6 +126,8 @@ class NonlinearProgram:
                 f"a nonlinear program is prepared for a vector, not for an array of shape {x.shape}; let the functions "
                 f"take it apart{at_line(user_line())}"
             )
+
+        self._point = x
 
         def f(x: Any) -> Any:
             return np.reshape(asarray(objective(x)), ())
@@ -207,3 +216,9 @@ class NonlinearProgram:
                 f"variables, which is not known yet; prepare it for a point, ft.nlp(...).prepare(x0)"
                 + at_line(user_line())
             )
+
+
+def _made_again(objective: Any, constraints: Any, intermediate: Any, compile: bool | None, point: Any) -> Any:
+    """A problem like one that was pickled, prepared for the same point if it was."""
+    problem = NonlinearProgram(objective, constraints, intermediate, compile)
+    return problem if point is None else problem.prepare(point)
