@@ -48,6 +48,7 @@ LAPLACIAN = "test_laplacian.py -k "
 OPTIMIZE = "test_scipy_optimize.py -k "
 COMPRESSED = "test_compressed.py -k "
 MESH = "test_nn_mesh.py -k "
+TRACES = "test_jax_traces.py -k "
 FAULTS = [
     # Solvers of SciPy
     Fault("constraints without their multipliers", "scipy/optimize/constraints.py",
@@ -374,6 +375,34 @@ FAULTS = [
           "* (0.5 / beta), size - 0.5 * beta)", "* (0.5 / beta), size - 0.5)", "test_nn_losses.py"),
     Fault("cells that a compiled step leaves alone", "nn/jit.py",
           "        write_cells(call.graph.cells, note.places, outs[note.count :])\n", "", "test_nn_jit.py"),
+    # Functions inside of JAX, and of JAX
+    Fault("derivatives that JAX finds for itself", "run/jax_operation.py",
+          "return list(_primitive().bind(*_varying_alike(arrays), program=program, linear=linear))",
+          "return _lowered(*arrays, program=program, linear=linear)", TRACES + "derivatives_in_jax_are_ours"),
+    Fault("cotangents of an operation of JAX in the wrong order", "run/jax_operation.py",
+          "*[ct for ct, a in zip(cotangents, active, strict=True) if a]",
+          "*[ct for ct, a in zip(cotangents, active, strict=True) if a][::-1]", TRACES + "several_arguments"),
+    Fault("the axis that JAX maps", "run/jax_operation.py",
+          "jax.numpy.moveaxis(x, d, 0)", "x", TRACES + "maps_another_axis"),
+    Fault("a replicated argument whose cotangent is that of one device", "run/jax_operation.py",
+          "x if own == axes else jax.lax.pcast", "x if True else jax.lax.pcast", TRACES + "sums_over_devices"),
+    Fault("code of JAX in its default types", "control/rules/jax_code.py",
+          "return jax.enable_x64(_has_64_bits(xs))", "return jax.enable_x64(True)",
+          "test_from_jax.py -k types"),
+    # Arrays on several devices
+    Fault("a batch that each device gets whole", "ops/sharding.py",
+          "PartitionSpec(PartitionSpec.UNCONSTRAINED, *spec)", "PartitionSpec(None, *spec)",
+          "test_sharding.py -k stays_divided"),
+    Fault("guards that are divided over devices", "xla/compiled.py",
+          "if mesh is not None and self._guards:", "if False:", "test_sharding.py -k branches"),
+    Fault("numbers of the second words drawn from the first places", "ops/random_bits.py",
+          "lax.select(is_second, second, first)", "lax.select(is_second, first, second)",
+          "test_sharding.py -k random_numbers"),
+    Fault("a precision that products do not obey", "ops/platforms.py",
+          "return None if is_set and dtype in (np.float32, np.complex64) else", "return", "test_precision.py"),
+    # Programs as text
+    Fault("types of results that nobody compares", "storage/reader.py",
+          'require(found == declared, f"the results', 'require(True, f"the results', "test_program_json.py"),
     # Models on a mesh
     Fault("cells that a step moves", "nn/jit.py",
           "*(graph.cells[i].sharding for i in note.places)", "*(None for i in note.places)",

@@ -94,16 +94,19 @@ def test_damaged_files_are_compiled_again_with_a_note(tmp_path: Path, damage: An
         np.testing.assert_allclose(gradient_of_new(), EXPECTED)
 
 
-def test_functions_on_the_host_are_not_kept(tmp_path: Path) -> None:
+def test_functions_on_the_host_are_those_of_the_process(tmp_path: Path) -> None:
+    """JAX 0.10 keeps no programs that call them; newer versions give what they read the functions of the process."""
     import scipy.special
 
     ft.set_cache_dir(tmp_path)
+    for bessel in (scipy.special.kv, scipy.special.yv):
+        jax.clear_caches()
 
-    def cubes_on_host(x: Any) -> Any:
-        return np.sum(scipy.special.kv(1.5, x) ** 3)
+        def cubes_on_host(x: Any) -> Any:
+            return np.sum(bessel(1.5, x) ** 3)  # noqa: B023 - it is called in this turn of the loop
 
-    assert ft.jit(cubes_on_host)(X + 1) == pytest.approx(cubes_on_host(X + 1))
-    assert entries(tmp_path) == []
+        assert ft.jit(cubes_on_host)(X + 1) == pytest.approx(cubes_on_host(X + 1))
+    assert len(entries(tmp_path)) == (0 if jax.__version_info__ < (0, 11) else 1)
 
 
 def test_settings_of_the_user_stay(tmp_path: Path) -> None:

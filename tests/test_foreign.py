@@ -311,6 +311,8 @@ PROVOKED: dict[Said, Callable[[], Any]] = {
     Said.NOT_OF_TORCH: of_torch,
     Said.DELETED: deleted_by_jax,
 }
+# What NumPy 2.5 says where NumPy before it said something else.
+SINCE_NUMPY_2_5 = {Said.NOT_INEXACT: Said.OBJECT_DTYPE, Said.INVALID_KEYWORD: Said.UNEXPECTED_KEYWORD}
 
 
 def test_every_text_is_provoked() -> None:
@@ -321,7 +323,8 @@ def test_every_text_is_provoked() -> None:
 def test_texts_of_errors(text: Said) -> None:
     with pytest.raises(Exception) as error:  # noqa: PT011 - which one it is depends on the library
         PROVOKED[text]()
-    assert text in str(error.value), MOVED.format(f"Said.{text.name}")
+    expected = {text, SINCE_NUMPY_2_5.get(text, text)}
+    assert any(known in str(error.value) for known in expected), MOVED.format(f"Said.{text.name}")
 
 
 @pytest.mark.parametrize("text", [Said.NO_ATTRIBUTE, Said.NO_SETTER], ids=lambda text: text.name)

@@ -85,6 +85,8 @@ def test_types_of_arguments_and_results() -> None:
     assert scaled(np.ones(3, np.float32), 2.0).dtype == np.float32
     assert ft.grad(lambda x: scaled(x, 2.0).sum())(np.ones(3, np.float32)).dtype == np.float32
     assert scaled(np.ones(3), 2).dtype == np.float64
+    # What it makes itself is of JAX's default types.
+    assert ft.from_jax(lambda x: x + jnp.linspace(0.0, 1.0, 3))(np.ones(3, np.float32)).dtype == np.float32
     assert isinstance(scaled(jnp.ones(3), 2.0), jax.Array)
     z = 1 + 2j
     found = ft.grad(lambda z: np.abs(ft.from_jax(lambda z: z * z * 1j + z.conj() * jnp.exp(z))(z)))(z)

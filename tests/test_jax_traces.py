@@ -152,6 +152,39 @@ def test_ftrans_in_jax_in_ftrans_arguments_and_results() -> None:
     np.testing.assert_array_equal(of_n, 0)
 
 
+def three(x: Any, y: Any) -> Any:
+    return np.sin(x) * y, np.exp(x) - y * y, x / y
+
+
+def same_three(x: Any, y: Any) -> Any:
+    return jnp.sin(x) * y, jnp.exp(x) - y * y, x / y
+
+
+@pytest.mark.parametrize("used", [(1,), (0, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("argnums", [1, (0, 1)], ids=str)
+def test_several_arguments_and_results_of_equal_types(argnums: Any, used: tuple[int, ...]) -> None:
+    """Their cotangents are kept apart, of which some are zero."""
+    x, y = jnp.array([1.0, 2.0]), jnp.array([3.0, 5.0])
+
+    def gradient(f: Callable[..., Any]) -> Any:
+        def total(x: Any, y: Any) -> Any:
+            results = f(x, y)
+            return sum((i + 1) * results[i].sum() for i in used)
+
+        return jax.grad(total, argnums)(x, y)
+
+    np.testing.assert_allclose(gradient(ft.jit(three)), gradient(same_three), rtol=1e-14)
+
+
+def test_jax_maps_another_axis() -> None:
+    x, y = jnp.arange(1.0, 10.0).reshape(3, 3), jnp.arange(2.0, 5.0)
+
+    def mapped(f: Callable[..., Any]) -> Any:
+        return jax.vmap(jax.jacfwd(lambda x, y: f(x, y)[0] + f(x, y)[2]), in_axes=(1, None), out_axes=1)(x, y)
+
+    np.testing.assert_allclose(mapped(ft.jit(three)), mapped(same_three), rtol=1e-14)
+
+
 def test_narrow_numbers_stay_narrow() -> None:
     with jax.enable_x64(False):
         found = jax.grad(ft.jit(lambda x: np.linalg.norm(x) ** 3))(jnp.ones(3))

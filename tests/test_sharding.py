@@ -197,13 +197,19 @@ def test_branches_of_python_on_divided_values() -> None:
                 return x
         return np.sin(x) if total[-1] > 0 else -x
 
+    @ft.jit
+    def by_elements(x: Any) -> Any:
+        is_large = x > 1e3  # XLA would divide the guards as it does this array
+        return -x if any(is_large[i] for i in range(len(X))) else x
+
     up = on(MESH, np.abs(X))
     for _ in range(2):
         assert np.asarray(f(up)) == pytest.approx(np.sin(np.abs(X)))
         assert np.asarray(f(on(MESH, -np.abs(X)))) == pytest.approx(np.abs(X))
-    guards = f.lower(up).compile().output_shardings[1:]
-    assert guards
-    assert all(s.is_fully_replicated for s in guards)
+    for guarded in (f, by_elements):
+        guards = guarded.lower(up).compile().output_shardings[1:]
+        assert guards
+        assert all(s.is_fully_replicated for s in guards)
 
 
 def test_captured_arrays_keep_their_sharding() -> None:

@@ -14,8 +14,9 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
 
     It switches on JAX's persistent compilation cache, so what other code compiles by JAX is kept, too: programs that
     took longer than 20 ms, for the same versions, options and kind of device.  Tracing is done again.
-    Programs that call functions on the host are not kept.  Several processes may use a folder at once.  A file that is
-    damaged is ignored with a warning.  Nothing is ever removed for being old; delete the folder to start anew.
+    JAX 0.10 keeps no programs that call functions on the host; with newer versions, these call the functions of the
+    process that reads them.  Several processes may use a folder at once.  A file that is damaged is ignored with a
+    warning.  Nothing is ever removed for being old; delete the folder to start anew.
 
     Only use a folder that nobody else can write to: what is in it is run.
 

@@ -48,8 +48,8 @@ def mesh(sizes: Any, names: Sequence[str] | None = None, *, devices: Sequence[An
 
     Example:
         >>> import ftrans as ft
-        >>> ft.mesh({"data": 1}).shape
-        OrderedDict([('data', 1)])
+        >>> ft.mesh({"data": 1}).axis_names
+        ('data',)
     """
     if isinstance(sizes, Mapping):
         if names is not None:

@@ -208,7 +208,7 @@ class Said(StrEnum):
     Without it: the error reaches the user as it is, without the advice that goes with it.
     """
 
-    # NumPy, of an array of Python objects
+    # NumPy, of an array of Python objects; the last one before NumPy 2.5
     HOLDS_REFERENCES = "NPY_ITER_REFS_OK"
     NO_LOOP = "loop of ufunc does not support argument"
     OBJECT_DTYPE = "dtype('O')"
@@ -221,7 +221,7 @@ class Said(StrEnum):
     # NumPy, of arguments
     READ_ONLY = "read-only"
     SHUFFLED_READ_ONLY = "array is read-only"
-    INVALID_KEYWORD = "invalid keyword"
+    INVALID_KEYWORD = "invalid keyword"  # before NumPy 2.5
     AXES_DIFFER = "don't match array"
     NO_DTYPE = "Cannot interpret 'True' as a data type"
     NO_ORDER = "order must be str, not int"
