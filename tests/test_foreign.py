@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 import scipy.sparse
+import scipy.sparse.linalg
 from training import compiled_once
 
 from ftrans.base import foreign
@@ -332,6 +333,12 @@ def test_texts_that_begin_with_a_class(text: Said) -> None:
     with pytest.raises(AttributeError) as error:
         PROVOKED[text]()
     assert f"'Probe' {text}" in str(error.value), MOVED.format(f"Said.{text.name}")
+
+
+def test_class_without_module() -> None:
+    lu = scipy.sparse.linalg.SuperLU
+    assert not lu.__module__.startswith("scipy"), MOVED.format("module_of")
+    assert foreign.module_of(lu.solve).startswith("scipy.sparse")
 
 
 def test_kind_of_interp1d() -> None:

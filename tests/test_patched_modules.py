@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 import tables
 from others_modules import OthersModule
 
@@ -124,18 +125,23 @@ def handed_over(x):
     import operator
 
     import scipy.integrate
+    import scipy.optimize
 
     made = functools.partial(np.asarray, dtype=float)([x, 1.0])
     made = made + operator.methodcaller("astype", float)(np.array([1, x]))
     total = np.vectorize(math.sin)(x) + np.frompyfunc(math.cos, 1, 1)(x) + power(x)
+    total = total + scipy.optimize.brentq(functools.partial(operator.sub, x), 0.0, 1.0)
+    total = total + scipy.optimize.fixed_point(math.cos, x) + halves.solve(np.array([x, 1.0]))[0]
     return float(total) + made.sum() + scipy.integrate.quad(math.exp, 0.0, x)[0]
 
 
+# Its class does not say that it is of SciPy.
+halves = scipy.sparse.linalg.splu(2 * scipy.sparse.eye_array(2, format="csc"))
 power = functools.partial(math.pow, 2.0)
 
 
 def test_functions_that_are_handed_over():
-    slope = np.cos(0.5) - np.sin(0.5) + 2**0.5 * np.log(2) + 2 + np.exp(0.5)
+    slope = np.cos(0.5) - np.sin(0.5) + 2**0.5 * np.log(2) + 3.5 + np.exp(0.5)
     np.testing.assert_allclose(ft.grad(handed_over)(0.5), slope, rtol=1e-14)
 
 

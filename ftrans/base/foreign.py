@@ -248,6 +248,19 @@ class Said(StrEnum):
 # SciPy
 
 
+def module_of(function: Any) -> str | None:
+    """The name of the module that a function, class or method of a class is from, None where nothing says it.
+
+    Leans on: `SuperLU`, whose methods have no module, as it has none itself, is a class of `scipy.sparse.linalg`.
+    Without it: `solve` of factors of a plain matrix does not take a traced right-hand side in patched code.
+    """
+    owner = getattr(function, "__objclass__", None)
+    if owner is not None and owner.__name__ == "SuperLU":
+        return "scipy.sparse.linalg"
+    name = getattr(function, "__module__", None)
+    return name if isinstance(name, str) else None
+
+
 def kind_of_interp1d(f: Any) -> tuple[str, Any]:
     """The kind of a `scipy.interpolate.interp1d`, "spline" for several, and its spline if it has one.
 

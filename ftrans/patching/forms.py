@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.foreign import module_of
 from ..core.trace import TracerLeak, current_builder, recording_in
-from ..numpy.dispatch import ENTERED_LATER, TABLE, wherever
+from ..numpy.dispatch import ENTERED_LATER, TABLE, TAKES_FUNCTIONS, wherever
 from ..numpy.vectorizing import vectorize
 from ..run.places import TRACE, place_of_arguments
 from .builtin_forms import BUILTINS, CALLERS, with_forms
@@ -78,12 +79,8 @@ def traced_form(function: Any) -> Any:
 
 def _library(function: Any) -> str | None:
     """The module of NumPy or SciPy that a function belongs to, as far as it is entered in the table at once."""
-    owner = getattr(function, "__objclass__", None)
-    if owner is not None and owner.__name__ == "SuperLU":
-        # This compiled class says that it is one of Python's own.
-        return "scipy.sparse"
-    name = getattr(function, "__module__", None)
-    if not isinstance(name, str) or not name.startswith(("numpy", "scipy.")):
+    name = module_of(function)
+    if name is None or not name.startswith(("numpy", "scipy.")):
         return None
     return ".".join(name.split(".")[:2])
 
@@ -96,28 +93,18 @@ def _of_library(function: Any) -> Any:
     enter = ENTERED_LATER.get(library)
     if enter is not None:
         enter()
-    implementation = TABLE.get(function)
-    found = function if implementation is None else _wherever(implementation, function)
+    found = function
+    if function in TABLE:
+        found = wherever(TABLE[function], function, TABLE[function], has_protocols=False)
+        if function in TAKES_FUNCTIONS:
+            found = with_forms(found, _handed)
     _forms[function] = found
     return found
 
 
-def _wherever(traced: Any, function: Any) -> Any:
-    """A function of a library: its traced form for traced values, and for functions, which may use some."""
-    plain = wherever(traced, function, traced, False)
-
-    @functools.wraps(traced)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not any([callable(x) and not isinstance(x, type) for x in (*args, *kwargs.values())]):
-            return plain(*args, **kwargs)
-        return traced(*map(_handed, args), **{name: _handed(x) for name, x in kwargs.items()})
-
-    return call
-
-
 def _handed(x: Any) -> Any:
     """An argument: functions of Python that were compiled are called in their traced forms."""
-    return traced_form(x) if isinstance(x, BuiltinFunctionType | functools.partial) else x
+    return form(x) if isinstance(x, BuiltinFunctionType | functools.partial) else x
 
 
 def _of_method(method: Any, function: Any) -> Any:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.ndimage
 
+from ...numpy.dispatch import implements
 from ...numpy.promotion import asarray, cast, has_tracer, value_in_hand
 from ...ops.convolution import convolution
 from ..entries import bad_argument
@@ -283,7 +285,7 @@ def _each_axis(input: Any, derivative: Callable[..., Any], mode: Any, cval: Any,
     return [derivative(x, axis, None, kind, cval) for axis, kind in zip(axes, modes, strict=True)]
 
 
-@implemented
+@implements(scipy.ndimage.generic_laplace, takes_functions=True)
 def generic_laplace(
     input: Any,
     derivative2: Callable[..., Any],
@@ -340,7 +342,7 @@ def gaussian_laplace(
     return generic_laplace(asarray(input), second, output, mode, cval, axes=axes)
 
 
-@implemented
+@implements(scipy.ndimage.generic_gradient_magnitude, takes_functions=True)
 def generic_gradient_magnitude(
     input: Any,
     derivative: Callable[..., Any],

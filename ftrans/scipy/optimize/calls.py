@@ -28,7 +28,7 @@ from ...core.program import Program
 from ...core.trace import NoWitness, Tracer, building, current_builder
 from ...core.types import ArrayType, is_complex
 from ...core.witness import CodeBuilder, known_value
-from ...numpy.dispatch import TABLE
+from ...numpy.dispatch import TABLE, TAKES_FUNCTIONS
 from ...numpy.promotion import asarray, has_tracer
 from ...ops.elementwise import stop_gradient
 from ...run.places import NUMPY, place_of_arguments
@@ -67,6 +67,7 @@ def entering(original: Function, plain: Function | None = None) -> Callable[[Cal
 
     def enter(traced: Callable[[Call], Any]) -> Function:
         TABLE[original] = _form(original, original, traced)
+        TAKES_FUNCTIONS.add(original)
         return _form(original, plain or original, traced)
 
     return enter

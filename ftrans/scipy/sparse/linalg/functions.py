@@ -50,7 +50,7 @@ def _pairs(primitive: Any, a: Entries, **options: Any) -> Any:
     return primitive(a.data, asarray(a.row), asarray(a.col), shape=a.shape, options=tuple(sorted(options.items())))
 
 
-@implements(scipy.sparse.linalg.eigsh)
+@implements(scipy.sparse.linalg.eigsh, takes_functions=True)
 def eigsh(
     A: Any,
     k: int = 6,
@@ -89,7 +89,7 @@ def eigsh(
     return (values, vectors) if return_eigenvectors else values
 
 
-@implements(scipy.sparse.linalg.svds)
+@implements(scipy.sparse.linalg.svds, takes_functions=True)
 def svds(
     A: Any,
     k: int = 6,
@@ -165,7 +165,7 @@ def _exponential_times(a: Entries, b: Any, time: Any) -> Any:
     return fori_loop(0, steps, step, b)
 
 
-@implements(scipy.sparse.linalg.expm_multiply)
+@implements(scipy.sparse.linalg.expm_multiply, takes_functions=True)
 def expm_multiply(
     A: Any,
     B: Any,

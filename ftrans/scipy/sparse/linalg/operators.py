@@ -105,27 +105,27 @@ class LinearOperator(OPERATOR, metaclass=_Kind):
     """
 
 
-@implements(OPERATOR.matvec)
+@implements(OPERATOR.matvec, takes_functions=True)
 def matvec(operator: Any, x: Any) -> Any:
     """`LinearOperator.matvec` of a traced vector."""
     return apply(operator, x)
 
 
-@implements(OPERATOR.matmat)
+@implements(OPERATOR.matmat, takes_functions=True)
 def matmat(operator: Any, X: Any) -> Any:
     """`LinearOperator.matmat` of traced columns."""
     X = asarray(X)
     return np.stack([apply(operator, X[:, i]) for i in range(X.shape[1])], 1)
 
 
-@implements(OPERATOR.dot, OPERATOR.__matmul__, OPERATOR.__mul__, OPERATOR.__call__)
+@implements(OPERATOR.dot, OPERATOR.__matmul__, OPERATOR.__mul__, OPERATOR.__call__, takes_functions=True)
 def dot(operator: Any, x: Any) -> Any:
     """The product of a LinearOperator with a traced vector or columns."""
     x = asarray(x)
     return matmat(operator, x) if x.ndim == 2 else apply(operator, x)
 
 
-@implements(OPERATOR.rmatvec)
+@implements(OPERATOR.rmatvec, takes_functions=True)
 def rmatvec(operator: Any, x: Any) -> Any:
     """`LinearOperator.rmatvec` of a traced vector, by its own function."""
     return asarray(operator._rmatvec(asarray(x))).reshape(-1)
