@@ -104,6 +104,17 @@ def test_jax_traces_it_as_what_it_is() -> None:
         np.testing.assert_allclose(jax.hessian(ft.jit(lambda x: cube(x) * 2))(X), np.diag(12 * X))
 
 
+def test_it_closes_over_what_is_not_traced() -> None:
+    scaled = ft.from_jax(lambda x: jnp.sum(x * jnp.asarray(Y)))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.jit(lambda y: ft.grad(scaled)(X) * y)(2.0), 2 * Y)
+        with pytest.raises(TypeError, match="closes over a value that JAX is tracing; pass it as an argument"):
+            jax.grad(lambda a: ft.from_jax(lambda x: x * a)(2.0))(3.0)
+    for way in (ft.grad, ft.jit):
+        with pytest.raises(TypeError, match=r"closes over a value that ftrans is tracing.*pass it as an argument"):
+            way(lambda a: ft.from_jax(lambda x: x * a)(2.0))(3.0)
+
+
 def test_collectives() -> None:
     mesh = jax.make_mesh((4,), ("d",), axis_types=(AxisType.Auto,))
     points = np.arange(16.0).reshape(8, 2) / 10

@@ -214,6 +214,23 @@ def test_what_branches_or_closes_over_a_traced_value_says_so() -> None:
     assert jax.grad(lambda x: ft.jit(lambda x, up: x if up else -x, static_argnums=1)(x, False))(3.0) == -1.0
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (3, 4000)])
+def test_arrays_that_jax_does_not_trace(shape: tuple[int, int]) -> None:
+    """They are computed with at once, as NumPy does, and nothing of a trace of JAX is kept for the next one."""
+    weights, x = np.full(shape, 0.5), np.arange(1.0, 4.0)
+    f = ft.jit(lambda x: np.sum(x @ weights) if x.sum() > 1 else x.sum())
+    g = ft.jit(lambda x: np.sum(x @ weights))
+    expected = np.sum(x @ weights)
+    for _ in range(2):
+        np.testing.assert_allclose(jax.jit(lambda y: f(x) * y)(2.0), 2 * expected)
+        np.testing.assert_allclose(jax.jit(lambda y: g(y) + ft.grad(g)(x).sum())(x), expected + weights.sum())
+        np.testing.assert_allclose(jax.jit(jax.grad(g))(x), weights.sum(axis=1))
+        np.testing.assert_allclose(jax.lax.scan(lambda c, _: (c, g(jnp.ones(3)) * c), 1.0, length=2)[1], weights.sum())
+    assert type(f(x)) is np.float64
+    none = ft.jit(lambda: np.arange(3.0))
+    np.testing.assert_array_equal(jax.jit(lambda y: none() * y)(2.0), [0, 2, 4])
+
+
 def test_compiled_programs_and_operations_are_kept_apart() -> None:
     f = ft.jit(hundredfold)
     assert f(2.0) == 4.0

@@ -14,7 +14,7 @@ from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.rules.jax_code import JaxCode, call_jax, default_types
-from ..core.trace import Tracer, recording_in
+from ..core.trace import Tracer, TracerLeak, recording_in
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import convert
 from ..xla import about_to_run, is_jax_tracer
@@ -38,7 +38,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         arrays of NumPy, or traced values.  64-bit numbers are kept where an argument has them, whatever JAX's settings.
 
     Raises:
-        TypeError: an argument of the function is not an array.
+        TypeError: an argument of the function is not an array, or it closes over a traced value.
 
     Example:
         >>> import jax.numpy as jnp, numpy as np, ftrans as ft
@@ -86,9 +86,15 @@ class _Calls:
         import jax
 
         args, kwargs = tree.unflatten(self._structure, list(arrays))
-        # It may call functions of ftrans, which are not a part of the trace around it.
-        with recording_in(None):
-            leaves, structure = jax.tree_util.tree_flatten(self._f(*args, **kwargs))
+        try:
+            # It may call functions of ftrans, which are not a part of the trace around it.
+            with recording_in(None):
+                leaves, structure = jax.tree_util.tree_flatten(self._f(*args, **kwargs))
+        except TracerLeak as error:
+            raise TypeError(
+                f"{name_of(self._f)} closes over a value that ftrans is tracing, and JAX cannot differentiate it with "
+                f"respect to that; pass it as an argument{at_line(user_line())}"
+            ) from error
         return [jax.numpy.asarray(x) for x in leaves], structure
 
     def result(self, leaves: Sequence[Any]) -> Any:

@@ -19,6 +19,7 @@ from .on_disk import disk_cache, made
 from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
+from .traces import outside_of_traces
 from .tune import fastest
 from .watching import watch
 
@@ -54,6 +55,7 @@ __all__ = [
     "join",
     "lost",
     "made",
+    "outside_of_traces",
     "parts_along",
     "parts_here",
     "place",

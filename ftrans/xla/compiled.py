@@ -15,7 +15,6 @@ from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, witho
 from .fusion import (
     can_keep_barriers,
     has_kept_values,
-    is_in_trace,
     may_have_barriers,
     most_repeated,
     options_with_barriers,
@@ -26,6 +25,7 @@ from .meshes import ExplicitAxes, Relabelled, mesh_of, other_devices, other_divi
 from .on_disk import disk_cache
 from .processes import is_across, run_together
 from .starting import start
+from .traces import is_in_trace, outside_of_traces
 
 # Results of fewer bytes are copied sooner than the pages of new ones are found.
 _LARGE = 1 << 19
@@ -210,12 +210,18 @@ class Compiled:
         return self._plain if limit is None else self._part(limit)
 
     def __call__(self, *args: Any) -> Any:
-        """Run on NumPy or JAX arrays; results are JAX arrays.
+        """Run on NumPy or JAX arrays; results are JAX arrays.  What JAX traces becomes a part of its trace.
 
         Raises:
             OtherTypes: the arrays are not of the types of the program's inputs.
         """
-        if not self._has_run or process.is_special or current_observer() is not None or self._meets_explicit_axes:
+        if (
+            not self._has_run
+            or process.is_special
+            or current_observer() is not None
+            or self._meets_explicit_axes
+            or is_in_trace()
+        ):
             return self._run_with_care(args)
         # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
         function = self._plain if self._fenced is None and most_repeated() is None else self.function
@@ -240,6 +246,10 @@ class Compiled:
         about_to_run()
         if any(map(is_jax_tracer, args)):
             return self._run(args)
+        with outside_of_traces():
+            return self._run_outside_of_traces(args)
+
+    def _run_outside_of_traces(self, args: Sequence[Any]) -> Any:
         try:
             if not self._meets_explicit_axes:
                 return self._run(args)

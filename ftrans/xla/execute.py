@@ -26,6 +26,7 @@ from .fusion import around, kept_values
 from .kinds import is_jax
 from .meshes import Relabelled, is_on_several_devices, other_devices
 from .starting import start
+from .traces import outside_of_traces
 
 
 class _Process:
@@ -161,11 +162,13 @@ def run_function(
 
 @uninterrupted
 def device_arrays(arrays: Sequence[Any]) -> list[Any]:
-    """Arrays as JAX arrays of the same dtypes."""
+    """Arrays as JAX arrays of the same dtypes, none of which is a part of what JAX is tracing unless it was before."""
     about_to_run()
+    if all(map(is_jax, arrays)):
+        return [*arrays]
     import jax
 
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), outside_of_traces():
         return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
 
 

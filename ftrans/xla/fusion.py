@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any
 
 from ..base.surroundings import in_loop
 from ..core.cost import Cost
@@ -107,22 +106,6 @@ def _knows(options: dict[str, str]) -> bool:
     except jax.errors.JaxRuntimeError:
         return False
     return True
-
-
-def is_in_trace() -> bool:
-    """Whether JAX is tracing, so that what is called becomes part of an executable of others."""
-    from jax.extend.core import get_opaque_trace_state
-
-    return bool(get_opaque_trace_state(convention="nnx") != _no_trace())
-
-
-@functools.cache
-def _no_trace() -> Any:
-    import jax
-    from jax.extend.core import get_opaque_trace_state
-
-    with jax.core.eval_context():
-        return get_opaque_trace_state(convention="nnx")
 
 
 def kept_values(program: Program, limit: float | None = None) -> frozenset[Var]:

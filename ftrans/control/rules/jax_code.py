@@ -19,7 +19,7 @@ from ...core.program import Params
 from ...core.trace import Tracer
 from ...core.types import ArrayType, is_inexact
 from ...ops.broadcast import with_batch_axis
-from ...xla import about_to_run, to_numpy
+from ...xla import about_to_run, is_jax_tracer, outside_of_traces, to_numpy
 from ..subprograms import Flags, chosen, cut, spread
 from .black_box import no_derivative
 
@@ -212,7 +212,11 @@ class CallJax(MultipleResults):
         return code.types(types)
 
     def numpy(self, *arrays: Any, code: JaxCode) -> list[Any]:
-        return [to_numpy(x) for x in code(*arrays)]
+        with outside_of_traces():
+            results = code(*arrays)
+        if any(map(is_jax_tracer, results)):
+            raise TypeError(f"{code.name} closes over a value that JAX is tracing; pass it as an argument")
+        return [*map(to_numpy, results)]
 
     def xla(self, *arrays: Any, code: JaxCode) -> list[Any]:
         return code(*arrays)
