@@ -56,7 +56,7 @@ thirdparty: $(VENV)/with-test $(VENV)/with-thirdparty
 	$(VENV)/bin/python -m pytest -q tests/test_holders.py
 	PYTHONPATH=tests $(in-venv) thirdparty $(ROWS)
 
-test-interop:  ## functions with torch and other libraries inside, and ftrans inside of theirs
+test-interop:  ## functions with torch and other libraries inside, and ftrans inside of theirs, and ONNX
 	$(MAKE) interop VENV=.venv-interop PINS="$(TORCH)"
 
 interop: $(VENV)/with-test $(VENV)/with-interop $(VENV)/with-onnx

@@ -229,7 +229,7 @@ def test_captured_arrays_keep_their_sharding() -> None:
         ),
         (
             lambda: ft.jit(np.sin, out_shardings=NamedSharding(MESH, P("d")))(X[:9]),
-            "axis 0 of result  of sin has 9 elements",
+            "axis 0 of the result of sin has 9 elements",
         ),
         (
             lambda: ft.jit(np.add, in_shardings=(NamedSharding(MESH, P("d")),))(X, X),

@@ -210,11 +210,12 @@ class Shardings(NamedTuple):
         )
 
     def _resolved(self, prefix: Any, container: Any, types: Sequence[ArrayType], name: str, leaf: str) -> list[Any]:
-        of = f"the {leaf}s of {name_of(self.f)}"
-        wanted = _spread(prefix, container, f"{name} of ft.jit", of)
+        f, call = name_of(self.f), f"{name} of ft.jit"
+        wanted = _spread(prefix, container, call, f"the {leaf}s of {f}")
+        names = [f"{leaf} {path} of {f}" if path else f"the {leaf} of {f}" for path in tree.paths(container)]
         return [
-            None if s is None else sharding_for(s, None, t, f"{leaf} {path} of {name_of(self.f)}", f"{name} of ft.jit")
-            for s, t, path in zip(wanted, types, tree.paths(container), strict=True)
+            None if s is None else sharding_for(s, None, t, what, call)
+            for s, t, what in zip(wanted, types, names, strict=True)
         ]
 
 
