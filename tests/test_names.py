@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans.core.names import identifier
+from ftrans.base.names import identifier
 
 # Of each category of characters that Unicode has, the first, the last and one in between.
 BY_CATEGORY: dict[str, list[str]] = {}

@@ -14,11 +14,11 @@ from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.foreign_arrays import ForeignArrays
 from ..base.lookalikes import lookalike
+from ..base.names import printable
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..control.rolling import FEWEST_SAVED
-from ..core.names import printable
 from ..core.program import Program
 from ..core.tape import Tape
 from ..core.trace import NoWitness, Tracer, building, current_builder

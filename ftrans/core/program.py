@@ -15,10 +15,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..base.names import Names, printable
 from ..base.observe import activity
 from ..base.source import Line, at_line
 from ..base.storable import Storable
-from .names import Names, printable
 from .types import ArrayType
 
 _COMMENT_COLUMN = 52

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.names import printable
 from ..base.source import at_line, user_line
-from ..core.names import printable
 from . import report
 from .events import COMPILED, EQUATION, Place
 from .report import Row

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..base.names import printable
 from ..base.source import at_line, user_line
-from ..core.names import printable
 from ..core.program import Program
 from ..core.types import is_inexact
 from .dot import has_graphviz, render, require_graphviz, to_dot

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ..base.names import Names
 from ..base.source import Line
-from ..core.names import Names
 from ..core.program import Atom, Const, Eqn, Program, Var, format_const, format_param, programs_in
 from ..ops.elementwise import conj, convert
 from ..ops.parts import slice_

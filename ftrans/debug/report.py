@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.names import printable
 from ..base.source import Line, at_line, user_line
-from ..core.names import printable
 
 NO_SCOPE = "(no scope)"
 NO_LINE = "(no line)"

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base.floating_point import LEFT_OUT, LINES, add_user_line, warnings_at_user_line
+from ..base.names import Names, identifier
 from ..base.observe import current_observer
 from ..base.source import Line
-from ..core.names import Names, identifier
 from ..core.primitive import Moving
 from ..core.program import Atom, Const, Eqn, Program, Var
 from .memory import find_overwriting

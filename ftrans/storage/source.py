@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.names import Names, identifier
 from ..base.source import Line, at_line, user_line
 from ..base.storable import INPUT_NAMES
 from ..control.rules.host_call import UserCode
 from ..control.rules.jax_code import CallJax
-from ..core.names import Names, identifier
 from ..core.program import Const, Eqn, Program
 from ..core.types import ArrayType
 from ..run.stand_alone import Function, StandsAlone

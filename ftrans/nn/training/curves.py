@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ...base.names import printable
 from ...base.source import at_line, user_line
-from ...core.names import printable
 
 # The figures of an epoch by name.
 Row = dict[str, Any]

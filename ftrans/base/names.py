@@ -1,4 +1,4 @@
-"""Names of variables and programs, in printed programs and in generated code."""
+"""Names for things in printed programs, generated code and pictures: letters, Python identifiers, printable text."""
 
 from __future__ import annotations
 
