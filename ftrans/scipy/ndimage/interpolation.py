@@ -179,14 +179,7 @@ def map_coordinates(
 
 def _numbers(values: Any, count: int) -> list[Any]:
     """A number of double precision for each axis, some of which may be traced."""
-    values = asarray(values) if has_tracer(values) else np.asarray(values, float)
-    return [values] * count if values.ndim == 0 else [values[i] for i in range(_checked(values.shape[0], count))]
-
-
-def _checked(found: int, count: int) -> int:
-    if found != count:
-        raise bad_argument(f"a sequence must have one value for each of {count} axes, not {found}")
-    return count
+    return one_for_each(asarray(values) if has_tracer(values) else np.asarray(values, float), count)
 
 
 @implemented
