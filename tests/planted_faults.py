@@ -293,7 +293,7 @@ FAULTS = [
     # Simplification
     Fault("a factor of minus one that is dropped", "ops/elementwise/family.py",
           "            return neg(b)\n", "            return b\n", RULES + "mul"),
-    Fault("a power of zero", "ops/elementwise/functions.py",
+    Fault("a power of zero", "ops/elementwise/powers.py",
           "full_like(operands[0], 1) if n == 0 else None", "full_like(operands[0], 0) if n == 0 else None",
           RULES + "integer_pow"),
     Fault("the other branch of a constant choice", "ops/elementwise/logic.py",

@@ -27,7 +27,6 @@ from .functions import (
     exp2,
     expm1,
     hypot,
-    integer_pow,
     lerp,
     log,
     log1p,
@@ -40,15 +39,12 @@ from .functions import (
     minimum,
     nextafter,
     one_minus_square,
-    power,
-    reciprocal,
     root,
     sech_square,
     sign,
     sin,
     sinh,
     sqrt,
-    square,
     tan,
     tanh,
 )
@@ -71,4 +67,5 @@ from .logic import (
     select,
     signbit,
 )
+from .powers import integer_pow, power, reciprocal, square
 from .rounding import ceil, floor, floor_divide, fmod, remainder, rint, trunc
