@@ -7,51 +7,53 @@ An advanced index is a window whose indexed axes are moved to the front, where e
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.cell import concrete, read
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
-from ..core.witness import ConcretizationError, refuse
 from ..ops.elementwise import select
 from ..ops.indexing import gather, scatter_add, scatter_set
 from ..ops.shapes import transpose
+from .index_items import (
+    ParsedIndex,
+    check_mask,
+    entries_of,
+    has_traced_integers_only,
+    is_traced_integer,
+    known_window,
+    parse,
+)
 from .layouts import own
 from .promotion import asarray, broadcast_to, cast, fits, is_number, operand, reshaped, same_value
 from .selection import Selection, known_mask
 from .views import Flat, View, as_array, assign, is_scalar, sharing, view_of
 from .windows import At, Window, index_error, wrapped
 
-_MOST_WINDOWS = 10_000
 # Of so many known indices it is found out whether they are distinct, which spares derivatives of writes much work.
 _MOST_COMPARED = 256
-
-
-_windows: dict[Any, Window] = {}
 
 
 def getitem(x: Tracer, index: Any) -> Any:
     """`x[index]`."""
     if x.memory is not None:
         x.memory.refresh(x)
-    window = _known_window(x.atom.type.shape, index)
+    window = known_window(x.atom.type.shape, index)
     if window is None:
         lone = index[0] if type(index) is tuple and len(index) == 1 else index
         if type(lone) is Tracer and lone.dtype.kind == "b" and lone.ndim:
-            _check_mask(lone.shape, x.shape, 0)
+            check_mask(lone.shape, x.shape, 0)
             return Selection(same_value(x), same_value(lone), getitem)
-        entries = _entries(x.shape, index)
-        if _has_traced_integers_only(entries):
+        entries = entries_of(x.shape, index)
+        if has_traced_integers_only(entries):
             y, rest = _located(x, entries)
             y = getitem(y, rest) if rest else y
             return same_value(y, "?") if not rest or _has_array(index) else y
-        parsed = _parse(x.shape, entries)
+        parsed = parse(x.shape, entries)
         if parsed.items:
             return _advanced(parsed).read(x)
         window = parsed.window
@@ -81,14 +83,14 @@ def setitem(x: Tracer, index: Any, value: Any) -> None:
         value = np.array(None, x.dtype)
     if x.memory is not None:
         x.memory.refresh(x)
-    window = _known_window(x.atom.type.shape, index)
+    window = known_window(x.atom.type.shape, index)
     if window is None:
-        entries = _entries(x.shape, index)
-        if _has_traced_integers_only(entries):
+        entries = entries_of(x.shape, index)
+        if has_traced_integers_only(entries):
             y, rest = _located(x, entries)
             setitem(y, rest or Ellipsis, value)
             return
-        parsed = _parse(x.shape, entries)
+        parsed = parse(x.shape, entries)
         if parsed.items:
             if is_scalar(x) and getattr(index, "dtype", None) == np.bool_:
                 # By the array API standard x[mask] = value is for results of all functions, such as sums.
@@ -105,7 +107,7 @@ def setitem(x: Tracer, index: Any, value: Any) -> None:
 def add_at(x: Tracer, index: Any, value: Any) -> None:
     """`np.add.at(x, index, value)`: add at indices, of which none is skipped where they repeat."""
     x = asarray(x)
-    parsed = _parse(x.shape, _entries(x.shape, index))
+    parsed = parse(x.shape, entries_of(x.shape, index))
     if parsed.items:
         assign(x, _advanced(parsed).added(x, value))
     else:
@@ -139,174 +141,7 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: Shape) -> Tracer:
     return operand(value, dtype, shape)
 
 
-# From an index to a window
-
-
-def _known_window(shape: Shape, index: Any) -> Window | None:
-    """The window of a basic index of plain integers and slices, kept for the next time; None for any other index."""
-    parts: list[Any] = [shape]
-    for item in index if type(index) is tuple else (index,):
-        kind = type(item)
-        if kind is slice:
-            start, stop, step = item.start, item.stop, item.step
-            if not (
-                (start is None or type(start) is int)
-                and (stop is None or type(stop) is int)
-                and (step is None or type(step) is int)
-            ):
-                return None
-            parts.append((start, stop, step))
-        elif kind is int or item is None or item is Ellipsis:
-            parts.append(item)
-        else:
-            return None
-    key = tuple(parts)
-    window = _windows.get(key)
-    if window is None:
-        if len(_windows) > _MOST_WINDOWS:
-            _windows.clear()
-        window = _windows[key] = _parse(shape, _entries(shape, index)).window
-    return window
-
-
-class _Item(NamedTuple):
-    """One advanced item of an index: an array of integers, or a mask, for `ndim` axes from `axis` on."""
-
-    axis: int
-    ndim: int
-    array: Any
-    is_mask: bool
-
-
-class _Parsed(NamedTuple):
-    """An index: the window of its basic part, its advanced items, and where their axes go in the result.
-
-    Their place is behind `place` axes if all integers and advanced items are adjacent; else they come first.
-    """
-
-    window: Window
-    items: list[_Item]
-    place: int
-    is_adjacent: bool
-
-
-def _entries(shape: Shape, index: Any) -> list[Any]:
-    """The items of an index, with slices for the axes that it leaves out."""
-    entries = [_entry(item) for item in (index if isinstance(index, tuple) else (index,))]
-    ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if len(ellipses) > 1:
-        raise index_error("an index can only have a single ellipsis ('...')")
-    missing = len(shape) - sum(_axes_taken(entry) for entry in entries)
-    if missing < 0:
-        raise index_error(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {len(shape) - missing} were indexed"
-        )
-    at = ellipses[0] if ellipses else len(entries)
-    slices = [slice(None)] * missing
-    separates = [Ellipsis] if ellipses and not missing else []
-    return entries[:at] + slices + separates + entries[at + 1 :]
-
-
-def _parse(shape: Shape, entries: Sequence[Any]) -> _Parsed:
-    bounds: list[tuple[int, int, int]] = []
-    inner: list[int] = []
-    items: list[_Item] = []
-    positions: list[int] = []
-    place = 0
-    for position, entry in enumerate(entries):
-        axis = len(bounds)
-        if entry is None:
-            inner.append(1)
-        elif isinstance(entry, slice):
-            bounds.append(_slice_bounds(entry, shape[axis]))
-            inner.append(len(range(*bounds[-1])))
-        elif entry is not Ellipsis:
-            place = place if positions else len(inner)
-            positions.append(position)
-            if is_plain(entry, int):
-                start = wrapped(entry, axis, shape[axis])
-                bounds.append((start, start + 1, 1))
-                continue
-            ndim = _axes_taken(entry)
-            is_mask = entry.dtype.kind == "b"
-            if is_mask:
-                _check_mask(entry.shape, shape[axis:], axis)
-            items.append(_Item(len(inner), ndim, entry, is_mask))
-            bounds += [(0, n, 1) for n in shape[axis : axis + ndim]]
-            inner += shape[axis : axis + ndim] if ndim else [1]
-    is_adjacent = not positions or positions[-1] - positions[0] == len(positions) - 1
-    is_element = not inner and not any(entry is Ellipsis for entry in entries)
-    return _Parsed(Window(shape, bounds, tuple(inner), is_element), items, place if is_adjacent else 0, is_adjacent)
-
-
-def _axes_taken(entry: Any) -> int:
-    """How many axes of the array an entry of an index is for."""
-    if entry is None or entry is Ellipsis:
-        return 0
-    if is_plain(entry, slice | int):
-        return 1
-    return entry.ndim if entry.dtype.kind == "b" else 1
-
-
-def _entry(item: Any) -> Any:
-    """One item of an index as None, Ellipsis, a slice, an int, or an array (traced or not) of integers or booleans."""
-    if item is None or item is Ellipsis or type(item) is int or isinstance(item, slice):
-        return item
-    item = concrete(read(item))
-    if is_plain(item, bool | np.bool_):
-        return np.asarray(item)
-    if not is_plain(item, Tracer | np.ndarray | list | tuple | range) and hasattr(item, "__index__"):
-        return operator.index(item)
-    if type(item) is Tracer:
-        item = asarray(item)
-    else:
-        array = np.asarray(item)
-        if array.size == 0 and not is_plain(item, np.ndarray):
-            array = array.astype(np.int64)
-        item = asarray(item) if array.dtype == object else array
-    if item.dtype.kind not in "biu":
-        raise index_error(
-            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
-            f"valid indices, not values of dtype {item.dtype}"
-        )
-    if is_plain(item, np.ndarray) and item.ndim == 0 and item.dtype.kind != "b":
-        return int(item)
-    return item
-
-
-def _slice_bounds(item: slice, size: int) -> tuple[int, int, int]:
-    try:
-        return item.indices(size)
-    except ConcretizationError as error:
-        advice = (
-            "\n  The bounds of a slice decide a shape; n elements from a traced start on are x[start + np.arange(n)]."
-        )
-        raise refuse(ConcretizationError(f"{error}{advice}")) from None
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error}{at_line(user_line())}") from None
-
-
-def _check_mask(mask: Shape, shape: Shape, axis: int) -> None:
-    for i, (m, n) in enumerate(zip(mask, shape, strict=False)):
-        if m != n:
-            raise index_error(
-                f"boolean index did not match indexed array along axis {axis + i}; size of axis is {n} but size of "
-                f"corresponding boolean axis is {m}"
-            )
-
-
 # Traced integers
-
-
-def _is_traced_integer(entry: Any) -> bool:
-    return type(entry) is Tracer and not entry.shape and entry.dtype.kind != "b"
-
-
-def _has_traced_integers_only(entries: Sequence[Any]) -> bool:
-    """Whether an index is basic but for integers that are traced."""
-    return any(map(_is_traced_integer, entries)) and all(
-        e is None or e is Ellipsis or is_plain(e, slice | int) or _is_traced_integer(e) for e in entries
-    )
 
 
 def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]]:
@@ -321,7 +156,7 @@ def _located(x: Tracer, entries: Sequence[Any]) -> tuple[Tracer, tuple[Any, ...]
 
     def finish() -> None:
         nonlocal y
-        if any(map(_is_traced_integer, run)):
+        if any(map(is_traced_integer, run)):
             indices = [wrapped(e, axis + i, x.shape[axis + i]) if is_plain(e, int) else e for i, e in enumerate(run)]
             y = view_of(y, At(axis, [_scalar_index(i) for i in indices]))
         else:
@@ -405,7 +240,7 @@ class _Advanced(NamedTuple):
         return transpose(y, axes=self.order) if self._moves() else y
 
 
-def _advanced(parsed: _Parsed) -> _Advanced:
+def _advanced(parsed: ParsedIndex) -> _Advanced:
     shape = parsed.window.shape
     merged: list[int] = []
     axes: list[int] = []
@@ -460,7 +295,7 @@ def _prepared(index: Any, axis: int, size: int, shape: Shape) -> Any:
     return array if array.shape == shape else np.broadcast_to(array, shape).copy()
 
 
-def _set_advanced(x: Tracer, parsed: _Parsed, value: Any) -> None:
+def _set_advanced(x: Tracer, parsed: ParsedIndex, value: Any) -> None:
     if len(parsed.items) == 1 and parsed.items[0].is_mask:
         new = _set_masked(x, parsed, value)
         if new is not None:
@@ -471,7 +306,7 @@ def _set_advanced(x: Tracer, parsed: _Parsed, value: Any) -> None:
     assign(x, _advanced(parsed).write(x, value))
 
 
-def _set_masked(x: Tracer, parsed: _Parsed, value: Any) -> Tracer | None:
+def _set_masked(x: Tracer, parsed: ParsedIndex, value: Any) -> Tracer | None:
     """`x` after an assignment under one mask, by choosing; None if the value has an element for each selected one."""
     window, ((axis, ndim, mask, _),) = parsed.window, parsed.items
     ndim = max(ndim, 1)
