@@ -264,7 +264,10 @@ def _deserialized(program: bytes, manifest: dict[str, Any]) -> Any:
     import jax.export
 
     try:
-        return jax.export.deserialize(bytearray(program))
+        found = jax.export.deserialize(bytearray(program))
+        # StableHLO of a newer version is noticed here, and otherwise in the first call.
+        found.mlir_module()
+        return found
     except ImportError:
         raise
     except Exception as error:
