@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,6 +33,25 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     return importlib.import_module
 
 
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs an example as a command line does, and gives what it has printed.
+
+    It runs in this process, where everything that it imports is at hand.
+    """
+
+    def run(name: str, *options: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, *options])
+        monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        out = capsys.readouterr().out
+        assert not ended.value.code, out
+        return out
+
+    return run
+
+
 def test_nist_regression() -> None:
     command = [sys.executable, "-W", "error", str(EXAMPLES / "nist_regression.py")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -45,12 +65,9 @@ def test_nist_regression() -> None:
     assert "grad(rss)(" in ran.stdout
 
 
-def test_numpy_gallery() -> None:
+def test_numpy_gallery(printed: Callable[..., str]) -> None:
     def rows(*arguments: str) -> list[list[str]]:
-        command = [sys.executable, "-W", "error", str(EXAMPLES / "numpy_gallery"), *arguments]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return [line.split() for line in ran.stdout.splitlines()[1:-1]]
+        return [line.split() for line in printed("numpy_gallery", *arguments).splitlines()[1:-1]]
 
     names = {path.stem for path in (EXAMPLES / "numpy_gallery").glob("*.py")} - {"__main__"}
     plain, compiled = rows("--no-jit"), rows("fft_low_pass", "gaussian_process", "option_price", "pca")
@@ -59,33 +76,24 @@ def test_numpy_gallery() -> None:
     assert all(float(row[3]) < 1e-4 for row in plain + compiled)
 
 
-def test_custom_functions() -> None:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / "custom_functions.py")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert len(ran.stdout.splitlines()) == 10
+def test_custom_functions(printed: Callable[..., str]) -> None:
+    assert len(printed("custom_functions.py").splitlines()) == 10
 
 
-def test_custom_backward() -> None:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / "custom_backward.py")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert len(ran.stdout.splitlines()) == 5
+def test_custom_backward(printed: Callable[..., str]) -> None:
+    assert len(printed("custom_backward.py").splitlines()) == 5
 
 
 @pytest.mark.parametrize(
     ("name", "options", "promise"),
     [
-        ("cart_pole", ["--nodes", "24"], "sparse Jacobian"),
-        ("brusselator", ["--cells", "12"], "The methods agree within"),
-        ("bundle_adjustment", ["--observations", "2000"], "sparse Jacobian, 48000 of"),
+        ("cart_pole.py", ["--nodes", "24"], "sparse Jacobian"),
+        ("brusselator.py", ["--cells", "12"], "The methods agree within"),
+        ("bundle_adjustment.py", ["--observations", "2000"], "sparse Jacobian, 48000 of"),
     ],
 )
-def test_solvers_of_scipy(name: str, options: list[str], promise: str) -> None:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert promise in ran.stdout
+def test_solvers_of_scipy(name: str, options: list[str], promise: str, printed: Callable[..., str]) -> None:
+    assert promise in printed(name, *options)
 
 
 # Of the examples that train for minutes, the parts run on a small budget.

@@ -117,18 +117,19 @@ def test_batches_by_process() -> None:
         nn.batches(x, shard=(2, 2))
 
 
-@pytest.mark.parametrize("name", ["hangs", "leaves"])
-def test_a_process_that_hangs_ends_all_after_the_limit(name: str) -> None:
-    with processes.running(processes.commands([name]), HANG_TIMEOUT="6") as pair:
-        ended = processes.wait(pair, 60)
-    said = "process 0 of 2 ends: process 1 hangs, or has left the loop"
-    if name == "hangs":
-        assert "process 1 of 2 ends: it has waited for the next batches of data for 6 seconds" in ended[1].err
-        assert "process_checks.py" in ended[1].err
-        assert ended[0].code
-    else:
-        assert said in ended[0].err
-        assert "waited for the results of lambda for 6 seconds" in ended[0].err
+def test_a_process_that_hangs_ends_all_after_the_limit() -> None:
+    # Both pairs wait at the same time.
+    with (
+        processes.running(processes.commands(["hangs"]), HANG_TIMEOUT="6") as hanging,
+        processes.running(processes.commands(["leaves"]), HANG_TIMEOUT="6") as leaving,
+    ):
+        ended = processes.wait([*hanging, *leaving], 90)
+    hung, left = ended[:2], ended[2:]
+    assert "process 1 of 2 ends: it has waited for the next batches of data for 6 seconds" in hung[1].err
+    assert "process_checks.py" in hung[1].err
+    assert hung[0].code
+    assert "process 0 of 2 ends: process 1 hangs, or has left the loop" in left[0].err
+    assert "waited for the results of lambda for 6 seconds" in left[0].err
     assert not any([process.code == -signal.SIGKILL for process in ended])
 
 
