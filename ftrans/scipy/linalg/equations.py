@@ -84,7 +84,25 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    """Solve `a @ x = b`; `assume_a` names a structure of `a`, such as "sym" or "pos"."""
+    """Solve `a @ x = b`.
+
+    Arguments are SciPy's: `a` has the shape (..., n, n) and `b` (n,) or (..., n, k); `assume_a` names a structure of
+    `a`, such as "sym" or "pos", of which only one triangle is read.
+
+    Returns:
+        The solution x, of the shape (n,) or (..., n, k).
+
+    Raises:
+        LinAlgError: a matrix is not square, or it is singular and NumPy runs the program.
+        ValueError: the right-hand sides do not fit the matrices, or `assume_a` names no structure.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> a = np.array([[4.0, 1.0], [1.0, 3.0]])
+        >>> print(ft.grad(lambda b: linalg.solve(a, b)[0])(np.array([1.0, 2.0])).round(4))
+        [ 0.2727 -0.0909]
+    """
     a, b = matrices(a, b)
     check_square("solve", a)
     a, b, is_vector = as_columns("solve", a, b)
@@ -111,7 +129,25 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Solve `a @ x = b` for triangular matrices; the other triangle is not read."""
+    """Solve `a @ x = b` for triangular matrices; the other triangle is not read.
+
+    Arguments are SciPy's: `a` has the shape (..., n, n) and `b` (n,) or (..., n, k); `trans` is 0 or "N", 1 or "T", 2
+    or "C".
+
+    Returns:
+        The solution x, of the shape (n,) or (..., n, k).
+
+    Raises:
+        LinAlgError: a matrix is not square, or it is singular and NumPy runs the program.
+        ValueError: the right-hand sides do not fit the matrices.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> a = np.array([[2.0, 0.0], [1.0, 4.0]])
+        >>> print(ft.grad(lambda b: linalg.solve_triangular(a, b, lower=True)[1])(np.ones(2)))
+        [-0.125  0.25 ]
+    """
     a, b = matrices(a, b)
     check_square("solve_triangular", a)
     a, b, is_vector = as_columns("solve_triangular", a, b)
@@ -122,7 +158,23 @@ def solve_triangular(
 
 @implemented
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """Solve `a @ x = b`, given the result of `cho_factor(a)`."""
+    """Solve `a @ x = b`, given the result of `cho_factor(a)`.
+
+    Arguments are SciPy's: `b` has the shape (n,) or (n, k).
+
+    Returns:
+        The solution x, of the shape of `b`.
+
+    Raises:
+        ValueError: the right-hand sides do not fit the matrices.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda s: linalg.cho_solve(linalg.cho_factor(s * np.eye(2)), np.ones(2)).sum()
+        >>> print(ft.grad(f)(2.0).round(12))
+        -0.5
+    """
     c, lower = c_and_lower
     c, b = matrices(c, b)
     check_square("cho_solve", c)
@@ -133,7 +185,23 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 @implemented
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """Solve `a @ x = b`, given the result of `lu_factor(a)`."""
+    """Solve `a @ x = b`, given the result of `lu_factor(a)`.
+
+    Arguments are SciPy's: `b` has the shape (n,) or (n, k); `trans` is 1 for the transpose of `a`, 2 for its adjoint.
+
+    Returns:
+        The solution x, of the shape of `b`.
+
+    Raises:
+        ValueError: the right-hand sides do not fit the matrices.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda s: linalg.lu_solve(linalg.lu_factor(s * np.eye(2)), np.ones(2)).sum()
+        >>> print(ft.grad(f)(2.0))
+        -0.5
+    """
     factors, pivots = lu_and_piv
     factors, b = matrices(factors, b)
     check_square("lu_solve", factors)
@@ -161,7 +229,23 @@ def inv(
     assume_a: str | None = None,
     lower: bool = False,
 ) -> Any:
-    """Inverses of matrices."""
+    """Inverses of matrices.
+
+    Arguments are SciPy's: `a` has the shape (..., n, n).
+
+    Returns:
+        The inverses, of the shape (..., n, n).
+
+    Raises:
+        LinAlgError: a matrix is not square, or it is singular and NumPy runs the program.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda a: linalg.inv(a)[0, 0])(np.diag([2.0, 4.0])) + 0.0)
+        [[-0.25  0.  ]
+         [ 0.    0.  ]]
+    """
     (a,) = matrices(a)
     check_square("inv", a)
     a, structure = structured("inv", a, assume_a, lower)
@@ -174,7 +258,23 @@ def inv(
 
 @implemented
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Determinants of matrices, in double precision."""
+    """Determinants of matrices, in double precision.
+
+    Arguments are SciPy's: `a` has the shape (..., n, n).
+
+    Returns:
+        The determinants, of the shape (...).
+
+    Raises:
+        LinAlgError: a matrix is not square.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(linalg.det)(np.array([[4.0, 1.0], [2.0, 3.0]])).round(12))
+        [[ 3. -2.]
+         [-1.  4.]]
+    """
     (a,) = in_double_precision(a)
     return np.linalg.det(a)
 
@@ -198,7 +298,20 @@ def _pinv(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: bool) -> A
 
 @implemented
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
-    """Pseudo-inverses of matrices; the derivative is the one at constant rank."""
+    """Pseudo-inverses of matrices; the derivative is the one at constant rank.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n).
+
+    Returns:
+        The pseudo-inverses, of the shape (..., n, m); with `return_rank` also the rank.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda a: linalg.pinv(a).sum())(np.array([[2.0], [0.0]])).round(12))
+        [[-0.25]
+         [ 0.25]]
+    """
     (a,) = matrices(a)
     check_matrices("pinv", a)
     return _pinv(a, atol, rtol, return_rank, hermitian=False)
@@ -229,7 +342,23 @@ def lstsq(
     check_finite: bool = True,
     lapack_driver: Any = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """Minimum-norm least-squares solution, sums of squared residuals, rank, and singular values."""
+    """Minimum-norm least-squares solution, sums of squared residuals, rank, and singular values.
+
+    Arguments are SciPy's: `a` has the shape (m, n) and `b` (m,) or (m, k).
+
+    Returns:
+        The solution, of the shape (n,) or (n, k); the sums of squared residuals; the rank; the singular values.
+
+    Raises:
+        ValueError: the right-hand sides do not fit the matrices.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> a = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+        >>> print(ft.grad(lambda b: linalg.lstsq(a, b)[0][1])(np.zeros(3)).round(12) + 0.0)
+        [-0.5  0.   0.5]
+    """
     a, b = matrices(a, b)
     check_matrices("lstsq", a)
     a, b, is_vector = as_columns("lstsq", a, b)

@@ -25,7 +25,22 @@ __all__ = [
 
 @implemented
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Triangular factors of positive definite matrices: upper ones, unless `lower`."""
+    """Triangular factors of positive definite matrices: upper ones, unless `lower`.
+
+    Arguments are SciPy's: `a` has the shape (..., n, n), and only the triangle that `lower` says is read.
+
+    Returns:
+        The factors, of the shape (..., n, n), with zeros in the other triangle.
+
+    Raises:
+        LinAlgError: a matrix is not square, or it is not positive definite and NumPy runs the program.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda s: linalg.cholesky(s * np.eye(2)).sum())(4.0))
+        0.5
+    """
     (a,) = matrices(a)
     check_square("cholesky", a)
     return ops.cholesky(a) if lower else adjoint(ops.cholesky(adjoint(a)))
@@ -33,7 +48,23 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 @implemented
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """Triangular factors for `cho_solve`; the other triangle keeps the elements of `a`."""
+    """Triangular factors for `cho_solve`; the other triangle keeps the elements of `a`.
+
+    Arguments are SciPy's: `a` has the shape (n, n).
+
+    Returns:
+        The matrix, of the shape (n, n), and `lower`.
+
+    Raises:
+        LinAlgError: a matrix is not square, or it is not positive definite and NumPy runs the program.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda s: np.log(np.diagonal(linalg.cho_factor(s * np.eye(3))[0])).sum()
+        >>> print(ft.grad(f)(2.0).round(12))
+        0.75
+    """
     (a,) = matrices(a)
     c = cholesky(a, lower)
     # For a stack, SciPy says which triangle it is once for each matrix.
@@ -43,7 +74,20 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 @implemented
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """LU factors for `lu_solve`: both in one matrix, and the pivot indices."""
+    """LU factors for `lu_solve`: both in one matrix, and the pivot indices.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n).
+
+    Returns:
+        The factors, of the shape (..., m, n), and the pivot indices, of the shape (..., min(m, n)).
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda s: np.diagonal(linalg.lu_factor(s * np.eye(2))[0]).sum()
+        >>> print(ft.grad(f)(3.0))
+        2.0
+    """
     (a,) = matrices(a)
     check_matrices("lu_factor", a)
     factors, pivots, _ = ops.lu(a)
@@ -58,7 +102,20 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """The factors p, l and u with `p @ l @ u = a`; the derivative is the one at a fixed order of rows."""
+    """The factors p, l and u with `p @ l @ u = a`; the derivative is the one at a fixed order of rows.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n).
+
+    Returns:
+        The factors p (..., m, m), l (..., m, k) and u (..., k, n) for k = min(m, n); or `p @ l` and u if `permute_l`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> a = np.array([[4.0, 2.0], [2.0, 3.0]])
+        >>> print(ft.grad(lambda s: linalg.lu(s * a)[2][1, 1])(1.0))
+        2.0
+    """
     (a,) = matrices(a)
     check_matrices("lu", a)
     factors, _, order = ops.lu(a)
@@ -82,7 +139,26 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """QR decomposition of matrices."""
+    """QR decomposition of matrices.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n), of full rank for its derivative.
+
+    Returns:
+        The factors q (..., m, m) and r (..., m, n), with k = min(m, n) columns and rows for mode
+        "economic"; r alone for "r".
+
+    Raises:
+        ValueError: there is no such mode.
+        MissingRule: columns are pivoted, or the mode is "raw".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda a: linalg.qr(a, mode="economic")[1][0, 0]
+        >>> print(abs(ft.grad(f)(np.array([[3.0, 0.0], [4.0, 1.0]]))).round(12))
+        [[0.6 0. ]
+         [0.8 0. ]]
+    """
     if pivoting:
         raise missing_option("qr", "pivoting=True", "take the columns in another order, a[:, order], beforehand")
     if mode == "raw":
@@ -118,14 +194,41 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """Singular value decomposition of matrices."""
+    """Singular value decomposition of matrices.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n).
+
+    Returns:
+        u (..., m, m), the singular values (..., k) and v^H (..., n, n) for k = min(m, n), with k columns and
+        rows without `full_matrices`; the singular values alone without `compute_uv`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda a: linalg.svd(a, compute_uv=False)[0]
+        >>> print(ft.grad(f)(np.diag([3.0, 2.0])).round(12) + 0.0)
+        [[1. 0.]
+         [0. 0.]]
+    """
     (a,) = matrices(a)
     return tuple(np.linalg.svd(a, full_matrices)) if compute_uv else np.linalg.svdvals(a)
 
 
 @implemented
 def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Singular values of matrices, in decreasing order."""
+    """Singular values of matrices, in decreasing order.
+
+    Arguments are SciPy's: `a` has the shape (..., m, n).
+
+    Returns:
+        The singular values, of the shape (..., min(m, n)).
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda s: linalg.svdvals(s * np.diag([3.0, 2.0])).sum())(1.0))
+        5.0
+    """
     (a,) = matrices(a)
     return np.linalg.svdvals(a)
 
@@ -236,7 +339,26 @@ def eigh(
     subset_by_value: Any = None,
     driver: str | None = None,
 ) -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices; with `b`, of the generalized problem."""
+    """Eigenvalues and eigenvectors of Hermitian matrices; with `b`, of the generalized problem.
+
+    Arguments are SciPy's: `a` and `b` have the shape (n, n), and only the triangle that `lower` says is read.
+
+    Returns:
+        The eigenvalues (n,) in increasing order, and the eigenvectors (n, n) as columns; the former alone with
+        `eigvals_only`.
+
+    Raises:
+        LinAlgError: a matrix is not square.
+        ValueError: there is no problem of this `type`.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda a: linalg.eigh(a)[0][1]
+        >>> print(ft.grad(f)(np.array([[2.0, 0.0], [0.0, 5.0]])).round(12) + 0.0)
+        [[0. 0.]
+         [0. 1.]]
+    """
     (a,) = matrices(a)
     check_square("eigh", a)
     kept = _subset("eigh", a.shape[-1], subset_by_index, subset_by_value)
@@ -280,7 +402,22 @@ def eigvalsh(
     subset_by_value: Any = None,
     driver: str | None = None,
 ) -> Any:
-    """Eigenvalues of Hermitian matrices."""
+    """Eigenvalues of Hermitian matrices.
+
+    Arguments are SciPy's: `a` and `b` have the shape (n, n), and only the triangle that `lower` says is read.
+
+    Returns:
+        The eigenvalues, of the shape (n,), in increasing order.
+
+    Raises:
+        LinAlgError: a matrix is not square.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda s: linalg.eigvalsh(s * np.diag([1.0, 3.0]))[1])(1.0))
+        3.0
+    """
     return eigh(
         a,
         b,

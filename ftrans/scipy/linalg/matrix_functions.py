@@ -27,7 +27,22 @@ def _square(name: str, a: Any) -> Any:
 
 @implemented
 def expm(A: Any) -> Any:
-    """The exponentials of matrices."""
+    """The exponentials of matrices.
+
+    Arguments are SciPy's: `A` has the shape (..., n, n).
+
+    Returns:
+        The exponentials, of the shape (..., n, n).
+
+    Raises:
+        LinAlgError: a matrix is not square.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda t: linalg.expm(t * np.array([[0.0, 1.0], [0.0, 0.0]]))[0, 1])(2.0))
+        1.0
+    """
     return ops.expm(_square("expm", A))
 
 
@@ -44,14 +59,44 @@ def expm_frechet(
 
 @implemented
 def logm(A: Any, disp: Any = True) -> Any:
-    """Principal logarithms of matrices; the logarithm of a real matrix must be real."""
+    """Principal logarithms of matrices; the logarithm of a real matrix must be real.
+
+    Arguments are SciPy's: `A` has the shape (n, n).
+
+    Returns:
+        The logarithms, of the shape (n, n).
+
+    Raises:
+        LinAlgError: a matrix is not square, or the logarithm of a real one is complex.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda s: np.trace(linalg.logm(s * np.eye(2))))(4.0).round(12))
+        0.5
+    """
     (a,) = in_double_precision(_square("logm", A))
     return ops.logm(a)
 
 
 @implemented
 def sqrtm(A: Any, disp: Any = True, blocksize: Any = 64) -> Any:
-    """Principal square roots of matrices; the root of a real matrix must be real."""
+    """Principal square roots of matrices; the root of a real matrix must be real.
+
+    Arguments are SciPy's: `A` has the shape (n, n).
+
+    Returns:
+        The roots, of the shape (n, n).
+
+    Raises:
+        LinAlgError: a matrix is not square, or the root of a real one is complex.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda s: np.trace(linalg.sqrtm(s * np.eye(2))))(4.0).round(12))
+        0.5
+    """
     return ops.sqrtm(_square("sqrtm", A))
 
 

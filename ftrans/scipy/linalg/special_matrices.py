@@ -35,7 +35,20 @@ def _padded(x: Any, before: int, after: int) -> Any:
 
 @implemented
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Toeplitz matrices with the first column `c` and the first row `r`."""
+    """Toeplitz matrices with the first column `c` and the first row `r`.
+
+    Arguments are SciPy's: `c` has the shape (m,) and `r` (n,); it is the conjugate of `c` by default, and its first
+    element is not used.
+
+    Returns:
+        The matrix, of the shape (m, n).
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> print(ft.grad(lambda c: linalg.toeplitz(c).sum())(np.ones(3)))
+        [3. 4. 2.]
+    """
     c = _vectors(c)
     r = np.conj(c) if r is None else _vectors(r)
     row, column = np.ogrid[: c.shape[-1], : r.shape[-1]]
@@ -129,7 +142,20 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @implemented
 def block_diag(*arrs: Any) -> Any:
-    """A block diagonal matrix of the given matrices."""
+    """A block diagonal matrix of the given matrices.
+
+    Arguments are SciPy's: matrices of the shapes (m, n); a vector is one row.
+
+    Returns:
+        The matrix, of the shape (sum of all m, sum of all n).
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import linalg
+        >>> f = lambda s: linalg.block_diag(s * np.eye(2), np.ones((1, 2))).sum()
+        >>> print(ft.grad(f)(1.0))
+        2.0
+    """
     blocks: list[Any] = [np.atleast_2d(asarray(x)) for x in arrs]
     width, before, bands = sum(b.shape[-1] for b in blocks), 0, []
     for block in blocks:

@@ -58,7 +58,23 @@ def correlate1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """Sums of products with weights along an axis."""
+    """Sums of products with weights along an axis.
+
+    Arguments are SciPy's; `mode` says how the array goes on beyond its edges.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: the weights are no vector, or the mode or the origin is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> f = lambda w: ndimage.correlate1d(np.arange(5.0), w)[2]
+        >>> print(ft.grad(f)(np.zeros(3)))
+        [1. 2. 3.]
+    """
     x, w = _numbers(input, weights)
     return delivered(_along_axis(x, np.conj(w), axis_of(x, axis), mode, cval, origin), output, input)
 
@@ -73,7 +89,23 @@ def convolve1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """The convolution with weights along an axis."""
+    """The convolution with weights along an axis.
+
+    Arguments are SciPy's; `mode` says how the array goes on beyond its edges.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: the weights are no vector, or the mode or the origin is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> f = lambda w: ndimage.convolve1d(np.arange(5.0), w)[2]
+        >>> print(ft.grad(f)(np.zeros(3)))
+        [3. 2. 1.]
+    """
     x, w = _numbers(input, weights)
     return delivered(_along_axis(x, w[::-1], axis_of(x, axis), mode, cval, _turned(w.shape[0], origin)), output, input)
 
@@ -106,7 +138,25 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Any:
-    """Sums of products with an array of weights around each element."""
+    """Sums of products with an array of weights around each element.
+
+    Arguments are SciPy's; `mode` says how the array goes on beyond its edges.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: the weights have not one axis for each of the data's, or the mode or the origin is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> f = lambda w: ndimage.correlate(np.eye(3), w, mode="constant")[1, 1]
+        >>> print(ft.grad(f)(np.zeros((3, 3))))
+        [[1. 0. 0.]
+         [0. 1. 0.]
+         [0. 0. 1.]]
+    """
     x, w = _numbers(input, weights)
     axes = axes_of(x, axes)
     return delivered(_over_axes(x, np.conj(w), mode, cval, one_for_each(origin, len(axes)), axes), output, input)
@@ -123,7 +173,23 @@ def convolve(
     *,
     axes: Any = None,
 ) -> Any:
-    """The convolution with an array of weights."""
+    """The convolution with an array of weights.
+
+    Arguments are SciPy's; `mode` says how the array goes on beyond its edges.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: the weights have not one axis for each of the data's, or the mode or the origin is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> f = lambda w: ndimage.convolve(np.arange(5.0), w)[2]
+        >>> print(ft.grad(f)(np.zeros(3)))
+        [3. 2. 1.]
+    """
     x, w = _numbers(input, weights)
     axes = axes_of(x, axes)
     origins = [_turned(n, o) for n, o in zip(w.shape, one_for_each(origin, len(axes)), strict=False)]
@@ -154,7 +220,22 @@ def uniform_filter(
     *,
     axes: Any = None,
 ) -> Any:
-    """Means of windows along each axis."""
+    """Means of windows along each axis.
+
+    Arguments are SciPy's: `size` is one number, or one for each axis.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: the mode, the origin or the axes are not what SciPy takes.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> print(ft.grad(lambda x: ndimage.uniform_filter(x, 2)[1])(np.arange(4.0)))
+        [0.5 0.5 0.  0. ]
+    """
     x = in_double_precision(input)
     axes = axes_of(x, axes)
     options = (one_for_each(v, len(axes)) for v in (size, mode, origin))

@@ -192,7 +192,23 @@ def shift(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """An array that is shifted, by splines; differentiable by the shift, too."""
+    """An array that is shifted, by splines; differentiable by the shift, too.
+
+    Arguments are SciPy's: `shift` is one number, or one for each axis.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: `shift` has not one number for each axis, or the order or the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> f = lambda s: ndimage.shift(np.arange(5.0) ** 2, s, order=1)[2]
+        >>> print(ft.grad(f)(0.5))
+        -3.0
+    """
     x = asarray(input)
     spline = _Spline(input, order, mode, cval, prefilter)
     moved = _numbers(shift, x.ndim)
@@ -211,7 +227,22 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Any:
-    """An array with more or fewer elements, by splines; factors only say how many."""
+    """An array with more or fewer elements, by splines; factors only say how many.
+
+    Arguments are SciPy's: `zoom` is one factor, or one for each axis, and is not traced.
+
+    Returns:
+        An array whose sizes are those of `input` times the factors, rounded.
+
+    Raises:
+        ValueError: `zoom` is traced or has not one factor for each axis, or the order or the mode is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> print(ft.grad(lambda x: ndimage.zoom(x, 1.5, order=1)[1])(np.zeros(2)))
+        [0.5 0.5]
+    """
     x = asarray(input)
     if has_tracer(zoom):
         raise bad_argument("zoom: the factors only say how many elements there will be, and cannot be traced")

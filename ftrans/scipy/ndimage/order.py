@@ -124,7 +124,22 @@ def median_filter(
     *,
     axes: Any = None,
 ) -> Any:
-    """The median of the elements in a window around each element; of two in the middle, the greater one."""
+    """The median of the elements in a window around each element; of two in the middle, the greater one.
+
+    Arguments are SciPy's: the window has a `size`, or is what a boolean `footprint` selects.
+
+    Returns:
+        An array of the shape of `input`.
+
+    Raises:
+        ValueError: neither `size` nor `footprint` is given, or they do not fit the axes; `input` is complex.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import ndimage
+        >>> print(ft.grad(lambda x: ndimage.median_filter(x, 3)[1])(np.array([1.0, 5.0, 2.0])))
+        [0. 0. 1.]
+    """
     window = _window(input, size, footprint, mode, cval, origin, axes)
     return delivered(_ranked(window, window.shape[-1] // 2), output, input)
 

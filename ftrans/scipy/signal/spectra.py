@@ -164,7 +164,24 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """The cross power spectral density of two signals, by Welch's method: frequencies and values."""
+    """The cross power spectral density of two signals, by Welch's method.
+
+    Arguments are SciPy's; `fs` may be traced, and so may a window that is given by its numbers.
+
+    Returns:
+        The frequencies (n,), and the densities, of the shape of `x` with n in place of the axis.
+
+    Raises:
+        ValueError: the window, `nperseg`, `noverlap` and `nfft` do not fit, or `scaling` or `average` is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import signal
+        >>> x, y = np.sin(np.arange(8.0)), np.cos(np.arange(8.0))
+        >>> f = lambda a: signal.csd(a * x, y, nperseg=4)[1].real.sum()
+        >>> print(np.allclose(ft.grad(f)(1.0), f(1.0)))
+        True
+    """
     options = (window, nperseg, noverlap, nfft)
     other = None if x is y else y
     frequencies, power, _ = _cross_power(x, other, fs, options, detrend, return_onesided, scaling, axis)
@@ -185,7 +202,24 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """The power spectral density of a signal, by Welch's method: frequencies and values."""
+    """The power spectral density of a signal, by Welch's method.
+
+    Arguments are SciPy's; `fs` may be traced, and so may a window that is given by its numbers.
+
+    Returns:
+        The frequencies (n,), and the densities, of the shape of `x` with n in place of the axis.
+
+    Raises:
+        ValueError: the window, `nperseg`, `noverlap` and `nfft` do not fit, or `scaling` or `average` is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import signal
+        >>> x = np.sin(np.arange(8.0))
+        >>> f = lambda a: signal.welch(a * x, nperseg=4)[1].sum()
+        >>> print(np.allclose(ft.grad(f)(1.0), 2 * f(1.0)))
+        True
+    """
     return csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
@@ -200,7 +234,24 @@ def periodogram(
     scaling: str = "density",
     axis: int = -1,
 ) -> tuple[Any, Any]:
-    """The power spectral density of a whole signal: frequencies and values."""
+    """The power spectral density of a whole signal.
+
+    Arguments are SciPy's; `fs` may be traced, and so may a window that is given by its numbers.
+
+    Returns:
+        The frequencies (n,), and the densities, of the shape of `x` with n in place of the axis.
+
+    Raises:
+        ValueError: the window, `nperseg`, `noverlap` and `nfft` do not fit, or `scaling` or `average` is unknown.
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import signal
+        >>> x = np.sin(np.arange(8.0))
+        >>> f = lambda a: signal.periodogram(a * x)[1].sum()
+        >>> print(np.allclose(ft.grad(f)(1.0), 2 * f(1.0)))
+        True
+    """
     x = asarray(x)
     axis = axis_of(x, axis)
     size = x.shape[axis]

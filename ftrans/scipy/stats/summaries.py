@@ -77,7 +77,22 @@ def moment(
 
 @implemented
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
-    """The skewness of a sample; NaN where it is constant."""
+    """The skewness of a sample; NaN where it is constant.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.skew)(np.array([1.0, 2.0, 6.0])).round(4))
+        [ 0.1889 -0.2362  0.0472]
+    """
     a, axis = sample(a, axis, nan_policy)
     found, is_constant = _standard(a, 3, axis, keepdims)
     n = count(a, axis)
@@ -96,7 +111,22 @@ def kurtosis(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The kurtosis of a sample, less that of a normal distribution if `fisher`; NaN where it is constant."""
+    """The kurtosis of a sample, less that of a normal distribution if `fisher`; NaN where it is constant.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.kurtosis)(np.array([1.0, 2.0, 3.0, 6.0])).round(4))
+        [ 0.1224  0.1224 -0.3673  0.1224]
+    """
     a, axis = sample(a, axis, nan_policy)
     found, is_constant = _standard(a, 4, axis, keepdims)
     n = count(a, axis)
@@ -107,7 +137,22 @@ def kurtosis(
 
 @implemented
 def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
-    """The standard error of the mean of a sample."""
+    """The standard error of the mean of a sample.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.sem)(np.array([1.0, 2.0, 3.0])).round(4))
+        [-0.2887  0.      0.2887]
+    """
     a, axis = sample(a, axis, nan_policy)
     return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(count(a, axis))
 
@@ -152,7 +197,22 @@ def gmean(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """The geometric mean."""
+    """The geometric mean.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.  `weights` have the shape of `a`.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.gmean)(np.array([1.0, 4.0])))
+        [1.   0.25]
+    """
     a, axis = sample(a, axis, nan_policy)
     return np.exp(_average(np.log(a if dtype is None else a.astype(dtype)), axis, weights, keepdims))
 
@@ -167,7 +227,22 @@ def hmean(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """The harmonic mean; NaN where a number is negative."""
+    """The harmonic mean; NaN where a number is negative.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.  `weights` have the shape of `a`.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(stats.hmean)(np.array([1.0, 3.0])))
+        [1.125 0.125]
+    """
     a, axis = sample(a, axis, nan_policy)
     a = a if dtype is None else a.astype(dtype)
     is_valid = np.all(a >= 0, axis=axis, keepdims=keepdims)
@@ -205,7 +280,22 @@ def gstd(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False, nan_po
 def trim_mean(
     a: Any, proportiontocut: float, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: bool = False
 ) -> Any:
-    """The mean without the smallest and the largest numbers."""
+    """The mean without the smallest and the largest numbers.
+
+    Arguments are SciPy's; of all elements together if `axis` is None.
+
+    Returns:
+        The results, of the shape of `a` without the axis, or with size 1 for it with `keepdims`.
+
+    Raises:
+        ValueError: nothing would be left, or `nan_policy` is not "propagate".
+
+    Example:
+        >>> import numpy as np, ftrans as ft
+        >>> from ftrans.scipy import stats
+        >>> print(ft.grad(lambda a: stats.trim_mean(a, 0.25))(np.array([9.0, 1.0, 2.0, 4.0])))
+        [0.  0.  0.5 0.5]
+    """
     a, axis = sample(a, axis, nan_policy)
     n = count(a, axis)
     cut = int(proportiontocut * n)
