@@ -155,7 +155,7 @@ def dtypes(sample: Sample) -> tuple[str, ...]:
     return tuple(sorted({t.dtype.name for t in sample.types}))
 
 
-@each(sample=covering(SAMPLES, dtypes, lambda s: type(s.primitive).__module__, times=2))
+@each(sample=covering(SAMPLES, dtypes, lambda s: type(s.primitive).__module__))
 def test_xla_op_by_op_is_numpy(sample: Sample) -> None:
     operands = sample.draw()
     with np.errstate(all="ignore"):
