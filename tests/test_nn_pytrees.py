@@ -224,6 +224,12 @@ def test_jit_of_jax_takes_modules():
     np.testing.assert_allclose(out, model(X), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(after[1].running_mean.value, model[1].running_mean.value, rtol=1e-5)
     np.testing.assert_array_equal(after[3].rng.value, model[3].rng.value)
+    jitted, after = jax.jit(lambda model, x: (nn.jit(model)(x), model))(model, X)
+    np.testing.assert_allclose(jitted, model(X), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(after[1].running_mean.value, model[1].running_mean.value, rtol=1e-5)
+    shown = []
+    jax.jit(lambda model: shown.append(repr(model.weight)))(nn.Linear(2, 3))
+    assert "float32[3,2]" in shown[0]
     doubled = jax.jit(lambda model: jax.tree_util.tree_map(lambda x: x + x, model))(nn.Linear(2, 3))
     assert isinstance(doubled, nn.Linear)
     assert isinstance(doubled.weight.array, jax.Array)

@@ -164,13 +164,13 @@ class ArrayCell(Operand):
         if tuple(old.shape) != tuple(value.shape) or old.dtype != value.dtype:
             self._check_held(value)
             epoch.bump()
-        if place is self and is_jax_tracer(value):
-            raise traced_by_jax_error(self)
+        if place is self:
+            self.require_kept(value)
         place.held = self._placed(value) if place is self else value
 
     def _placed(self, value: Any) -> Any:
         """An array that is assigned, where the cell keeps its array."""
-        if type(value) is Tracer:
+        if type(value) is Tracer or is_jax_tracer(value):
             return value
         if self.sharding is None or tuple(value.shape) != tuple(self.held.shape):
             given = placement_of(value)
@@ -201,6 +201,15 @@ class ArrayCell(Operand):
 
     def _check_held(self, value: Any) -> None:
         """Raise if the cell cannot hold an array of this type."""
+
+    def require_kept(self, value: Any) -> None:
+        """Raise if JAX traces a value, which would outlive the trace here: the cell was not made in the trace."""
+        if is_jax_tracer(value) and not is_jax_tracer(self.held):
+            raise TypeError(
+                f"{self.path} would hold a value that JAX traces when the transformation of JAX is over. Call the "
+                "model by nn.functional_call(model, state, x), which returns what it changes, or pass the model to the "
+                f"transformed function and return it{at_line(user_line())}"
+            )
 
     def _place_for_tensor(self, around: Filling | None, holding: Filling) -> Held:
         """The place for a tensor that forward code on tensors assigns: inside of what calls this code."""
@@ -351,7 +360,8 @@ class ArrayCell(Operand):
         array = self.array
         if not is_readable(array):
             return f"{type(self).__name__}({self.type}, divided over the processes by {array.sharding.spec})"
-        shown = repr(array) if type(array) is Tracer else np.array2string(np.asarray(self.value), separator=", ")
+        is_traced = type(array) is Tracer or is_jax_tracer(array)
+        shown = repr(array) if is_traced else np.array2string(np.asarray(self.value), separator=", ")
         return f"{type(self).__name__}({shown}, {array.dtype})"
 
     def twin(self) -> Any:
@@ -413,14 +423,6 @@ def not_given_error(cell: ArrayCell) -> RuntimeError:
         f"the compiled function reads {cell.path}, whose module is not among its arguments: it would be a constant, "
         "and later changes would not be seen; pass the module to the function, nn.jit(f)(model, ...), or make it an "
         f"attribute of a model that is passed{at_line(user_line())}"
-    )
-
-
-def traced_by_jax_error(cell: ArrayCell) -> TypeError:
-    """The error for a change of a cell to a value that JAX traces, which would outlive the trace."""
-    return TypeError(
-        f"{cell.path} would hold a value that JAX traces when the transformation of JAX is over. Call the model by "
-        f"nn.functional_call(model, state, x), which returns what it changes{at_line(user_line())}"
     )
 
 

@@ -17,8 +17,7 @@ from ..base.source import at_line, user_line
 from ..core.trace import Builder, Tracer, current_builder
 from ..core.types import type_of
 from ..numpy.promotion import asarray, has_tracer
-from ..xla import is_jax_tracer
-from .array_cell import ArrayCell, traced_by_jax_error
+from .array_cell import ArrayCell
 from .filling import Filling, Held, Taking, filling, running
 from .graph import Graph, fitted
 from .nested import parts_of, rebuilt
@@ -130,8 +129,9 @@ def write_cells(cells: Sequence[ArrayCell], places: Sequence[int], values: Seque
     """Put values into the cells at these places: all of them, or none if an interrupt comes."""
     has_own = filling.get() is None
     changed = [cells[place] for place in places]
-    if has_own and any(map(is_jax_tracer, values)):
-        raise traced_by_jax_error(changed[[*map(is_jax_tracer, values)].index(True)])
+    if has_own:
+        for cell, x in zip(changed, values, strict=True):
+            cell.require_kept(x)
     before = [*map(_held_by, changed)] if has_own else [cell.array for cell in changed]
     try:
         if has_own:
