@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,6 +135,7 @@ def test_arrays_of_jax_give_arrays_of_jax_also_in_its_jit() -> None:
     x = jax.numpy.asarray(X, np.float32)
     assert isinstance(exported(x), jax.Array)
     assert_close(np.asarray(jax.jit(lambda x: exported(x) * 2)(x)), exported(np.asarray(x)) * 2)
+    assert_close(np.asarray(jax.jit(lambda y: exported(np.asarray(x)) * y)(2.0)), exported(np.asarray(x)) * 2)
 
 
 def test_constants_of_every_dtype_are_stored(tmp_path: Path) -> None:
@@ -148,6 +150,9 @@ def test_numbers_of_python_take_the_dtype_of_the_argument() -> None:
     exported = ft.export(lambda x: x * 2, np.float32(1.0))
     assert exported(3) == 6
     assert exported(3).dtype == np.float32
+    assert exported(np.array(3.0, ">f4")) == 6
+    with pytest.raises(TypeError, match=r"argument \[0\] is 300, which is not in the range of int8"):
+        ft.export(lambda x: x, np.int8(1))(300)
     with pytest.raises(TypeError, match=r"argument \[0\] is complex and not an array of type float32\[\]"):
         exported(1j)
 
@@ -268,6 +273,8 @@ def test_what_cannot_be_an_argument_or_a_result_is_refused() -> None:
         ft.export(lambda x: object(), X)
     with pytest.raises(TypeError, match=r"the argument\[0\] is a container of class Linear"):
         ft.export(lambda m, x: m(x), nn.Linear(3, 3), X)
+    with pytest.raises(TypeError, match=r"the result is a container of class OrderedDict"):
+        ft.export(lambda x: OrderedDict(a=x), X)
     with pytest.raises(TypeError, match=r"the result is a container of class SparseValues"):
         ft.export(ft.sparse_jacobian(np.sin), X)
     with pytest.raises(TypeError, match=r"argument \[0\] of sin is a tensor"):
@@ -330,6 +337,11 @@ def test_wrong_batches_of_a_call_are_explained() -> None:
 def test_it_is_not_differentiated(exported_energy: Any) -> None:
     with pytest.raises(TypeError, match=r"export its derivative, ft\.export\(ft\.grad\(f\), \.\.\.\)"):
         ft.grad(exported_energy)({"b": 2.0, "a": X})
+    with (
+        jax.enable_x64(True),
+        pytest.raises(TypeError, match=r"not differentiate or map it.*ft\.export\(ft\.grad\(f\)"),
+    ):
+        jax.grad(lambda x: exported_energy({"b": 2.0, "a": x}))(jax.numpy.asarray(X))
 
 
 # Files
@@ -357,28 +369,38 @@ def changed(**entries: Any) -> Callable[[bytes], bytes]:
     return lambda part: json.dumps({**json.loads(part), **entries}).encode()
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"manifest": None}, "no item named 'manifest.json'"),
-        ({"manifest": lambda part: part[:50]}, "Unterminated"),
-        ({"manifest": lambda part: b"[]"}, "its manifest is none of a function"),
-        (
-            {"manifest": changed(version=2)},
-            r"version 2 of the format, this ftrans reads 1; use the versions that wrote it: .*'jax'",
-        ),
-        ({"manifest": changed(constants=["a"])}, "its manifest is incomplete"),
-        ({"program": lambda part: part[:100]}, r"JAX .* cannot read the program, which was written by .*'jax'"),
-        ({"program": lambda part: b""}, r"JAX .* cannot read the program"),
-        # As a newer version of StableHLO has operations that this one does not know.
-        ({"program": lambda part: part.replace(b"vhlo", b"vhlx")}, r"JAX .* cannot read the program, .*StableHLO"),
-        ({"constants": lambda part: part[:40]}, "its constants cannot be read"),
-    ],
-    ids=[
-        *("no manifest", "half a manifest", "other", "version", "constants", "program", "empty", "StableHLO"),
-        "half the constants",
-    ],
-)
+DAMAGES: dict[str, tuple[dict[str, Any], str]] = {
+    "no manifest": ({"manifest": None}, "no item named 'manifest.json'"),
+    "half a manifest": ({"manifest": lambda part: part[:50]}, "Unterminated"),
+    "other": ({"manifest": lambda part: b"[]"}, "its manifest is none of a function"),
+    "version": (
+        {"manifest": changed(version=2)},
+        r"version 2 of the format, this ftrans reads 1; use the versions that wrote it: .*'jax'",
+    ),
+    "constants": ({"manifest": changed(constants=["a"])}, "its manifest is incomplete"),
+    "places": (
+        {"manifest": changed(results={"structure": {"tuple": [0, 0]}, "leaves": []})},
+        "its manifest is incomplete",
+    ),
+    "containers": ({"manifest": lambda part: part.replace(b'"tuple"', b'"object"')}, "its manifest is incomplete"),
+    "dtypes": (
+        {"manifest": lambda part: part.replace(b'"float64"', b'"float32"')},
+        "the program takes other arguments than its manifest says",
+    ),
+    "depth": ({"manifest": lambda part: b"[" * 100_000}, "recursion"),
+    "text": ({"manifest": lambda part: b"\xff" + part}, "codec"),
+    "program": ({"program": lambda part: part[:100]}, r"JAX .* cannot read the program, which was written by .*'jax'"),
+    "empty": ({"program": lambda part: b""}, r"JAX .* cannot read the program"),
+    # As a newer version of StableHLO has operations that this one does not know.
+    "StableHLO": (
+        {"program": lambda part: part.replace(b"vhlo", b"vhlx")},
+        r"JAX .* cannot read the program, .*StableHLO",
+    ),
+    "half the constants": ({"constants": lambda part: part[:40]}, "its constants cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("parts", "message"), DAMAGES.values(), ids=DAMAGES)
 def test_damaged_files_are_refused(parts: dict[str, Any], message: str, file: Path) -> None:
     with pytest.raises(ValueError, match=rf"energy\.export is damaged, or no file.*{message}"):
         ft.load_exported(rewritten(file, **parts))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import scipy.sparse
@@ -131,6 +132,12 @@ def test_lookalikes_are_refused(kind: str, way: str) -> None:
 def test_linear_operators_are_refused(way: str) -> None:
     with pytest.raises(TypeError, match="LinearOperator"):
         WAYS_IN[way](scipy.sparse.linalg.aslinearoperator(np.array(VALUES)))
+
+
+@pytest.mark.parametrize("way", ["jit", "result", "x * m", "stack"])
+def test_random_keys_of_jax_are_refused(way: str) -> None:
+    with pytest.raises(TypeError, match=r"a random key of JAX.*jax\.random\.key_data"):
+        WAYS_IN[way](jax.random.key(0))
 
 
 @pytest.mark.parametrize("kind", ["matrix", "masked", "protocol", "operator"])

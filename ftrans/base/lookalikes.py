@@ -58,6 +58,13 @@ _QUANTITY = Lookalike(
     "write q.to_value(unit), and compute with the numbers",
 )
 
+_KEY = Lookalike(
+    "a random key of JAX",
+    "has no numbers that a program could compute with",
+    "close over it in a function of ft.from_jax, or pass jax.random.key_data(key), of which jax.random.wrap_key_data "
+    "makes a key there",
+)
+
 _TENSOR = Lookalike(
     "a tensor of torch",
     "belongs to torch, which would lose its gradient in a program",
@@ -97,9 +104,14 @@ def refuse_lookalike(x: Any) -> None:
     """
     if type(x) is not np.ndarray and (hasattr(x, "dtype") or hasattr(x, "to_numpy")):
         cls: Any = type(x)
-        found = lookalike(cls)
+        found = _KEY if _is_key(x) else lookalike(cls)
         if found is not None:
             raise (ForeignArrays if is_foreign(x) else TypeError)(f"{found}{at_line(user_line())}")
+
+
+def _is_key(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return not isinstance(dtype, np.dtype) and str(dtype).startswith("key<")
 
 
 def _of_other_library(cls: type) -> Lookalike:

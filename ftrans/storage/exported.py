@@ -14,6 +14,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..nn.training.files import replacing
-from ..xla import about_to_run, is_jax, to_numpy
+from ..xla import about_to_run, device_arrays, is_jax, is_jax_tracer, outside_of_traces, to_numpy
 from .lowering import lowered, portable
 from .signature import BadCall, Signature
 
@@ -57,14 +58,17 @@ class Exported:
 
         self.manifest = manifest
         self.name: str = manifest["name"]
-        self.platforms = tuple(manifest["platforms"])
         self.arguments = Signature.from_json(manifest["arguments"])
         self.results = Signature.from_json(manifest["results"])
         self._program = program
         self._arrays = {name: constants[name] for name in manifest["constants"]}
         self._jax: Any = jax
         self._exported = _deserialized(program, manifest)
-        self._function = jax.jit(self._exported.call)
+        self.platforms: tuple[str, ...] = tuple(self._exported.platforms)
+        expected = [x.dtype for x in (*self._arrays.values(), *self.arguments.leaves)]
+        if [x.dtype for x in self._exported.in_avals] != expected:
+            raise _Unreadable("the program takes other arguments than its manifest says")
+        self._function = jax.jit(self._refusing_derivatives())
         self._constants: list[Any] | None = None
 
     def __repr__(self) -> str:
@@ -97,12 +101,36 @@ class Exported:
                 f"derivative, ft.export(ft.grad(f), ...), or use the function itself{at_line(user_line())}"
             )
         self._check_platform()
-        with self._jax.enable_x64(True):
-            if self._constants is None:
-                with self._jax.ensure_compile_time_eval():
-                    self._constants = [*map(self._jax.numpy.asarray, self._arrays.values())]
-            outs = self._function(self._constants, list(arrays))
+        if self._constants is None:
+            self._constants = device_arrays([*self._arrays.values()])
+        is_in_jax = any(map(is_jax_tracer, arrays))
+        try:
+            with self._jax.enable_x64(True), nullcontext() if is_in_jax else outside_of_traces():
+                outs = self._function(self._constants, list(arrays))
+        except NotImplementedError as error:
+            if not is_in_jax:
+                raise
+            raise self._not_transformed() from error
         return list(outs) if any(map(is_jax, arrays)) else [to_numpy(x) for x in outs]
+
+    def _refusing_derivatives(self) -> Callable[..., Any]:
+        """The function for JAX, whose own errors for derivatives of exported functions name no way out."""
+
+        @self._jax.custom_jvp  # type: ignore[untyped-decorator, unused-ignore]
+        def call(constants: Any, arrays: Any) -> Any:
+            return self._exported.call(constants, arrays)
+
+        @call.defjvp  # type: ignore[untyped-decorator, unused-ignore]
+        def refuse(primals: Any, tangents: Any) -> Any:
+            raise self._not_transformed()
+
+        return call  # type: ignore[no-any-return, unused-ignore]
+
+    def _not_transformed(self) -> TypeError:
+        return TypeError(
+            f"{self.name} has been exported, so JAX can compile it, but not differentiate or map it; export its "
+            f"derivative, or give it a batch: ft.export(ft.grad(f), x, batch=0){at_line(user_line())}"
+        )
 
     def _check_platform(self) -> None:
         here = self._jax.default_backend()
@@ -228,7 +256,10 @@ def load_exported(path: str | os.PathLike[str]) -> Exported:
         with zipfile.ZipFile(path) as archive:
             manifest, program, constants = [archive.read(part) for part in _PARTS]
         return _from_parts(json.loads(manifest), program, constants)
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, _Unreadable) as error:
+    except (ImportError, OSError):
+        raise
+    except Exception as error:
+        # What can go wrong depends on what somebody has written there.
         why = str(error) or type(error).__name__
         raise ValueError(
             f"{path} is damaged, or no file of a version of ft.export that can be read here: {why}"
@@ -255,7 +286,9 @@ def _from_parts(manifest: Any, program: bytes, constants: bytes) -> Exported:
         raise _Unreadable(f"its constants cannot be read ({error})") from None
     except ImportError:
         raise _missing("flatbuffers") from None
-    except (KeyError, TypeError, AttributeError) as error:
+    except _Unreadable:
+        raise
+    except Exception as error:
         raise _Unreadable(f"its manifest is incomplete ({type(error).__name__}: {error})") from None
 
 

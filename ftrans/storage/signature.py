@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import tree
+from ..base.type_questions import is_plain
+
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -46,9 +49,14 @@ class Leaf(NamedTuple):
             # A number of Python has no dtype of its own: it takes that of the argument, if it is of the same kind.
             fitting = np.result_type(type(x)(0), self.dtype) if self.dtype.kind != "b" else np.dtype(bool)
             if fitting == self.dtype and (self.dtype.kind != "b" or type(x) is bool):
-                x = np.asarray(x, self.dtype)
+                try:
+                    x = np.asarray(x, self.dtype)
+                except OverflowError:
+                    raise BadCall(f"argument {self.path} is {x}, which is not in the range of {self}") from None
         if not (hasattr(x, "dtype") and hasattr(x, "shape")):
             raise BadCall(f"argument {self.path} is {type(x).__name__} and not an array of type {self}")
+        if is_plain(x, np.ndarray | np.generic) and not x.dtype.isnative:
+            x = x.astype(x.dtype.newbyteorder("="))
         if x.dtype != self.dtype:
             raise BadCall(f"argument {self.path} is of dtype {x.dtype}, but {self} is expected; use .astype")
         fits = len(x.shape) == len(self.shape) and all(
@@ -72,12 +80,22 @@ class Signature(NamedTuple):
 
     @classmethod
     def from_json(cls, value: Any) -> Signature:
-        """Read what `to_json` has written."""
+        """Read what `to_json` has written.
+
+        Raises:
+            Exception: it is something else.
+        """
         leaves = [
             Leaf(str(leaf["path"]), tuple(n if n == "batch" else int(n) for n in leaf["shape"]), _dtype(leaf["dtype"]))
             for leaf in value["leaves"]
         ]
-        return cls(value["structure"], tuple(leaves))
+        signature = cls(value["structure"], tuple(leaves))
+        containers = signature.containers(range(len(leaves)))
+        if describe(containers, "it") != signature.structure or sorted(tree.flatten(containers)[0]) != [
+            *range(len(leaves))
+        ]:
+            raise BadCall("containers and arrays do not fit")
+        return signature
 
     def to_json(self) -> Any:
         """As JSON."""
@@ -142,8 +160,10 @@ def describe(containers: Any, path: str) -> Any:
     if kind in (list, tuple):
         return {kind.__name__: [describe(x, f"{path}[{i}]") for i, x in enumerate(containers)]}
     if isinstance(containers, dict):
-        if kind is not dict or not all(type(key) in (str, int) for key in containers):
-            raise BadCall(f"{path} is a {kind.__name__} with keys other than strings and integers")
+        if kind is not dict:
+            raise BadCall(f"{path} is a container of class {kind.__name__}")
+        if not all(type(key) in (str, int) for key in containers):
+            raise BadCall(f"{path} is a dict with keys other than strings and integers")
         return {"dict": [[key, describe(x, f"{path}[{key!r}]")] for key, x in containers.items()]}
     if isinstance(containers, tuple) and hasattr(containers, "_fields"):
         fields = [[name, describe(getattr(containers, name), f"{path}.{name}")] for name in containers._fields]
