@@ -142,3 +142,23 @@ def test_unknown_names_are_refused(wrong: str) -> None:
 def test_other_objects_are_refused() -> None:
     with pytest.raises(TypeError, match="takes the name of a precision, not"):
         ft.matmul_precision(jax.lax.Precision.HIGH)  # type: ignore[arg-type]
+
+
+def test_blocks_of_several_threads_leave_no_setting() -> None:
+    """Both threads have made theirs before one opens its block."""
+    f = ft.jit(product)
+    first, second = ft.matmul_precision("default"), ft.matmul_precision("high")
+    with first:
+        assert precisions(f, A) == {"DEFAULT"}
+        with second:
+            assert precisions(f, A) == {"HIGH"}
+    assert jax.config.jax_default_matmul_precision is None
+
+
+def test_it_is_refused_while_a_function_is_traced() -> None:
+    def within(a: Any) -> Any:
+        with ft.matmul_precision("default"):
+            return a @ a
+
+    with pytest.raises(TypeError, match=r"matmul_precision .*being traced.*around the call[\s\S]*test_precision\.py"):
+        ft.jit(within)(A)

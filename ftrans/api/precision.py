@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.source import at_line, user_line
+from ..core.trace import current_builder
 from ..xla import Precision
 from .call import type_name
 
@@ -27,7 +28,7 @@ def matmul_precision(precision: str) -> Precision:
 
     Raises:
         ValueError: there is no such precision.
-        TypeError: `precision` is not a string.
+        TypeError: `precision` is not a string, or a function is being traced, which is compiled later.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -41,6 +42,11 @@ def matmul_precision(precision: str) -> Precision:
         raise TypeError(f"matmul_precision takes the name of a precision, not {type_name(precision)}" + _known())
     if precision not in _NAMES:
         raise ValueError(f"there is no precision {precision!r} for matmul_precision" + _known())
+    if current_builder() is not None:
+        raise TypeError(
+            "matmul_precision was called inside a function that is being traced, and what is recorded is compiled "
+            f"later; write it around the call of the function{at_line(user_line())}"
+        )
     return Precision(precision)
 
 
