@@ -301,6 +301,9 @@ def test_arrays_on_a_mesh(kind: Any) -> None:
     x = jax.device_put(X, NamedSharding(mesh, P("d")))
     w = jax.device_put(W, NamedSharding(mesh, P()))
     np.testing.assert_allclose(jax.jit(jax.grad(ft.jit(loss)))(w, x), jax.grad(expected_loss)(W), rtol=1e-12)
+    found = jax.jit(jax.grad(ft.jit(loss), argnums=1))(w, x)
+    np.testing.assert_allclose(found, (1 - np.tanh(X @ W) ** 2)[:, None] * W * W[0], rtol=1e-12)
+    assert found.sharding.spec[0] == "d"
     found = jax.jit(lambda x: ft.jit(np.tanh)(x))(x)
     np.testing.assert_allclose(found, np.tanh(X), rtol=1e-14)
     if kind == AxisType.Auto:

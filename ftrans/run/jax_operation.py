@@ -194,9 +194,16 @@ def _transpose(cotangents: Sequence[Any], *args: Any, program: Program, linear: 
     outs = iter(_bind(turned.program, None, [*known, *[ct for ct, a in zip(cotangents, active, strict=True) if a]]))
     has_cotangent = iter(turned.in_active)
     return [
-        None if not is_linear else next(outs) if next(has_cotangent) else ad.Zero(x.aval)
+        None if not is_linear else _divided_as(x.aval, next(outs)) if next(has_cotangent) else ad.Zero(x.aval)
         for x, is_linear in zip(args, flags, strict=True)
     ]
+
+
+def _divided_as(type: Any, x: Any) -> Any:
+    """`x` divided over the Explicit axes of a mesh as a type says, since that is a part of the type."""
+    import jax
+
+    return jax.sharding.reshard(x, type.sharding) if any(type.sharding.spec) else x
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program: Program, linear: Flags | None) -> Any:
