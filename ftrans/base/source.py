@@ -24,18 +24,20 @@ import numpy as np
 from .foreign import instruction_at
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
-# The packages whose lines are not the user's; the last ones, which may not be imported, lie beside NumPy.
+# Where other packages lie, perhaps within the folder of the standard library.
+_INSTALLED = ("site-packages", "dist-packages")
+_FOLDERS = [os.path.dirname(_NUMPY), *(os.path.abspath(folder) for folder in sys.path if folder.endswith(_INSTALLED))]
+# The packages whose lines are not the user's; the last ones may not be imported.
 _PACKAGES = {
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep: "ftrans",
     _NUMPY + os.sep: "numpy",
     **{
-        os.path.join(os.path.dirname(_NUMPY), name) + os.sep: name
+        os.path.join(folder, name) + os.sep: name
+        for folder in _FOLDERS
         for name in ("astropy", "jax", "matplotlib", "pandas", "scipy", "torch", "xarray")
     },
 }
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-# Where other packages lie, perhaps within the folder of the standard library.
-_INSTALLED = ("site-packages", "dist-packages")
 _is_internal: dict[str, bool] = {}
 _MOST_LINES = 100_000
 _MOST_SCOPES = 10_000
