@@ -112,6 +112,7 @@ def test_transformed_functions_look_like_functions() -> None:
     assert copy.deepcopy(gradient) is gradient
     assert repr(gradient) == f"<function grad(energy) of {__name__}>"
     np.testing.assert_array_equal(Model().double(X), 2 * X)
+    assert ft.jit(lambda self, x: self * x)(self=2.0, x=3.0) == 6
 
 
 def test_lambdas_say_what_to_do() -> None:

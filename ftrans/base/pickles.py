@@ -69,7 +69,7 @@ class Made:
         functools.update_wrapper(self, function, updated=())
         self._function, self._make, self._args, self._kwargs = function, make, args, kwargs
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
