@@ -23,9 +23,14 @@ def takes_foreign_arrays(function: Callable[..., Any], returns_function: bool = 
         try:
             return function(*args, **kwargs)
         except ForeignArrays:
-            if not any([is_foreign(x) for x in tree.flatten((args, kwargs))[0]]):
+            if not are_foreign(args, kwargs):
                 raise
         # Not in the handler, or errors of what follows would have this one as their context.
         return ForeignArrays.take(taking, args, kwargs, returns_function)
 
     return taking
+
+
+def are_foreign(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether arrays of other libraries are among arguments."""
+    return any([is_foreign(x) for x in tree.flatten((args, kwargs))[0]])

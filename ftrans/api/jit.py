@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import tree
+from ..base.foreign_arrays import ForeignArrays
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.storable import INPUT_NAMES
@@ -19,8 +20,8 @@ from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
-from .call import as_argnums, check_flag, check_function, name_of, trace_flat, type_name
-from .foreign_arrays import takes_foreign_arrays
+from .call import as_argnums, check_flag, check_function, name_of, named, trace_flat, type_name
+from .foreign_arrays import are_foreign
 from .jitted import Jitted
 from .paths import bind
 from .rolling import rolling
@@ -95,9 +96,20 @@ def jit(
     donated = (donate_argnums,) if isinstance(donate_argnums, int) else donate_argnums
     shardings = None if in_shardings is None and out_shardings is None else Shardings(f, in_shardings, out_shardings)
     jitted = Jitted(f, static_argnums, static_argnames, donated, bool(roll), bool(tune), shardings)
-    compiled = takes_foreign_arrays(jitted.function())
-    compiled.lower = jitted.lower  # type: ignore[attr-defined]
-    return compiled
+    call = jitted.call
+
+    # What `takes_foreign_arrays` does, without a call of its own.
+    @functools.wraps(f)
+    def jit_of_f(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(args, kwargs)
+        except ForeignArrays:
+            if not are_foreign(args, kwargs):
+                raise
+        return ForeignArrays.take(jit_of_f, args, kwargs, False)
+
+    jit_of_f.lower = jitted.lower  # type: ignore[attr-defined]
+    return named(jit_of_f, f, "jit")
 
 
 def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]:
