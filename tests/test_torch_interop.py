@@ -119,6 +119,8 @@ def test_the_memory_of_tensors(compiled: Any) -> None:
     assert ft.to_torch(compiled(lambda x: x * 2))(LANES.T).equal(LANES.T * 2)
     assert ft.to_torch(compiled(lambda z: z * 1))(torch.complex(X, Y).conj()).equal(torch.complex(X, -Y))
 
+    assert ft.to_torch(compiled(lambda x: x + 1))(torch._efficientzerotensor(2)).tolist() == [1.0, 1.0]
+
     x = leaf(X)
     y = ft.to_torch(compiled(np.exp))(x)
     y.mul_(2)
@@ -321,6 +323,7 @@ def test_arguments_and_results_of_functions_of_torch(compiled: Any) -> None:
     assert compiled(ft.grad(ft.from_torch(torch.sin)))(2.0) == pytest.approx(np.cos(2.0))
     assert ft.from_torch(torch.sin)(2.0) == pytest.approx(np.sin(2.0))
     assert compiled(ft.from_torch(lambda x: x.mul_(2)))(x).tolist() == (2 * X).tolist()
+    assert compiled(ft.grad(ft.from_torch(lambda x: x.pow_(2).sum())))(x).tolist() == (2 * X).tolist()
     assert x.tolist() == X.tolist()
     assert compiled(ft.grad(ft.from_torch(torch.sum)))(x.astype(np.float32)).dtype == np.float32
     assert ft.from_torch(in_torch)(X, Y).equal(in_torch(X, Y))
@@ -358,6 +361,14 @@ def test_mistakes_with_functions_of_torch() -> None:
             call()
     with pytest.raises(ValueError, match=r"Dropout draws random numbers.*module\.eval\(\)"):
         ft.from_torch(torch.nn.Dropout())[0]({}, x)
+    module = torch.nn.Dropout().eval()
+    apply, _ = ft.from_torch(module)
+    assert apply({}, x).tolist() == x.tolist()
+    module.train()
+    with pytest.raises(ValueError, match="Dropout draws random numbers"):
+        apply({}, x)
+    with pytest.raises(ValueError, match="Dropout has no parameter or buffer 'weight'"):
+        apply({"weight": x}, x)
     with pytest.raises(BufferError, match=r"ftrans\.from_torch"):
         ft.grad(lambda x: torch.as_tensor(x).sum())(x)
     cholesky = ft.from_torch(torch.linalg.cholesky)

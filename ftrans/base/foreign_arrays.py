@@ -59,10 +59,9 @@ def is_tensor(x: Any) -> bool:
 
 def numpy_of(tensor: Any) -> np.ndarray[Any, Any]:
     """A tensor of torch as a NumPy array, which shares its memory if it is on the host."""
-    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if str(tensor.dtype) != "torch.bfloat16":
-        return np.asarray(tensor.numpy())
+        return np.asarray(tensor.numpy(force=True))
     import ml_dtypes
     import torch
 
-    return np.asarray(tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    return np.asarray(tensor.detach().view(torch.int16).numpy(force=True).view(ml_dtypes.bfloat16))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,8 @@ def from_torch(g: Any) -> Any:
 
     Raises:
         TypeError: `g` is not callable; later, it returns something other than tensors.
-        ValueError: it draws random numbers, as dropout does, so its derivatives would be those of another draw.
+        ValueError: it draws random numbers, as dropout does, so its derivatives would be those of another draw; or the
+            module has no parameter or buffer of a given name.
 
     Example:
         >>> import numpy as np, torch, ftrans as ft  # doctest: +SKIP
@@ -72,16 +74,47 @@ def from_torch(g: Any) -> Any:
 
 
 def _of_module(module: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
+    own = type(module).__name__
+    # The modes, in training or not, in which the module has drawn no random numbers.
+    modes_without_draws = set()
+
     def apply(parameters: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
+        # Tied parameters have several names.
+        found = module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
+        names = [name for part in found for name, _ in part]
+        unknown = sorted(parameters.keys() - names)
+        if unknown:
+            raise ValueError(
+                f"{own} has no parameter or buffer {', '.join(map(repr, unknown))}; it has "
+                f"{', '.join(map(repr, names))}{at_line(user_line())}"
+            )
         # The module may write to its buffers.
         buffers = {name: parameters.get(name, x).clone() for name, x in module.named_buffers()}
-        return torch.func.functional_call(module, {**parameters, **buffers}, args, kwargs)
+        modes = tuple([part.training for part in module.modules()])
+        with nullcontext() if modes in modes_without_draws else _refusing_draws(own):
+            result = torch.func.functional_call(module, {**parameters, **buffers}, args, kwargs)
+        modes_without_draws.add(modes)
+        return result
 
-    apply.__name__ = type(module).__name__
+    apply.__name__ = own
     parameters = {name: np.array(numpy_of(x)) for name, x in module.named_parameters()}
     return from_torch(apply), parameters
+
+
+@contextmanager
+def _refusing_draws(name: str) -> Iterator[None]:
+    """Raise if what is done meanwhile, for the function of a name, draws random numbers."""
+    import torch
+
+    before = torch.get_rng_state()
+    yield
+    if not torch.equal(before, torch.get_rng_state()):
+        raise ValueError(
+            f"{name} draws random numbers, so its derivatives would be those of another draw than its value; call "
+            f"module.eval(), or draw before, and pass what was drawn as an argument{at_line(user_line())}"
+        )
 
 
 class _Known(NamedTuple):
@@ -141,10 +174,9 @@ class _Calls:
 
         examples = [example_of(x) for x in operands]
         ones = [np.ones(t.shape, t.dtype) if x is None else x for x, t in zip(examples, types, strict=True)]
-        drawn = torch.get_rng_state()
         name = name_of(self._g)
         try:
-            with recording_in(None), torch.no_grad():
+            with recording_in(None), torch.no_grad(), _refusing_draws(name):
                 result = call(*[tensor_of(np.array(x)) for x in ones])
         except Exception as error:
             if any([x is None for x in examples]):
@@ -153,11 +185,6 @@ class _Calls:
                     f"it once on arrays of these types before, outside of the traced function"
                 )
             raise
-        if not torch.equal(drawn, torch.get_rng_state()):
-            raise ValueError(
-                f"{name} draws random numbers, so its derivatives would be those of another draw than its value; call "
-                f"module.eval(), or draw before, and pass what was drawn as an argument{at_line(user_line())}"
-            )
         leaves, structure = tree.flatten(result)
         for index, x in enumerate(leaves):
             if not is_tensor(x):

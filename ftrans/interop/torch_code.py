@@ -132,7 +132,8 @@ class TorchCode:
 
         def function(*chosen: Any) -> tuple[Any, ...]:
             given = iter(chosen)
-            outs = self.function(*[next(given) if a else x for x, a in zip(primals, active, strict=True)])
+            # Copies: the function may write to its arguments, and torch refuses that for those that it differentiates.
+            outs = self.function(*[next(given).clone() if a else x for x, a in zip(primals, active, strict=True)])
             return tuple([y for y, t in zip(outs, self.out_types, strict=True) if is_inexact(t.dtype)])
 
         return function
