@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import scipy.special
@@ -82,6 +85,20 @@ def test_the_batch_has_any_size() -> None:
     for size in (1, 5):
         rows = RNG.standard_normal((size, 3)).astype(np.float32)
         assert_close(run(converted, rows)[0], ft.vmap(f)(rows), looseness=10)
+
+
+@pytest.mark.parametrize("local", [None, False, True])
+def test_the_setting_of_64_bits_stays(local: bool | None) -> None:
+    def of_all() -> bool:
+        with ThreadPoolExecutor(1) as other:
+            return bool(other.submit(lambda: jax.config.jax_enable_x64).result())
+
+    before = of_all()
+    with nullcontext() if local is None else jax.enable_x64(local):
+        seen = jax.config.jax_enable_x64
+        ft.to_onnx(np.sin, np.float32(X))
+        assert jax.config.jax_enable_x64 == seen
+        assert of_all() == before
 
 
 def test_what_does_not_convert_is_refused() -> None:

@@ -7,7 +7,9 @@ arguments, and compared, before anybody gets it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -95,7 +97,7 @@ def _converted(converter: Any, taken: Portable) -> Any:
     function, constants = taken.function(), taken.stored()
     dtypes = {leaf.dtype for leaf in (*leaves, *taken.results.leaves)} | {x.dtype for x in constants}
     wide = not dtypes.isdisjoint([np.dtype(np.float64), np.dtype(np.complex128)])
-    with jax.enable_x64(True), exporting(_PLATFORM):
+    with _setting_kept(), jax.enable_x64(True), exporting(_PLATFORM):
         inputs = [
             jax.ShapeDtypeStruct(tuple(batch if n == "batch" else n for n in leaf.shape), leaf.dtype) for leaf in leaves
         ]
@@ -115,6 +117,19 @@ def _converted(converter: Any, taken: Portable) -> Any:
                 f"to_onnx of {taken.name}: jax2onnx cannot convert it ({type(error).__name__}: {error}); ft.export "
                 f"stores what runs by JAX{at_line(user_line())}"
             ) from error
+
+
+@contextmanager
+def _setting_kept() -> Iterator[None]:
+    """Keep whether JAX computes in 64 bits: jax2onnx puts what a thread sees in the place of the setting of all."""
+    import jax
+
+    with ThreadPoolExecutor(1) as other:
+        before = other.submit(lambda: jax.config.jax_enable_x64).result()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 def _name(leaf: Leaf, prefix: str = "") -> str:
