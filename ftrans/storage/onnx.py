@@ -124,12 +124,13 @@ def _setting_kept() -> Iterator[None]:
     """Keep whether JAX computes in 64 bits: jax2onnx puts what a thread sees in the place of the setting of all."""
     import jax
 
+    config: Any = jax.config
     with ThreadPoolExecutor(1) as other:
-        before = other.submit(lambda: jax.config.jax_enable_x64).result()
+        before = other.submit(lambda: config.jax_enable_x64).result()
     try:
         yield
     finally:
-        jax.config.update("jax_enable_x64", before)
+        config.update("jax_enable_x64", before)
 
 
 def _name(leaf: Leaf, prefix: str = "") -> str:
