@@ -252,6 +252,26 @@ def test_in_shardings_are_of_positional_arguments() -> None:
         ft.jit(lambda x: x, in_shardings=NamedSharding(MESH, P("d")))(x=X)
 
 
+def test_what_jax_keeps_of_a_divided_numpy_array_is_not_taken() -> None:
+    # JAX divides it as f32, and would hand these parts to all that gets the same object while they live.
+    calls: dict[str, Callable[[Any], Any]] = {
+        "one device": ft.jit(np.sin),
+        "in_shardings": ft.jit(np.sin, in_shardings=NamedSharding(MESH, P("d"))),
+        "shard": ft.jit(lambda x: np.sin(ft.shard(x, P("d"), MESH))),
+        "beside a divided array": lambda x: ft.jit(np.multiply)(np.sin(x), on(MESH, np.ones(16))),
+        "op by op": ft.vmap(lambda x: np.sin(x) * on(MESH, np.ones(1), P())),
+    }
+    for name, f in calls.items():
+        before, after = X.copy(), X.copy()
+        parts = jax.device_put(before, NamedSharding(MESH, P("d")))
+        assert np.allclose(np.ravel(f(before)), np.sin(X), rtol=1e-14), name
+        assert np.allclose(np.ravel(f(after)), np.sin(X), rtol=1e-14), name
+        held = f(after)
+        later = jax.device_put(after, NamedSharding(MESH, P("d")))
+        assert {s.data.dtype for x in (parts, later) for s in x.addressable_shards} == {np.dtype(np.float32)}, name
+        del held
+
+
 # Arrays with Explicit axes
 
 

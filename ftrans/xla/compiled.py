@@ -20,8 +20,17 @@ from .fusion import (
     options_with_barriers,
     repeating_at_most,
 )
-from .kinds import is_jax_tracer
-from .meshes import ExplicitAxes, Relabelled, mesh_of, other_devices, other_division, replicated, require_auto_axes
+from .kinds import is_jax_tracer, seen_anew
+from .meshes import (
+    ExplicitAxes,
+    Relabelled,
+    is_on_several_devices,
+    mesh_of,
+    other_devices,
+    other_division,
+    replicated,
+    require_auto_axes,
+)
 from .on_disk import disk_cache
 from .processes import is_across, run_together
 from .starting import start
@@ -128,6 +137,7 @@ class Compiled:
         self._division = division or Division()
         self._guards = guards
         self._meets_explicit_axes = False
+        self._is_divided = False
         self._jax: Any = jax
         self._has_run = False
         # The program as a part of others, by their limits.
@@ -142,6 +152,7 @@ class Compiled:
                 raise OtherTypes
             require_auto_axes(args)
             mesh = mesh_of(args) or self._division.mesh()
+            self._is_divided = self._is_divided or mesh is not None
             with repeating_at_most(limit), divided(mesh is not None):
                 outs = lower(program, args)
             if mesh is not None and self._guards:
@@ -225,6 +236,8 @@ class Compiled:
             return self._run_with_care(args)
         # JAX runs what it has compiled, and hardly any Python, so an interrupt can only leave 64-bit types on.
         function = self._plain if self._fenced is None and most_repeated() is None else self.function
+        if self._is_divided:
+            args = (*seen_anew(args),)
         try:
             if self._jax.config.jax_enable_x64:
                 return function(*args)
@@ -271,6 +284,7 @@ class Compiled:
 
     @uninterrupted
     def _run(self, args: Sequence[Any]) -> Any:
+        args = seen_anew(args)
         with self._jax.enable_x64(True):
             if process.is_one_of_several and any(map(is_across, [*args, *self._division.shardings()])):
                 outs = run_together(self.function, self.program, args, not self._has_run)
@@ -278,6 +292,7 @@ class Compiled:
                 outs = self.function(*args)
             else:
                 outs = self._observed(args)
+        self._is_divided = self._is_divided or any(map(is_on_several_devices, outs))
         self._has_run = True
         disk_cache.add_new()
         return outs

@@ -23,7 +23,7 @@ from ..core.trace import building
 from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from .fusion import around, kept_values
-from .kinds import is_jax
+from .kinds import is_jax, seen_anew
 from .meshes import Relabelled, is_on_several_devices, other_devices
 from .starting import start
 from .traces import outside_of_traces
@@ -168,8 +168,9 @@ def device_arrays(arrays: Sequence[Any]) -> list[Any]:
         return [*arrays]
     import jax
 
+    arrays = seen_anew([x if is_jax(x) else np.asarray(x) for x in arrays])
     with jax.enable_x64(True), outside_of_traces():
-        return [x if is_jax(x) else jax.numpy.asarray(np.asarray(x)) for x in arrays]
+        return [x if is_jax(x) else jax.numpy.asarray(x) for x in arrays]
 
 
 @uninterrupted
@@ -217,7 +218,7 @@ def put_on_device(x: Any, device: Any) -> Any:
             known = ", ".join(sorted({d.platform for d in jax.devices()}))
             raise ValueError(f"there is no device {device!r} here; JAX sees {known}{at_line(user_line())}") from None
     with jax.enable_x64(True):
-        return jax.device_put(x, device)
+        return jax.device_put(seen_anew([x])[0], device)
 
 
 @uninterrupted

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..core.trace import Tracer
 
@@ -35,3 +38,12 @@ def is_deleted(x: Any) -> bool:
 def is_traced(x: Any) -> bool:
     """Whether `x` stands for an array in a trace, be it one of JAX, so that its value is not known."""
     return isinstance(x, Tracer) or is_jax_tracer(x)
+
+
+def seen_anew(arrays: Sequence[Any]) -> list[Any]:
+    """The same arrays, those of NumPy as objects that JAX has not met.
+
+    JAX keeps the form in which it has divided a NumPy array over devices with the object, as long as the result lives,
+    and takes it again where 64-bit types are switched otherwise: as f32 in place of f64, or the reverse.
+    """
+    return [x[...] if type(x) is np.ndarray else x for x in arrays]

@@ -13,7 +13,7 @@ import numpy as np
 from ..base.interrupts import uninterrupted
 from ..core.types import ArrayType
 from .execute import about_to_run
-from .kinds import is_jax, is_jax_tracer
+from .kinds import is_jax, is_jax_tracer, seen_anew
 from .meshes import with_auto_axes
 
 Placement = Any
@@ -69,7 +69,7 @@ def place(x: Any, placement: Placement) -> Any:
         return x
     with jax.enable_x64(True):
         if is_jax(x) or placement.is_fully_addressable:
-            return jax.device_put(x, placement)
+            return jax.device_put(seen_anew([x])[0], placement)
         array = np.asarray(x)
         return jax.make_array_from_callback(array.shape, placement, lambda index: array[index])
 
