@@ -192,6 +192,13 @@ def reduced(to: Any) -> dict[str, Any]:
     return data
 
 
+def with_any_parameters(to: Any) -> dict[str, Any]:
+    """A text with an equation whose primitive takes any parameters."""
+    data = changed("primitives", 0, to="Special.erf")
+    data["programs"][0]["equations"][0][2] = to
+    return data
+
+
 BAD = [
     (changed("version", to=7), r"version 7, and this version of ftrans reads version 1"),
     (changed("format", to="x"), r"no entry \"format\""),
@@ -214,6 +221,8 @@ BAD = [
     (changed("programs", 0, "equations", 0, 1, to=[1]), r"equation 0: there is no variable before its use"),
     (changed("programs", 0, "equations", 0, 2, to={"x": 0}), r"does not take these parameters"),
     (changed("primitives", 0, to="ReduceSum.reduce_sum"), r"does not take these operands and parameters"),
+    (with_any_parameters({"**f(), z": 0}), r"'\*\*f\(\), z'\] are no names of parameters"),
+    (with_any_parameters({"if": 0}), r"'if'\] are no names of parameters"),
     (reduced(to={"axes": {"program": 0}}), r"no program before its use"),
     (reduced(to={"axes": {"call": "os.system"}}), r"'call' is no kind of parameter"),
     (reduced(to={"axes": {"kept": 0}}), r"'kept' is no kind of parameter"),

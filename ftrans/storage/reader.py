@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import inspect
+import keyword
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -124,6 +125,9 @@ class Reader:
         primitive = _numbered(self._primitives, name, "primitive")
         atoms = tuple(self._operand(a, variables) for a in _list(operands, "the operands"))
         require(type(params) is dict, "the parameters are no object")
+        # They become keywords in generated code, also for primitives that take any.
+        bad = [key for key in params if not key.isidentifier() or keyword.iskeyword(key)]
+        require(not bad, f"{bad!r:.100} are no names of parameters")
         names = _parameters(primitive)
         if names is not None:
             require(names >= params.keys(), f"{primitive} does not take these parameters: {[*params]!r:.100}")
