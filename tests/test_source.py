@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,6 +149,18 @@ def test_python_functions_are_refused_by_name(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(TypeError, match=r"root needs the program .*, since it makes derivatives of it"):
         ft.trace(minimum)(np.ones(2)).to_source()
+
+
+def test_names_are_no_code(tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return np.sin(x) * TABLE
+
+    f.__name__ = '''f"""; raise SystemExit; """\\'''
+    path = tmp_path / "a'b\\.py"
+    program = ft.trace(f)(TABLE)
+    assert bits(run(program.to_source(), TABLE)) == bits(program(TABLE))
+    program.to_source(path)
+    assert [name for name in runpy.run_path(str(path)) if name.startswith("f")]
 
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:

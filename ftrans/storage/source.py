@@ -69,7 +69,8 @@ class _File:
         needs = "SciPy" if any("scipy" in line for line in self.functions.imports) else "NumPy only"
         head = f'"""{name}: a program of ftrans, written out.  It needs {needs}, and no ftrans."""'
         imports = ["import numpy as np", *self.functions.imports, *["import pathlib"] * bool(self.arrays)]
-        constants = f'_arrays = np.load(pathlib.Path(__file__).with_name("{beside}"), allow_pickle=False)'
+        opened = f"np.load(pathlib.Path(__file__).with_name({beside!r}), allow_pickle=False)"
+        constants = f"with {opened} as _file:\n    _arrays = dict(_file)"
         top = "\n\n".join([head, "\n".join(sorted(imports)), *[constants] * bool(self.arrays)])
         return "\n\n\n".join([top, *self.functions.texts, main]) + "\n"
 
@@ -190,7 +191,8 @@ class _Body(StraightLine):
         results = ", ".join(map(_described, self.program.out_types))
         if self._argument is None:
             return [f'    """{", ".join(map(_described, self.program.in_types))} -> {results}."""']
-        lines = [f'    """The program {self.program.name}.', "", "    Args:"]
+        name = self.program.name.replace("\\", r"\\").replace('"', r"\"")
+        lines = [f'    """The program {name}.', "", "    Args:"]
         lines += [f"        {self._names[v]}: {_described(v.type)}." for v in self.program.inputs]
         return [*lines, "", "    Returns:", f"        {results or 'nothing'}.", '    """']
 
