@@ -35,6 +35,11 @@ def divided(x: Any) -> Any:
     return jax.make_array_from_callback(x.shape, sharding("data"), lambda index: x[index])
 
 
+def whole(x: Any) -> Any:
+    """An array that all processes have, whole on each of their devices."""
+    return jax.make_array_from_callback(x.shape, sharding(), lambda index: x[index])
+
+
 def branches() -> list[float]:
     """Python branches on arrays that are divided over the processes: compiled, and as they are."""
 
@@ -225,6 +230,10 @@ def on_a_mesh() -> list[float]:
     for rules in (None, nn.fsdp("data", min_size=8)):
         _, history = trained(data=data, mesh=mesh, rules=rules, validation=data, epochs=2)
         found += [*history["loss"], *history["val_loss"]]
+    # Arrays that all processes hold already, the second of them whole.
+    halves = [(X[:16], Y[:16]), (X[16:], Y[16:])]
+    for data in ([(divided(x), whole(y)) for x, y in halves], [(whole(x), whole(y)) for x, y in halves]):
+        found += trained(data=data, mesh=mesh, epochs=2)[1]["loss"]
     return found
 
 
@@ -258,6 +267,7 @@ def unequal_fits() -> list[str]:
         {"loss": losses[index]},
         {"data": unequal},
         {"data": nn.batches(X, Y, batch_size=8, seed=1)},
+        {"data": [(whole(X[:30]), whole(Y[:30]))], "mesh": ft.mesh({"data": -1})},
     ):
         try:
             trained(**options)

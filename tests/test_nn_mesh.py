@@ -366,6 +366,32 @@ def test_uneven_batches_are_filled_up_by_samples_that_do_not_count():
         np.testing.assert_allclose(found[name], one[name], rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_samples_that_stop_to_count_alike_are_found(dtype):
+    """The loss of the first batch is a mean over its samples, as that of a model without training may be."""
+    weights = np.array([0.2, 9.0], np.float32)
+    model = nn.Linear(6, 2)
+    model.weight.value, model.bias.value = np.zeros((2, 6), np.float32), np.zeros(2, np.float32)
+    x = np.random.default_rng(1).normal(size=(13, 6)).astype(np.float32)
+    with pytest.raises(FloatingPointError, match="loss has to be the mean over the samples"):
+        nn.fit(
+            model,
+            [(x, (x[:, 0] > 0).astype(int))] * 4,
+            loss=lambda output, target: F.cross_entropy(output, target, weight=weights),
+            optimizer=optax.sgd(0.3),
+            mesh=mesh_of(8),
+            dtype=dtype,
+            progress=False,
+        )
+
+
+def test_means_of_filled_up_batches_in_half_precision_do_not_overflow():
+    x, y = np.ones((13, 6), np.float32), np.full((13, 2), 140, np.float32)
+    given = {"loss": lambda output, target: mse(output, target).astype(np.float16), "dtype": "float16"}
+    history = nn.fit(nn.Linear(6, 2), [(x, y)], mesh=mesh_of(8), progress=False, **given)
+    assert history["loss"][0] > 19_000  # Of 13 of them, the sum is above 65,504.
+
+
 def test_uneven_batches_are_dropped():
     def make():
         return nn.Linear(6, 2), mse, (6,), 2

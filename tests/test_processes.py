@@ -60,13 +60,14 @@ def test_what_differs_is_named_by_every_process(name: str, said: str, found: dic
 
 def test_trainings_that_differ_are_found_at_the_start(found: dict[str, list[Any]]) -> None:
     for result in found["unequal_fits"]:
-        model, size, epochs, code, unequal, undivided = result
+        model, size, epochs, code, unequal, undivided, uneven = result
         assert "weight of the model: other values\n  bias of the model: other values" in model
         assert "the number of batches in data: 4 and 3\n  size of data: 32 and 24" in size
         assert "the number of epochs: 3 and 4" in epochs
         assert "the code of lambda: other values" in code
         assert "different numbers of batches in data: of the next 16, process 0 has 4, process 1 has 3" in unequal
         assert "nothing is divided over the processes" in undivided
+        assert "30 samples, which the 4 parts of the axis 'data' of the mesh cannot share evenly" in uneven
     assert "process 1 has failed in data: OSError: the disk is gone" in found["failing_data"][0]
     assert found["failing_data"][1] == "the disk is gone"
 

@@ -388,3 +388,8 @@ def samples_in(batch: Any) -> int:
         if x.ndim:
             return int(x.shape[0])
     return 1
+
+
+def is_filled_up(batch: Any) -> bool:
+    """Whether some samples of a batch do not count."""
+    return isinstance(batch, PlacedBatch) and batch.samples != samples_in(batch.arrays)

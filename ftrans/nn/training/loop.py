@@ -14,7 +14,7 @@ from ...core.types import is_inexact
 from ...xla import lost
 from . import checkpoints
 from .callbacks import Callbacks, FitState
-from .data import Source, leaves_of, samples_in
+from .data import Source, is_filled_up, leaves_of, samples_in
 from .history import History
 from .measures import Measure
 from .placement import Placement
@@ -230,7 +230,7 @@ class Training:
         state.step -= found.late
         self.save(checkpoints.LAST)
         with self.together.on_host(state.model, found.batch) as batch:
-            error = explain(self.measure, state.model, batch, self.dtype)
+            error = explain(self.measure, state.model, batch, self.dtype, is_filled_up(found.batch))
         path = None if state.directory is None else checkpoints.newest(state.directory, checkpoints.LAST)
         saved = "" if path is None else f", and is saved in {path}"
         error.add_note(

@@ -14,10 +14,11 @@ from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ..module import Module
-from .data import samples_in
 
 # The loss and the metrics of a step.
 MOST_FIGURES = 32
+# How far the loss of a batch may be from the mean of those of its samples; and in 16 bits.
+_RTOL_OF_MEANS, _RTOL_IN_16_BITS = 1e-3, 0.1
 _NAME_OF_TARGET = "target"
 
 
@@ -66,10 +67,11 @@ class Measure:
         loss, *figures = self._of(*self._output_and_target(model, batch), mask)
         return loss, figures
 
-    def whole_and_by_samples(self, model: Module, batch: Any) -> tuple[list[Any], list[Any]]:
-        """The loss and the metrics of a batch, and the means of those of its samples."""
+    def compare_with_means(self, model: Module, batch: Any) -> list[tuple[Any, Any, Any]]:
+        """For the loss and each metric: that of a batch, the mean of those of its samples, and whether they agree."""
         given = self._output_and_target(model, batch)
-        return self._figures(*given), self._means(*given, np.ones(samples_in(batch), bool))
+        pairs = zip(self._figures(*given), self._of_samples(*given), strict=True)
+        return [(whole, _wide(x).mean(), _is_mean(whole, x)) for whole, x in pairs]
 
     def _output_and_target(self, model: Module, batch: Any) -> tuple[Any, Any]:
         if isinstance(batch, dict):
@@ -91,16 +93,21 @@ class Measure:
     def _figures(self, output: Any, target: Any) -> list[Any]:
         """The loss, and the metrics in the order of their names."""
         loss = _number(self._loss(output, target), f"the loss {name_of(self._loss)}")
-        return [loss, *(_number(f(output, target), f"the metric {name}") for name, f in self._metrics.items())]
+        figures = {name: _number(f(output, target), f"the metric {name}") for name, f in self._metrics.items()}
+        return [loss, *map(_floating, figures.values())]
 
     def _means(self, output: Any, target: Any, mask: Any) -> list[Any]:
-        """The means of the figures of samples in a mask, each computed as that of a batch of one."""
+        """The means of the figures of samples in a mask; NaN for a figure that is no mean over samples."""
+        pairs = zip(self._figures(output, target), self._of_samples(output, target), strict=True)
+        return [np.where(_is_mean(whole, x), _mean(x, mask), np.nan).astype(x.dtype) for whole, x in pairs]
+
+    def _of_samples(self, output: Any, target: Any) -> list[Any]:
+        """The figures of each sample, computed as those of a batch of one."""
 
         def of_one(output: Any, target: Any) -> list[Any]:
             return self._figures(*tree.map_leaves(lambda x: x[None], (output, target)))
 
-        of_samples = vmap(of_one)(output, target)
-        return [(np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()).astype(x.dtype) for x in of_samples]
+        return list(vmap(of_one)(output, target))
 
     def _by_objective(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
         given = self._objective
@@ -131,6 +138,31 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
     if isinstance(x, tuple | list):
         return tuple([_in_dtype(y, dtype) for y in x])
     return x.astype(dtype) if is_inexact(x.dtype) else x
+
+
+def _floating(x: Any) -> Any:
+    """A number as an array of a floating-point dtype."""
+    if not hasattr(x, "dtype"):
+        return np.asarray(x, np.float32)
+    return x if is_inexact(x.dtype) else x.astype(np.float32)
+
+
+def _wide(x: Any) -> Any:
+    """Figures as summed up: a sum in 16 bits overflows, and counts wrongly."""
+    return x if x.dtype.itemsize >= 4 else x.astype(np.float32)
+
+
+def _mean(of_samples: Any, mask: Any) -> Any:
+    """The mean of a figure of the samples in a mask."""
+    x = _wide(of_samples)
+    return np.where(mask, x, 0).sum() / mask.astype(x.dtype).sum()
+
+
+def _is_mean(of_batch: Any, of_samples: Any) -> Any:
+    """Whether the figure of a batch is the mean of those of its samples, up to rounding."""
+    x = _wide(of_samples)
+    rtol = _RTOL_OF_MEANS if x is of_samples else _RTOL_IN_16_BITS
+    return abs(x.mean() - of_batch) <= rtol * abs(x).mean() + 1e-6
 
 
 def _number(x: Any, what: str) -> Any:

@@ -14,14 +14,14 @@ import numpy as np
 
 from ...base import tree
 from ...base.source import at_line, user_line
-from ...xla import is_readable, parts_here, place, place_local, placement
+from ...xla import is_across, parts_here, place, place_local, placement
 from ..layers.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..module import Module
 from ..placing import mesh_of, require_mesh, shard
 from ..sharding_rules import as_entries, as_rules, divisible, size_of_axes
 from .data import PlacedBatch, leaves_of, samples_in
 from .measures import Measure
-from .steps import require_means
+from .steps import MeansCheck
 
 UNEVEN = ("pad", "drop")
 
@@ -51,7 +51,7 @@ class Placement:
         # Samples in the largest batch so far, filled up: smaller ones are filled up to that, so that one compiled step
         # serves all.
         self._size = 0
-        self._is_checked = False
+        self._require_means = MeansCheck(measure)
 
     def replicate(self, module: Module) -> None:
         """Put cells of a module that are nowhere yet on every device."""
@@ -65,20 +65,22 @@ class Placement:
         Raises:
             ValueError: a batch cannot be divided.
         """
+        is_checked = False
         for batch in batches:
             count = samples_in(batch)
-            if count % self._parts and self._drops:
+            is_global = any(map(is_across, leaves_of(batch)))
+            parts = self._parts * (self._processes if is_global else 1)
+            if count % parts and self._drops:
                 continue
-            is_global = not all(map(is_readable, leaves_of(batch)))
             size = self._size_for(count) if self.masks and not is_global else count
-            if count % self._parts and not self.masks:
-                raise self._not_divisible(count)
+            if size % parts:
+                raise self._not_divisible(count, parts, is_global)
             if size != count:
                 self._require_no_statistics(model, count, size)
             found = self._placed(batch, count, size, is_global)
-            if size != count and not self._is_checked:
-                self._is_checked = True
-                require_means(self._measure, model, found.arrays)
+            if size != count and not is_checked:
+                is_checked = True
+                self._require_means(model, found.arrays)
             yield found
 
     def require_shares(self, shares: int | None) -> None:
@@ -109,19 +111,30 @@ class Placement:
                 x = np.asarray(x)[rows]
             # Its samples have been looked at; in several processes, these are those of this one.
             divisible("an array of the batch", x, (None, *spec[1:]) if spec else (), self.mesh, "batch_spec")
-            return place_local(x, placement(self.mesh, spec))
+            return put_on(x, placement(self.mesh, spec))
 
+        put_on = place if is_global else place_local
         where = placement(self.mesh, self._spec[:1])
-        mask = (place if is_global else place_local)(np.arange(size) < count, where) if self.masks else None
+        mask = put_on(np.arange(size) < count, where) if self.masks else None
         arrays = tree.map_leaves(put, batch)
         rows_everywhere = samples_in(arrays)
         return PlacedBatch(arrays, mask, rows_everywhere * count // size)
 
-    def _not_divisible(self, count: int) -> ValueError:
+    def _not_divisible(self, count: int, parts: int, is_global: bool) -> ValueError:
+        why, instead = (
+            (
+                "its arrays, which are those of all processes, are not filled up",
+                "arrays of NumPy, a part in each process",
+            )
+            if is_global
+            else (
+                "an objective, which may mean anything, cannot leave out samples that fill it up",
+                "loss= in place of objective=",
+            )
+        )
         return ValueError(
-            f"a batch has {count} samples, which the {self._parts} parts of the axis {self._spec[0]!r} of the mesh "
-            "cannot share evenly, and an objective, which may mean anything, cannot leave out samples that fill it up; "
-            f"choose batches of a multiple of {self._parts}, or uneven='drop', or loss= in place of objective="
+            f"a batch has {count} samples, which the {parts} parts of the axis {self._spec[0]!r} of the mesh cannot "
+            f"share evenly, and {why}; choose batches of a multiple of {parts}, or uneven='drop', or {instead}"
             + at_line(user_line())
         )
 

@@ -129,30 +129,40 @@ def _batch(arguments: tuple[Any, ...]) -> Any:
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else arguments
 
 
-def require_means(measure: Measure, model: Module, batch: Any) -> None:
-    """Raise unless loss and metrics are the means of those of the samples, which the steps take for granted then.
+class MeansCheck:
+    """Raises unless loss and metrics of batches are the means of those of the samples.
 
-    Raises:
-        ValueError: one of them is not.
+    Steps with a mask take that for granted, and give NaN where it is not so.
     """
 
-    def both(model: Any, modules: Any, *arrays: Any) -> Any:
-        return measure.whole_and_by_samples(model, _batch(arrays))
+    def __init__(self, measure: Measure) -> None:
+        def compare(model: Any, modules: Any, *arrays: Any) -> Any:
+            return measure.compare_with_means(model, _batch(arrays))
 
-    cells = graph_of(model).cells
-    before = [cell.array for cell in cells]
-    try:
-        found = jit(both)(model, Meters(measure.modules), *arguments_of(batch))
-    finally:
-        for cell, array in zip(cells, before, strict=True):
-            cell.array = array
-    for name, whole, mean in zip(measure.names, *found, strict=True):
-        if not np.allclose(whole, mean, rtol=1e-3, atol=1e-6, equal_nan=True):
-            raise ValueError(
-                f"a batch is filled up with samples that do not count, for which {name} has to be the mean over the "
-                f"samples: of one batch it is {float(whole):.6g}, and the mean {float(mean):.6g}. Write uneven='drop', "
-                f"or choose batches that the devices share evenly{at_line(user_line())}"
-            )
+        self._measure = measure
+        self._compare = jit(compare)
+
+    def __call__(self, model: Module, batch: Any) -> None:
+        """Look at a batch.
+
+        Raises:
+            ValueError: the loss or a metric is no mean.
+        """
+        cells = graph_of(model).cells
+        before = [cell.array for cell in cells]
+        try:
+            found = self._compare(model, Meters(self._measure.modules), *arguments_of(batch))
+        finally:
+            for cell, array in zip(cells, before, strict=True):
+                cell.array = array
+        for name, (whole, mean, is_mean) in zip(self._measure.names, found, strict=True):
+            # What is NaN or infinite either way is for the search for the cause.
+            if not is_mean and (np.isfinite(whole) or np.isfinite(mean)):
+                raise ValueError(
+                    f"a batch is filled up with samples that do not count, for which {name} has to be the mean over "
+                    f"the samples: of one batch it is {float(whole):.6g}, and the mean {float(mean):.6g}. Write "
+                    "uneven='drop', or choose batches that the devices share evenly" + at_line(user_line())
+                )
 
 
 # The way back to the host
@@ -314,11 +324,16 @@ class Averages:
 # When a step was left out
 
 
-def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> FloatingPointError:
-    """The error for a skipped step, found by running it again under `detect_anomaly`."""
-    if isinstance(batch, PlacedBatch):
-        # What fills it up are its own samples.
-        batch = batch.arrays
+def explain(measure: Measure, model: Module, batch: Any, dtype: Any, is_filled_up: bool) -> FloatingPointError:
+    """The error for a skipped step, found by running it again under `detect_anomaly`.
+
+    Args:
+        measure: what was computed.
+        model: the model, as it was before the step.
+        batch: its batch, in the memory of this process.
+        dtype: dtype of the forward and backward pass.
+        is_filled_up: whether some of the samples do not count.
+    """
     bad = _bad_argument(model, batch)
     if bad is not None:
         return FloatingPointError(bad)
@@ -341,6 +356,11 @@ def explain(measure: Measure, model: Module, batch: Any, dtype: Any) -> Floating
     finally:
         for cell, array in zip(cells, before, strict=True):
             cell.array = array
+    if is_filled_up:
+        try:
+            MeansCheck(measure)(model, batch)
+        except ValueError as error:
+            return FloatingPointError(str(error))
     return FloatingPointError(
         "the compiled step gave a loss or a gradient that is NaN or infinite, but run again on NumPy it is finite: the "
         "compiled step rounds differently, so some intermediate value is probably close to the largest number of its "
