@@ -255,6 +255,18 @@ def reversed_rows(n: int, x: Any) -> Any:
     return np.sum(c)
 
 
+def forward_and_backward(n: int, x: Any, y: Any) -> Any:
+    ahead = []
+    for _ in range(n):
+        x = np.sin(0.9 * x) + 0.2 * np.cos(x)
+        ahead.append(x)
+    smooth = []
+    for x in reversed(ahead):
+        y = 0.5 * np.tanh(y + x)
+        smooth.append(y)
+    return np.sum(np.stack(smooth) * np.arange(n)[:, None])
+
+
 def time_dependent(n: int, x: Any) -> Any:
     for t in range(n):
         x = x + 0.1 * np.cos(0.3 * t) * np.sin(x) + 0.1 / (t + 1)
@@ -338,6 +350,7 @@ GALLERY = [
     Example("lag of two", fibonacci, lambda n: (draw(3),), 6),
     Example("windows", windows, lambda n: (draw(n + 5), draw(5, seed=1)), 5),
     Example("reversed rows", reversed_rows, lambda n: (draw(n, 3),), 11),
+    Example("forward and backward", forward_and_backward, lambda n: (draw(3), draw(3, seed=1)), 16),
     Example("time in the step", time_dependent, lambda n: (draw(3),), 8),
     Example("Adam", adam, lambda n: (draw(3),), 23),
     Example("descent", descent, lambda n: (draw(3), draw(3, 3)), 10),
