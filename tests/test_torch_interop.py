@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -120,6 +121,10 @@ def test_the_memory_of_tensors(compiled: Any) -> None:
     assert ft.to_torch(compiled(lambda z: z * 1))(torch.complex(X, Y).conj()).equal(torch.complex(X, -Y))
 
     assert ft.to_torch(compiled(lambda x: x + 1))(torch._efficientzerotensor(2)).tolist() == [1.0, 1.0]
+
+    captured = jax.numpy.ones(2)
+    ft.to_torch(compiled(lambda x: (x, captured)))(X)[1].mul_(2)
+    assert captured.tolist() == [1.0, 1.0]
 
     x = leaf(X)
     y = ft.to_torch(compiled(np.exp))(x)
@@ -369,6 +374,8 @@ def test_mistakes_with_functions_of_torch() -> None:
         apply({}, x)
     with pytest.raises(ValueError, match="Dropout has no parameter or buffer 'weight'"):
         apply({"weight": x}, x)
+    with pytest.raises(TypeError, match=r"Dropout takes a dictionary .*apply\(parameters, x\)"):
+        apply(x)
     with pytest.raises(BufferError, match=r"ftrans\.from_torch"):
         ft.grad(lambda x: torch.as_tensor(x).sum())(x)
     cholesky = ft.from_torch(torch.linalg.cholesky)

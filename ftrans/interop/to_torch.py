@@ -336,7 +336,11 @@ def _node() -> Any:
         @staticmethod
         def forward(operation: Operation, *tensors: Any) -> Any:
             device = tensors[0].device if tensors else None
-            return tuple([tensor_of(y, device) for y in operation.run([array_of(x) for x in tensors])])
+            arrays = [array_of(x) for x in tensors]
+            results = operation.run(arrays)
+            # JAX arrays never change, but tensors may.
+            kept = {id(x) for x in (*arrays, *operation.constants) if is_jax(x)}
+            return tuple([tensor_of(y, device).clone() if id(y) in kept else tensor_of(y, device) for y in results])
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
