@@ -48,7 +48,8 @@ def from_torch(g: Any) -> Any:
         does not hold are read from the module.  What `forward` writes to buffers is dropped.
 
     Raises:
-        TypeError: `g` is not callable; later, it returns something other than tensors.
+        TypeError: `g` is not callable; later, it returns something other than tensors, or the parameters of a module
+            are no dictionary.
         ValueError: it draws random numbers, as dropout does, so its derivatives would be those of another draw; or the
             module has no parameter or buffer of a given name.
 
@@ -81,6 +82,11 @@ def _of_module(module: Any) -> tuple[Callable[..., Any], dict[str, Any]]:
     def apply(parameters: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
+        if not isinstance(parameters, dict):
+            raise TypeError(
+                f"{own} takes a dictionary of its parameters before its arguments; write apply(parameters, x)"
+                + at_line(user_line())
+            )
         # Tied parameters have several names.
         found = module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
         names = [name for part in found for name, _ in part]
