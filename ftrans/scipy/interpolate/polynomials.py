@@ -20,14 +20,11 @@ __all__ = ["BarycentricInterpolator", "KroghInterpolator", "barycentric_interpol
 class _Polynomial(Form):
     """A polynomial that gives its value and derivatives at points along one axis."""
 
+    xi: Any
     _axis: int
 
     def _all(self, x: Any, count: int) -> list[Any]:
         """The derivatives of orders 0 to `count` - 1 at points along one axis."""
-        raise NotImplementedError
-
-    def _degree(self) -> int:
-        """The highest order of derivatives that are not zero."""
         raise NotImplementedError
 
     def __call__(self, x: Any) -> Any:
@@ -42,7 +39,7 @@ class _Polynomial(Form):
     def derivatives(self, x: Any, der: int | None = None) -> Any:
         """The derivatives of the orders below `der` at points, along a further first axis."""
         points = as_real(x, "x")
-        found = self._all(points.reshape(-1), self._degree() + 1 if der is None else der)
+        found = self._all(points.reshape(-1), self.xi.shape[0] if der is None else der)
         return np.stack([spread(d, points.shape, self._axis) for d in found])
 
 
@@ -59,9 +56,6 @@ class Newton(_Polynomial):
 
     def __init__(self, xi: Any, c: Any, axis: int) -> None:
         self.xi, self.c, self._axis = xi, c, axis
-
-    def _degree(self) -> int:
-        return int(self.xi.shape[0]) - 1
 
     def _all(self, x: Any, count: int) -> list[Any]:
         # Horner's scheme for the coefficients of Taylor's series at the points.
@@ -115,9 +109,6 @@ class Lagrange(_Polynomial):
 
     def __init__(self, xi: Any, y: Any, axis: int) -> None:
         self.xi, self._values, self._axis = xi, y, axis
-
-    def _degree(self) -> int:
-        return int(self.xi.shape[0]) - 1
 
     def _all(self, x: Any, count: int) -> list[Any]:
         n = self.xi.shape[0]
