@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ftrans.core.program import Program
+from ftrans.core.program import Atom, Program, Var
 from ftrans.core.types import ArrayType, is_complex, is_inexact, type_of
 from ftrans.run.evaluate import evaluate
 from ftrans.transforms.differentiate import pullback, pushforward
@@ -61,8 +61,25 @@ def checked(program: Program, args: Arrays) -> list[Any]:
         results = evaluate(program, args)
         for value, type in zip(results, program.out_types, strict=True):
             assert_same_type(value, type)
-        assert_all_close(evaluate(simple, args), results)
+        # Two programs of three are simple already, and would be run again.
+        if structure(simple) != structure(program):
+            assert_all_close(evaluate(simple, args), results)
     return results
+
+
+def structure(program: Program) -> tuple[Any, ...]:
+    """What is the same for programs that differ in nothing but which objects their variables are."""
+    numbers = {v: i for i, v in enumerate(program.inputs)}
+
+    def place(atom: Atom) -> Any:
+        return numbers[atom] if isinstance(atom, Var) else (atom.type, id(atom))
+
+    eqns = []
+    for eqn in program.eqns:
+        operands = tuple(map(place, eqn.operands))
+        numbers.update(zip(eqn.outputs, range(len(numbers), len(numbers) + len(eqn.outputs)), strict=True))
+        eqns.append((eqn.primitive, operands, tuple(eqn.params.items()), tuple(v.type for v in eqn.outputs)))
+    return program.in_types, eqns, tuple(map(place, program.outputs))
 
 
 def through_xla(program: Program, args: Arrays) -> list[Any]:
