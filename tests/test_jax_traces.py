@@ -88,6 +88,22 @@ def test_derivatives_in_jax_are_ours(row: str, way: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5 if row == "odeint" else 1e-12, atol=1e-12)
 
 
+@crossed(row=["stop_gradient", "custom_vjp", "custom_jvp", "reverse_gradient", "clip_gradient"], way=WAYS)
+def test_rules_hold_without_jit(row: str, way: str) -> None:
+    """Outside of traces of ftrans these functions return their values as they are, except to JAX."""
+    f, x, expected = ROWS[row]
+    np.testing.assert_allclose(WAYS[way](f)(jnp.asarray(x)), expected, rtol=1e-12)
+
+
+def test_rules_hold_where_functions_close_over_what_jax_traces() -> None:
+    for f, expected in (
+        (lambda x: ft.grad(lambda y: ft.stop_gradient(x) * y * x)(3.0), 2.0),
+        (lambda x: ft.while_loop(lambda s: s[1] < 3, lambda s: (s[0] * ft.stop_gradient(x), s[1] + 1), (x, 0))[0], 8.0),
+        (lambda x: ft.grad(lambda y: hundredfold(x) * y)(3.0), 200.0),
+    ):
+        np.testing.assert_allclose(jax.grad(f)(2.0), expected, rtol=1e-12)
+
+
 FORWARD = [row for row in ROWS if row not in ("custom_vjp", "clip_gradient", "reverse_gradient", "straight_through")]
 
 

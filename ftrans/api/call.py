@@ -27,6 +27,7 @@ from ..core.witness import CodeBuilder, ConcretizationError
 from ..numpy.promotion import asarray, cast, has_tracer
 from ..numpy.views import as_array
 from ..run.places import TRACE, place_of
+from ..xla import is_jax_tracer
 from . import anomaly, lending
 from .anomaly import Residuals
 from .caught import hand_up, require_uncaught
@@ -93,10 +94,18 @@ def has_active(container: Any) -> bool:
     return any(isinstance(x, Eager) and x.is_active() for x in tree.flatten(container)[0])
 
 
-def call_on_eager(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function that only has an effect in traces with eager values: trace it, and apply the program to them."""
+def is_recorded(container: Any) -> bool:
+    """Whether a container holds a value whose operations are recorded, be it by JAX."""
+    return any((isinstance(x, Eager) and x.is_active()) or is_jax_tracer(x) for x in tree.flatten(container)[0])
+
+
+def call_on_recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function that only has an effect in traces with eager values, or with what JAX traces.
+
+    It is traced, and its program is applied to them.
+    """
     leaves, structure = tree.flatten((args, kwargs))
-    places = [i for i, x in enumerate(leaves) if isinstance(x, Eager)]
+    places = [i for i, x in enumerate(leaves) if isinstance(x, Eager) or is_jax_tracer(x)]
     values = [leaves[i] for i in places]
 
     def call(tracers: list[Tracer]) -> Any:

@@ -25,7 +25,7 @@ from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..run.places import JAX, JAX_TRACE, TRACE, place_of_argument
 from ..transforms.differentiate import pruned, pullback
 from . import lending
-from .call import call_on_eager, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
+from .call import call_on_recorded, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
 from .targets import is_target
 
 Function = Callable[..., Any]
@@ -84,7 +84,7 @@ def checkpoint(
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None:
             if has_active((args, kwargs)):
-                return call_on_eager(checkpointed, args, kwargs)
+                return call_on_recorded(checkpointed, args, kwargs)
             return lending.called_directly(function, *args, **kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if has_tracer(x)]

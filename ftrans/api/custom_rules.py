@@ -18,7 +18,7 @@ from ..control.rules.custom_rule import Derivatives, Rule, custom, with_inputs_r
 from ..control.rules.linear_call import Name
 from ..core.trace import current_builder
 from . import lending
-from .call import call_on_eager, has_active, name_of, type_name
+from .call import call_on_recorded, is_recorded, name_of, type_name
 from .rule_arguments import Call, Parameters
 from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, trace_fwd, trace_jvp
 
@@ -195,8 +195,8 @@ class CustomRule:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; inside a trace, as one equation with the rule."""
         if current_builder() is None:
-            if has_active((args, kwargs)):
-                return call_on_eager(self, args, kwargs)
+            if is_recorded((args, kwargs)):
+                return call_on_recorded(self, args, kwargs)
             return lending.called_directly(self._f, *args, **kwargs)
         call = Call.of(self._parameters, args, kwargs)
         if not call.is_differentiated:

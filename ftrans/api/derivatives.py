@@ -18,17 +18,19 @@ from ..control.subprograms import cut
 from ..core.program import Program, literal, needed_eqns
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
+from ..numpy.promotion import asarray
 from ..transforms import differentiate as d
 from ..transforms.jvp import jvp as jvp_program
+from ..xla import is_jax_tracer
 from .anomaly import residuals_of
 from .call import (
     Arguments,
     Traced,
     as_argnums,
     as_tuple,
-    call_on_eager,
+    call_on_recorded,
     check_function,
-    has_active,
+    is_recorded,
     name_of,
     named,
     require_scalar,
@@ -456,12 +458,12 @@ def stop_gradient(x: Any) -> Any:
     """
     from ..ops.elementwise import stop_gradient as primitive
 
-    if current_builder() is None and has_active(x):
-        return call_on_eager(stop_gradient, (x,), {})
+    if current_builder() is None and is_recorded(x):
+        return call_on_recorded(stop_gradient, (x,), {})
 
     def stopped(y: Any) -> Any:
-        if isinstance(y, Tracer):
-            return primitive(y)
+        if isinstance(y, Tracer) or is_jax_tracer(y):
+            return primitive(asarray(y))
         if is_foreign(y):
             refuse_lookalike(y)
         return y

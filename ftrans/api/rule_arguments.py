@@ -15,7 +15,7 @@ from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import ArrayType, is_inexact, type_of
 from ..numpy.promotion import asarray, has_tracer, is_weak
-from .call import as_argnums, as_names, has_active, name_of
+from .call import as_argnums, as_names, is_recorded, name_of
 from .rule_checks import here
 
 Function = Callable[..., Any]
@@ -146,9 +146,9 @@ class Call(NamedTuple):
 
     @property
     def is_differentiated(self) -> bool:
-        """Whether any argument with a derivative is a traced value, or an eager one whose operations are recorded."""
+        """Whether any argument with a derivative is a traced value, or another one whose operations are recorded."""
         return any(
-            d and (type(x) is Tracer or has_active(x)) for x, d in zip(self.values, self.differentiable, strict=True)
+            d and (type(x) is Tracer or is_recorded(x)) for x, d in zip(self.values, self.differentiable, strict=True)
         )
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:

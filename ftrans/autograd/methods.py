@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api.call import call_on_eager
+from ..api.call import call_on_recorded
 from ..base.foreign import assigns_element, without_name_of_method
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
@@ -101,7 +101,7 @@ _FORGETFUL = (np.power, np.arctan2)
 
 def _reduced_by_program(function: Callable[..., Any], inputs: Any, out: Any = (None,), **options: Any) -> Any:
     """A reduction that runs as a program, because NumPy's own may be wrong."""
-    result = call_on_eager(function, inputs, options)
+    result = call_on_recorded(function, inputs, options)
     (target,) = out if isinstance(out, tuple) else (out,)
     if target is None:
         return result
