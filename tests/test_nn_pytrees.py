@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import jax
 import numpy as np
 import pytest
 
@@ -185,8 +186,6 @@ def test_tied_parameters_get_the_sum():
 
 
 def test_arrays_of_jax_stay_there(net):
-    import jax
-
     model = nn.Linear(3, 2)
     nn.jit(lambda m: [setattr(p, "value", p + 0.0) for p in m.parameters()] and None)(model)
     assert isinstance(model.weight.array, jax.Array)
@@ -197,8 +196,6 @@ def test_arrays_of_jax_stay_there(net):
 
 
 def test_tree_util_of_jax(net):
-    import jax
-
     util = jax.tree_util
     paths = [util.keystr(path) for path, _ in util.tree_leaves_with_path(net)]
     assert paths == [f".{path}" for path in nn.state_of(net)]
@@ -217,8 +214,6 @@ def test_tree_util_of_jax(net):
 
 
 def test_jit_of_jax_takes_modules():
-    import jax
-
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Dropout(0.5))
     out, after = jax.jit(lambda model, x: (model(x), model))(model, X)
     np.testing.assert_allclose(out, model(X), rtol=1e-4, atol=1e-6)
@@ -230,13 +225,45 @@ def test_jit_of_jax_takes_modules():
     shown = []
     jax.jit(lambda model: shown.append(repr(model.weight)))(nn.Linear(2, 3))
     assert "float32[3,2]" in shown[0]
+    model = nn.Linear(2, 3)
+    decay = jax.grad(lambda model: (model.weight**2).sum() + copy.deepcopy(model).bias.sum())(model)
+    np.testing.assert_allclose(decay.weight.value, 2 * model.weight.value)
+    np.testing.assert_array_equal(decay.bias.value, 1)
     doubled = jax.jit(lambda model: jax.tree_util.tree_map(lambda x: x + x, model))(nn.Linear(2, 3))
     assert isinstance(doubled, nn.Linear)
     assert isinstance(doubled.weight.array, jax.Array)
 
 
+@pytest.mark.parametrize("turns", ["compiled first", "JAX first"])
+@pytest.mark.parametrize("convert", [np.asarray, jax.numpy.asarray])
+def test_compiled_functions_of_modules_keep_their_rules_in_jax(turns, convert):
+    """One function, called with a module as it is and with the same module where JAX traces it."""
+
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(np.arange(3, dtype=F32))
+            self.calls = nn.Buffer(np.zeros((), F32))
+
+        def forward(self, x):
+            self.calls.value = self.calls + 1
+            return (ft.stop_gradient(self.weight) * self.weight * x).sum()
+
+    model, f, x = Half(), nn.jit(lambda model, x: model(x)), convert(X)
+    for step in range(1, 4):
+        if turns == "compiled first":
+            assert type(f(model, x)) is type(x.sum())
+        found, after = jax.jit(jax.grad(lambda model, x: (f(model, x), model), has_aux=True))(model, x)
+        np.testing.assert_allclose(found.weight.value, np.arange(3) * X.sum(axis=0), rtol=1e-5)
+        np.testing.assert_allclose(jax.grad(f)(model, x).weight.value, found.weight.value, rtol=1e-5)
+        np.testing.assert_allclose(jax.grad(Half.__call__)(model, x).weight.value, found.weight.value, rtol=1e-5)
+        assert after.calls.value == model.calls.value + 1
+        if turns == "JAX first":
+            assert type(f(model, x)) is type(x.sum())
+        assert model.calls.value == step
+
+
 def test_optax_on_gradients_that_are_modules():
-    import jax
     import optax
 
     nn.manual_seed(0)

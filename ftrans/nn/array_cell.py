@@ -385,7 +385,10 @@ class ArrayCell(Operand):
     def __getstate__(self) -> dict[str, Any]:
         if type(self.array) is Tracer:
             raise TypeError(f"{self.path} cannot be copied or pickled while it is traced{at_line(user_line())}")
-        array = copied(self.array, self.dtype) if self.sharding is not None else np.array(self.value)
+        if is_jax_tracer(self.array):
+            array = self.array
+        else:
+            array = copied(self.array, self.dtype) if self.sharding is not None else np.array(self.value)
         return {"array": array, "name": self.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from ..base.forks import lock
 from ..base.source import at_line, user_line
 from ..core.types import is_inexact, type_of
 from ..numpy.promotion import has_tracer
+from ..xla import is_jax_tracer
 from . import epoch
 from .array_cell import ArrayCell
 
@@ -107,7 +108,7 @@ class Parameter(ArrayCell):
         return leaf
 
     def recorded(self) -> Any:
-        return self.tensor() if self._requires_grad else self.value
+        return self.tensor() if self._requires_grad and not is_jax_tracer(self.held) else self.value
 
     def _is_trained(self) -> bool:
         return self._requires_grad

@@ -25,7 +25,7 @@ from ..base.foreign import Said
 from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..ops.host import in_host_call
-from ..xla import Division, OtherTypes, UnequalArguments, about_to_run, is_deleted, is_jax
+from ..xla import Division, OtherTypes, UnequalArguments, about_to_run, is_deleted, is_in_trace, is_jax, is_jax_tracer
 from . import epoch
 from .array_cell import deleted_error
 from .calls import call_filled, read_cells, settled, write_cells
@@ -119,11 +119,13 @@ class _Call(Call):
         modules: the modules.
         graph: their graph.
         signature: what the program depends on in the other arguments.
+        is_in_jax: whether cells hold what JAX traces.
     """
 
-    __slots__ = ("graph", "modules", "signature")
+    __slots__ = ("graph", "is_in_jax", "modules", "signature")
 
     graph: Graph
+    is_in_jax: bool
 
     def __init__(
         self, modules: list[Module], signature: Any, leaves: list[Any], how: Any, args: tuple[Any, ...]
@@ -160,10 +162,13 @@ class _Jitted(Jitted):
         return self._with_graph(call)
 
     def alike(self, call: _Call, args: tuple[Any, ...]) -> Alike | None:
-        return Alike.to(args, call.leaves, call.modules, Module)
+        return None if call.is_in_jax else Alike.to(args, call.leaves, call.modules, Module)
 
     def repeat(self, known: Remembered, leaves: Sequence[Any], args: tuple[Any, ...]) -> Any:
         about_to_run()
+        if is_in_trace():
+            # Cells may hold what JAX traces, whatever the arguments are.
+            raise OtherTypes
         modules, arrays = known.alike.modules(leaves), known.alike.arrays(leaves)
         graph = graph_of_roots(modules)
         if graph.numbers.get(self._name) != known.key[0]:
@@ -189,7 +194,7 @@ class _Jitted(Jitted):
         self, known: Remembered, modules: list[Module], arrays: list[Any], graph: Graph, args: tuple[Any, ...]
     ) -> _Call:
         call = _Call(modules, known.key[1], arrays, known.how, args)
-        call.graph, call.key = graph, known.key
+        call.graph, call.key, call.is_in_jax = graph, known.key, False
         return call
 
     def _quick_call(self, args: tuple[Any, ...]) -> _Call | None:
@@ -212,7 +217,9 @@ class _Jitted(Jitted):
     def _with_graph(self, call: _Call) -> _Call:
         """The call with the current graph of its modules."""
         graph = call.graph = graph_of_roots(call.modules)
-        call.key = self._number(graph), call.signature
+        # A program whose cells hold what JAX traces becomes an operation of JAX.
+        call.is_in_jax = is_in_trace() and any(map(is_jax_tracer, read_cells(graph.cells)))
+        call.key = self._number(graph), call.signature, call.is_in_jax
         return call
 
     def _number(self, graph: Graph) -> int:
@@ -268,7 +275,7 @@ class _Jitted(Jitted):
         if paths.eager is not None:
             _put_in(call.graph.cells, note.places, outs[note.count :])
             return outs[: note.count], path
-        if anomaly.is_anomaly_enabled():
+        if anomaly.is_anomaly_enabled() and not any(map(is_jax_tracer, inputs)):
             self._check(call, path, inputs, outs)
         write_cells(call.graph.cells, note.places, outs[note.count :])
         return outs[: note.count], path
@@ -341,7 +348,7 @@ class _Jitted(Jitted):
             self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls, divided=divided
         )
         # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
-        return path._replace(on_device=any(map(is_jax, call.leaves)))
+        return path._replace(on_device=any(map(is_jax, call.leaves)) or any(map(is_jax_tracer, inputs)))
 
     def explained(self, error: BaseException, call: _Call) -> BaseException:
         """The error for an array donated earlier, or unequal in processes, naming its cell; other errors unchanged."""

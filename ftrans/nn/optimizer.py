@@ -39,6 +39,9 @@ class Optimizer(Module):
     model on a mesh of devices (`nn.shard`), what belongs to a parameter is computed where the parameter is, and stays
     there.
 
+    Transformations that take modules as containers of arrays, such as `jax.jit` and `ft.scan`, make a module of each
+    argument.  Give these the optimizer alone, and use its model there, `optimizer.model`.
+
     Args:
         model: the model.  Parameters that have `requires_grad` set at this point are updated.
         transformation: a gradient transformation of optax, such as `optax.adam(1e-3)`, or several, combined by

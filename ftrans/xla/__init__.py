@@ -19,7 +19,7 @@ from .on_disk import disk_cache, made
 from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
 from .precision import Precision
 from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
-from .traces import outside_of_traces
+from .traces import is_in_trace, outside_of_traces
 from .tune import fastest
 from .watching import watch
 
@@ -46,6 +46,7 @@ __all__ = [
     "in_64_bits",
     "is_across",
     "is_deleted",
+    "is_in_trace",
     "is_jax",
     "is_jax_tracer",
     "is_mesh",
