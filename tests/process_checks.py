@@ -79,6 +79,12 @@ def unequal_seeds() -> None:
     nn.jit(lambda network, x: network(x).sum())(network, divided(X))
 
 
+def unequal_models() -> None:
+    """Models that differ, put on a mesh."""
+    nn.manual_seed(jax.process_index())
+    nn.shard(nn.Linear(6, 1), sharding().mesh, nn.data_parallel("data"))
+
+
 def unequal_data() -> None:
     """Batches of NumPy that differ."""
     x = X + jax.process_index()

@@ -26,8 +26,8 @@ from ftrans.xla.processes import lost
 
 SAME = ["branches", "hand_written_steps", "fitted", "on_a_mesh"]
 CHECKS = [
-    *SAME, "unequal_seeds", "unequal_data", "unequal_programs", "unequal_fits", "failing_data", "stopped",
-    "divided_cells", "not_finite", "first_alone_writes", "other_shares",
+    *SAME, "unequal_seeds", "unequal_models", "unequal_data", "unequal_programs", "unequal_fits", "failing_data",
+    "stopped", "divided_cells", "not_finite", "first_alone_writes", "other_shares",
 ]  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_results_are_those_of_one_process(name: str, found: dict[str, list[Any]]
     ("name", "said"),
     [
         ("unequal_seeds", "process 1 has other values than process 0 in weight: float32[1, 6], bias: float32[1]"),
+        ("unequal_models", "process 1 has other values than process 0 in weight, bias, but the parts"),
         ("unequal_data", "process 1 has other values than process 0 in argument 1: float32[32, 6]"),
         ("unequal_programs", "process 1 runs another program than process 0 in lambda"),
     ],

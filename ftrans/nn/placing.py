@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..api.call import type_name
 from ..base.source import at_line, user_line
-from ..xla import is_mesh, place, placement, with_auto_axes
+from ..xla import differences, digest, is_across, is_mesh, is_readable, place, placement, with_auto_axes
 from .array_cell import ArrayCell
 from .graph import Graph, graph_of
 from .module import Module
@@ -41,7 +43,7 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
 
     Raises:
         ValueError: a rule matches nothing, an axis of an array cannot be divided evenly, the mesh has no axis of a
-            name, or the model is on another mesh.
+            name, the model is on another mesh, or processes that share the mesh have models of other values.
         TypeError: `model` is not a module, `mesh` not a mesh, or a rule not a rule.
 
     Example:
@@ -59,7 +61,10 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
     lent = [getattr(model, name) for name in model._borrowed]
     graph = graph_of(lent[0] if lent else model)
     # All rules have been looked at before anything moves.
-    for cell, where in zip(graph.cells, planned(graph, mesh, rules), strict=True):
+    places = planned(graph, mesh, rules)
+    if any(map(is_across, places)):
+        _require_same(graph)
+    for cell, where in zip(graph.cells, places, strict=True):
         cell.move(place(cell.array, where))
     if lent:
         place_state(model, graph.trained_parameters())
@@ -99,6 +104,22 @@ def _require_on_no_other(graph: Graph, mesh: Any) -> None:
                 f"{path} is on another mesh already, {shown(cell.sharding.mesh)}, not on {shown(mesh)}; write "
                 f"model.to('cpu') first, which gathers the model on one device{at_line(user_line())}"
             )
+
+
+def _require_same(graph: Graph) -> None:
+    """Raise unless all processes have the same model, of which each is about to keep its parts."""
+    cells = zip(graph.paths, graph.cells, strict=True)
+    found = differences({path: digest(np.asarray(cell.array)) for path, cell in cells if is_readable(cell.array)})
+    if not found:
+        return
+    process = found[0][0]
+    paths = [path for index, path, _, _ in found if index == process]
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    raise ValueError(
+        f"process {process} has other values than process 0 in {', '.join(paths[:3])}{more}, but the parts that "
+        "processes put on a mesh are to be those of one model: seed all by the same number (nn.manual_seed), or load "
+        f"the same file{at_line(user_line())}"
+    )
 
 
 def fsdp(axis: str = "data", min_size: int = 1024) -> Rule:
