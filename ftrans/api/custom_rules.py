@@ -56,7 +56,8 @@ def custom_vjp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient.
+        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient
+        and on what JAX traces.
 
     Raises:
         ValueError: there is no such argument.
@@ -97,7 +98,8 @@ def custom_jvp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient.
+        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient
+        and on what JAX traces.
 
     Raises:
         ValueError: there is no such argument.
