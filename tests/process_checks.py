@@ -97,17 +97,22 @@ def unequal_programs() -> None:
     ft.jit(lambda x: rate * x.sum())(divided(X))
 
 
-def dies() -> None:
-    """Process 1 is killed; the other goes on."""
+def dies(process: int = 1) -> None:
+    """A process is killed; the other goes on."""
     f = ft.jit(lambda x: x.sum())
     x = divided(X)
     float(f(x))
     print("begun", time.monotonic(), flush=True)
-    if jax.process_index():
+    if jax.process_index() == process:
         os.kill(os.getpid(), 9)
     for _ in range(1000):
         float(f(x))
         time.sleep(0.02)
+
+
+def first_dies() -> None:
+    """Process 0 is killed, which JAX's coordinator is part of."""
+    dies(0)
 
 
 def hangs() -> None:
@@ -274,6 +279,8 @@ def unequal_fits() -> list[str]:
         {"data": unequal},
         {"data": nn.batches(X, Y, batch_size=8, seed=1)},
         {"data": [(whole(X[:30]), whole(Y[:30]))], "mesh": ft.mesh({"data": -1})},
+        {"data": [(X[:4], Y[:4]), (X[index:4], Y[index:4])], "mesh": ft.mesh({"data": -1})},
+        {"directory": None if index else "unused", "uneven": ("pad", "drop")[index]},
     ):
         try:
             trained(**options)

@@ -61,7 +61,7 @@ def test_what_differs_is_named_by_every_process(name: str, said: str, found: dic
 
 def test_trainings_that_differ_are_found_at_the_start(found: dict[str, list[Any]]) -> None:
     for result in found["unequal_fits"]:
-        model, size, epochs, code, unequal, undivided, uneven = result
+        model, size, epochs, code, unequal, undivided, uneven, shorter, settings = result
         assert "weight of the model: other values\n  bias of the model: other values" in model
         assert "the number of batches in data: 4 and 3\n  size of data: 32 and 24" in size
         assert "the number of epochs: 3 and 4" in epochs
@@ -69,6 +69,8 @@ def test_trainings_that_differ_are_found_at_the_start(found: dict[str, list[Any]
         assert "different numbers of batches in data: of the next 16, process 0 has 4, process 1 has 3" in unequal
         assert "nothing is divided over the processes" in undivided
         assert "30 samples, which the 4 parts of the axis 'data' of the mesh cannot share evenly" in uneven
+        assert "a batch of data has 4 samples in process 0 and 3 in process 1" in shorter
+        assert "whether there is a directory: True and False\n  uneven: pad and drop" in settings
     assert "process 1 has failed in data: OSError: the disk is gone" in found["failing_data"][0]
     assert found["failing_data"][1] == "the disk is gone"
 
@@ -133,6 +135,14 @@ def test_a_process_that_hangs_ends_all_after_the_limit() -> None:
     assert "process 0 of 2 ends: process 1 hangs, or has left the loop" in left[0].err
     assert "waited for the results of lambda for 6 seconds" in left[0].err
     assert not any([process.code == -signal.SIGKILL for process in ended])
+
+
+def test_when_the_first_process_dies_jax_ends_the_others() -> None:
+    with processes.running(processes.commands(["first_dies"])) as pair:
+        first, other = processes.wait(pair, 60)
+    assert first.code == -signal.SIGKILL
+    assert other.code not in (0, -signal.SIGKILL)
+    assert "JAX distributed service" in other.err or "process 0 has ended" in other.err
 
 
 def test_what_is_said_when_another_process_has_ended() -> None:

@@ -141,9 +141,8 @@ def fit(
     the start.  Process 0 shows the progress and writes files; Ctrl-C or SIGTERM in one of them stops all.
 
     Cost: losses and metrics are fetched from the device every 16 steps, one window late, so that no step is waited for;
-        the
-    batches of two windows are kept for that long.  `check_finite` reads the gradients once more in each step, and does
-    not copy the parameters.
+    the batches of two windows are kept for that long.  `check_finite` reads the gradients once more in each step, and
+    does not copy the parameters.
     """
     if (loss is None) == (objective is None):
         raise ValueError(
@@ -178,8 +177,16 @@ def fit(
         raise ValueError(f"monitor is {monitor!r}, but an epoch has {', '.join(known)}{at_line(user_line())}")
     source = Source(data, "data", int(epochs), steps_per_epoch)
     validation_source = None if validation is None else Source(validation, "validation", int(epochs))
-    settings = {"the number of epochs": epochs, "steps_per_epoch": steps_per_epoch, "save_every": save_every}
+    settings: dict[str, Any] = {
+        "the number of epochs": epochs,
+        "steps_per_epoch": steps_per_epoch,
+        "save_every": save_every,
+    }
     settings |= {"patience": patience, "check_finite": check_finite, "dtype": dtype, "seed": seed, **source.facts()}
+    # Those by which a process decides whether to do what all of them do together.
+    settings |= {"whether there is a directory": directory is not None, "whether to resume": bool(resume)}
+    settings |= {"checkpoint_format": checkpoint_format, "monitor": monitor, "mode": mode, "min_delta": min_delta}
+    settings |= {"restore_best": restore_best, "batch_spec": batch_spec, "uneven": uneven}
     settings |= {} if validation_source is None else validation_source.facts()
     Together().require_same(model, settings, [loss, objective, *named_metrics.values()])
     placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)

@@ -25,7 +25,7 @@ from ..cells import RngState
 from ..graph import graph_of
 from ..module import Module
 from .callbacks import FitState
-from .data import PlacedBatch, leaves_of
+from .data import PlacedBatch, leaves_of, samples_in
 from .steps import WINDOW
 
 _MOST_NAMED = 5
@@ -104,7 +104,7 @@ class Together:
             state: the state of the training; None where nobody may ask to stop.
 
         Raises:
-            ValueError: the processes have different numbers of batches.
+            ValueError: the processes have different numbers of batches, or of samples in a batch.
             RuntimeError: the data of another process has raised an error.
         """
         if self.is_alone:
@@ -119,7 +119,7 @@ class Together:
             except Exception as raised:
                 error = raised
             stopping = None if state is None else state.stopping
-            said = self._exchange([len(window), stopping, _text_of_error(error)])
+            said = self._exchange([[samples_in(x) for x in window], stopping, _text_of_error(error)])
             if error is not None:
                 raise error
             self._require_none_failed([text for _, _, text in said], what)
@@ -128,7 +128,8 @@ class Together:
                 state.stop(reason)
                 self.is_stopping = True
                 return
-            counts = [count for count, _, _ in said]
+            sizes = [found for found, _, _ in said]
+            counts = [len(found) for found in sizes]
             if len(set(counts)) > 1:
                 raise ValueError(
                     f"the processes have different numbers of batches in {what}: of the next {WINDOW}, "
@@ -136,6 +137,7 @@ class Together:
                     + "; give all of them equally many, or steps_per_epoch"
                     + at_line(user_line())
                 )
+            _require_equal_sizes(sizes, what)
             yield from window
             if len(window) < WINDOW:
                 return
@@ -174,6 +176,18 @@ class Together:
         finally:
             for cell, array in zip(cells, before, strict=True):
                 cell.array = array
+
+
+def _require_equal_sizes(sizes: list[list[int]], what: str) -> None:
+    """Raise unless each of the next batches has equally many samples in all processes."""
+    for process, found in enumerate(sizes):
+        for first, other in zip(sizes[0], found, strict=True):
+            if first != other:
+                raise ValueError(
+                    f"a batch of {what} has {first} samples in process 0 and {other} in process {process}; each gives "
+                    "equally many, as nn.batches does: leave out what is left over, or repeat some samples"
+                    + at_line(user_line())
+                )
 
 
 def _text_of_error(error: Exception | None) -> str | None:
