@@ -233,7 +233,7 @@ def test_captured_arrays_keep_their_sharding() -> None:
         ),
         (
             lambda: ft.jit(np.add, in_shardings=(NamedSharding(MESH, P("d")),))(X, X),
-            r"is no container like the arguments of add: tuple arity mismatch; expected: 1, got: 2",
+            r"is no container like the arguments of add, a tuple of 2: tuple arity mismatch; expected: 1, got: 2",
         ),
         (
             lambda: ft.jit(np.add)(on(MESH, X), on(ft.mesh({"e": 1}), X, P())),

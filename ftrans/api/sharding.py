@@ -211,7 +211,8 @@ class Shardings(NamedTuple):
 
     def _resolved(self, prefix: Any, container: Any, types: Sequence[ArrayType], name: str, leaf: str) -> list[Any]:
         f, call = name_of(self.f), f"{name} of ft.jit"
-        wanted = _spread(prefix, container, call, f"the {leaf}s of {f}")
+        of = f"the arguments of {f}, a tuple of {len(container)}" if leaf == "argument" else f"the results of {f}"
+        wanted = _spread(prefix, container, call, of)
         names = [f"{leaf} {path} of {f}" if path else f"the {leaf} of {f}" for path in tree.paths(container)]
         return [
             None if s is None else sharding_for(s, None, t, what, call)
