@@ -146,9 +146,13 @@ def test_when_the_first_process_dies_jax_ends_the_others() -> None:
 
 
 def test_what_is_said_when_another_process_has_ended() -> None:
-    error = lost(RuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer"))
+    cause = RuntimeError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer")
+    error = lost(cause)
+    assert error is not None
     assert "another process has ended" in str(error)
     assert "nn.fit(resume=True)" in str(error)
+    error.__cause__ = cause
+    assert lost(error) is None, "said once"
     assert lost(RuntimeError("RESOURCE_EXHAUSTED: Out of memory")) is None
 
 

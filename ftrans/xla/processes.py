@@ -149,8 +149,10 @@ def _waits(what: str, is_own: bool) -> str:
 
 
 def lost(error: BaseException) -> RuntimeError | None:
-    """The error for a computation that failed because another process has ended; None for other failures."""
-    if not says_process_is_gone(error):
+    """The error for a computation that failed because another process has ended; None for other failures, and for one
+    that this function has made.
+    """
+    if error.__cause__ in _lost or not says_process_is_gone(error):
         return None
     _lost.append(error)
     here = this_process()
