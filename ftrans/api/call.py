@@ -79,11 +79,12 @@ def record_or_run(what: str, record: Callable[[list[Tracer]], list[Tracer]], ope
     if current_builder() is not None:
         return record([asarray(x) for x in operands])
     arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in operands]
-    return run(_recorded(what, record, [type_of(x) for x in arrays]), arrays)
+    return run(recorded(what, record, [type_of(x) for x in arrays]), arrays)
 
 
 @in_own_context
-def _recorded(what: str, record: Callable[[list[Tracer]], list[Tracer]], types: Sequence[ArrayType]) -> Program:
+def recorded(what: str, record: Callable[[list[Tracer]], list[Tracer]], types: Sequence[ArrayType]) -> Program:
+    """The program of the equations that `record` records for operands of these types."""
     builder = CodeBuilder(types, NoWitness(f"the operands of {what} are given later"), shared=True)
     with building(builder):
         return builder.finish(record(builder.inputs()), what)

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from . import functional, init, layers, random
+from . import functional, init, layers, optim, random
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
 from .checkpoint import checkpoint
@@ -56,6 +56,7 @@ __all__ = [
     "load",
     "manual_seed",
     "merge",
+    "optim",
     "parameters_to_vector",
     "random",
     "save",

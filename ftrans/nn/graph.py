@@ -240,7 +240,7 @@ def without_types(key: Any) -> Any:
     return tuple([without_types(part) for part in key]) if type(key) is tuple else key
 
 
-_NOT_STRUCTURE = frozenset(("training", "_name", *REMEMBERED))
+_NOT_STRUCTURE = frozenset(("training", "_name", "_notes", *REMEMBERED))
 
 
 # An array up to this size is compared byte by byte; of a larger one, a checksum is.

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import pickle
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..api.call import name_of, record_or_run, require_scalar, trace_flat, type_name
-from ..base import tree
-from ..base.cell import Holder, concrete, read
-from ..base.foreign import Said
+from ..api.call import record_or_run, type_name
+from ..base.cell import concrete, read
 from ..base.pickles import is_plain_pickle
 from ..base.source import at_line, user_line
-from ..control.rules.jax_code import JaxCode, call_jax, default_types, ignores
-from ..core.program import Program
-from ..core.trace import NoWitness, current_builder
-from ..core.types import type_of
-from ..run.jax_operation import JaxOperation
+from ..control.rules.jax_code import call_jax
+from ..core.trace import current_builder
+from ..core.types import ArrayType
 from ..xla import jax_leaves
-from .calls import call_filled, settled
-from .cells import Buffer, Cells, Parameter, RngState
+from .cells import Buffer, Cells, Parameter
 from .graph import graph_of
 from .module import Module
+from .optax_update import made, missing_arguments, operand, traced_objective, update_of
 from .placing import placement_beside
 from .roots import require_module
-from .traces import require_untraced
 
 
 class Optimizer(Module):
@@ -72,7 +64,7 @@ class Optimizer(Module):
     _borrowed = ("model",)
 
     def __init__(self, model: Module, transformation: Any) -> None:
-        make, transformation = _made(transformation)
+        make, transformation = made(transformation)
         if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
             raise TypeError(
                 f"Optimizer takes a gradient transformation of optax, such as optax.adam(1e-3), not "
@@ -88,7 +80,7 @@ class Optimizer(Module):
         values = {path: p.array for path, p in trained.items()}
         names, leaves, structure = jax_leaves(transformation.init, values, placement_beside(trained))
         self.state = Cells({name: Buffer(x) for name, x in zip(names, leaves, strict=True)})
-        self._update = _update_of(transformation, self.paths, structure)
+        self._update = update_of(transformation, self.paths, structure)
         self._update.make = self._update.make or make
 
     def step(
@@ -129,6 +121,39 @@ class Optimizer(Module):
             True
         """
         parameters = self._parameters()
+        found = self.gradients_for(gradients, parameters)
+        arrays = [found.get(path, np.zeros(p.shape, p.dtype)) for path, p in parameters.items()]
+        cells = [*parameters.values(), *self.state.values()]
+        # Without a trace, arrays stay where they are; in one, a cell knows whether it was given.
+        held = [cell.array if current_builder() is None else cell.read() for cell in cells]
+        values, states = held[: len(parameters)], held[len(parameters) :]
+        is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
+        more = [operand(name, x, is_wide) for name, x in extra.items()]
+        captured: list[Any] = []
+        if value_fn is None:
+            code = self._update.code(tuple(extra))
+        else:
+            objective, captured = traced_objective(self.model, value_fn, [*parameters.values()])
+            code = self._update.code_with(objective, tuple(extra))
+        operands = [*arrays, *states, *values, *more, *captured]
+        try:
+            results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
+        except TypeError as error:
+            missing = missing_arguments(error)
+            if missing is None:
+                raise
+            raise missing from None
+        for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
+            if path in found or not isinstance(cell, Parameter):
+                cell.value = new
+
+    def gradients_for(self, gradients: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The gradients of a step, by the paths of these parameters: those given, or those of `backward`.
+
+        Raises:
+            TypeError: they are not a dictionary.
+            ValueError: there are none, or a path is not that of a parameter.
+        """
         if gradients is None:
             gradients = {path: p.grad for path, p in parameters.items() if p.grad is not None}
             if not gradients:
@@ -146,37 +171,19 @@ class Optimizer(Module):
                 "step takes a dictionary of gradients by parameter path, the second result of "
                 f"nn.value_and_grad, but the argument is {type_name(gradients)}{at_line(user_line())}"
             )
-        unknown = [path for path in gradients if path not in parameters]
+        prefix = _prefix_of(gradients, parameters)
+        unknown = [path for path in gradients if prefix + path not in parameters]
         if unknown:
             raise ValueError(
                 f"step was given gradients for {', '.join(unknown)}, which this optimizer does not update; it updates "
                 f"{', '.join(self.paths)}. Make a new Optimizer where parameters were added or unfrozen since"
                 + at_line(user_line())
             )
-        arrays = [_gradient(path, gradients.get(path), p) for path, p in parameters.items()]
-        cells = [*parameters.values(), *self.state.values()]
-        # Without a trace, arrays stay where they are; in one, a cell knows whether it was given.
-        held = [cell.array if current_builder() is None else cell.read() for cell in cells]
-        values, states = held[: len(parameters)], held[len(parameters) :]
-        is_wide = any([p.dtype.itemsize >= 8 for p in parameters.values()])
-        more = [_operand(name, x, is_wide) for name, x in extra.items()]
-        captured: list[Any] = []
-        if value_fn is None:
-            code = self._update.code(tuple(extra))
-        else:
-            objective, captured = traced_objective(self.model, value_fn, [*parameters.values()])
-            code = self._update.code_with(objective, tuple(extra))
-        operands = [*arrays, *states, *values, *more, *captured]
-        try:
-            results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
-        except TypeError as error:
-            missing = _missing_arguments(error)
-            if missing is None:
-                raise
-            raise missing from None
-        for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
-            if path in gradients or not isinstance(cell, Parameter):
-                cell.value = new
+        return {prefix + path: _gradient(path, x, parameters[prefix + path]) for path, x in gradients.items()}
+
+    def changed_cells(self) -> list[Any]:
+        """The parameters and buffers that a step changes."""
+        return [*self._parameters().values(), *self.state.values()]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not is_plain_pickle():
@@ -198,7 +205,7 @@ class Optimizer(Module):
             self.transformation = make()
             values = {path: p.array for path, p in self._parameters().items()}
             _, _, structure = jax_leaves(self.transformation.init, values)
-            self._update = _update_of(self.transformation, self.paths, structure)
+            self._update = update_of(self.transformation, self.paths, structure)
             self._update.make = make
 
     def zero_grad(self) -> None:
@@ -219,183 +226,24 @@ class Optimizer(Module):
         return f"{len(self.paths)} parameters"
 
 
-def _made(given: Any) -> tuple[Callable[[], Any] | None, Any]:
-    """A function that makes a transformation, or None, and the transformation."""
-    if not callable(given) or hasattr(given, "update"):
-        return None, given
-    try:
-        return given, given()
-    except TypeError as error:
-        raise TypeError(
-            f"Optimizer takes a gradient transformation of optax, such as optax.adam(1e-3), or a function without "
-            f"arguments that makes one; {name_of(given)} takes some ({error}){at_line(user_line())}"
-        ) from None
+def _prefix_of(gradients: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """What begins the paths of parameters where gradients are those of a module inside of another."""
+    first = next(iter(gradients), None)
+    if first is None or first in parameters:
+        return ""
+    for path in parameters:
+        prefix = path.removesuffix(first)
+        if path.endswith(f".{first}") and all(prefix + name in parameters for name in gradients):
+            return prefix
+    return ""
 
 
-@functools.lru_cache(maxsize=32)
-def _update_of(transformation: Any, paths: tuple[str, ...], structure: Any) -> _Update:
-    """The update, shared by equal optimizers, so that a compiled step serves all of them."""
-    return _Update(transformation, paths, structure)
-
-
-class _Update:
-    """The update of a transformation as functions of lists of arrays.
-
-    Attributes:
-        make: a function that makes the transformation, or None if there is none.
-    """
-
-    def __init__(self, transformation: Any, paths: tuple[str, ...], structure: Any) -> None:
-        self.make: Callable[[], Any] | None = None
-        self._transformation = transformation
-        self._paths = paths
-        self._structure = structure
-        self._codes: dict[tuple[str, ...], JaxCode] = {}
-        # Names of further arguments that the transformation is known to look at.
-        self._taken: set[str] = set()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Update:
-        return self
-
-    def code(self, extra: tuple[str, ...]) -> JaxCode:
-        """The update as a function of gradients, state, parameters, and the arguments named in `extra`."""
-        found = self._codes.get(extra)
-        if found is None:
-            found = self._codes[extra] = JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra))
-        return found
-
-    def code_with(self, objective: Program, extra: tuple[str, ...]) -> JaxCode:
-        """The same, with an objective whose inputs are the parameters, then further arguments of the update."""
-
-        def make() -> JaxCode:
-            return JaxCode("an optimizer of optax", lambda *arrays: self._new(arrays, extra, objective))
-
-        return objective.derive(("update", self, extra), make)
-
-    def _new(self, arrays: tuple[Any, ...], extra: tuple[str, ...], objective: Program | None = None) -> list[Any]:
-        import optax
-
-        count, states = len(self._paths), self._structure.num_leaves
-        gradients = dict(zip(self._paths, arrays[:count], strict=True))
-        state = self._structure.unflatten(arrays[count : count + states])
-        parameters = dict(zip(self._paths, arrays[count + states : 2 * count + states], strict=True))
-        start = 2 * count + states
-        more = dict(zip(extra, arrays[start : start + len(extra)], strict=True))
-        if objective is not None:
-            function, captured = JaxOperation(objective), arrays[start + len(extra) :]
-            more |= {
-                "grad": gradients,
-                "value_fn": lambda parameters: function(*[parameters[path] for path in self._paths], *captured)[0],
-            }
-        transformation = optax.with_extra_args_support(self._transformation)
-        # Values that the objective captures do not influence the types of the update.
-        with default_types(arrays[: start + len(extra)]):
-            self._require_taken(transformation.update, (gradients, state, parameters), more)
-            updates, state = transformation.update(gradients, state, parameters, **more)
-            new = optax.apply_updates(parameters, updates)
-        old_leaves = arrays[count : count + states]
-        leaves = [y.astype(x.dtype) for x, y in zip(old_leaves, self._structure.flatten_up_to(state), strict=True)]
-        return [*(new[path] for path in self._paths), *leaves]
-
-    def _require_taken(self, update: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> None:
-        """Raise for a further argument that the transformation ignores.
-
-        Most transformations of optax take arguments of any name and pass them on.
-        """
-        known = {"value", "grad", "value_fn", *inspect.signature(update).parameters, *self._taken}
-        for name in more.keys() - known:
-            if ignores(update, args, more, name):
-                raise TypeError(
-                    f"this transformation of optax takes no {name}=; hyperparameters are set where it is made, and "
-                    "with optax.inject_hyperparams they are in optimizer.state, where they may be changed"
-                    + at_line(user_line())
-                )
-            self._taken.add(name)
-
-
-def traced_objective(
-    model: Module, f: Callable[[Any], Any], parameters: Sequence[Parameter]
-) -> tuple[Program, list[Any]]:
-    """A function of a model as a program of its parameters and of the other values that it reads; and those values."""
-    graph = graph_of(model)
-    place_of = {id(cell): i for i, cell in enumerate(graph.cells)}
-    places = [place_of[id(p)] for p in parameters]
-
-    def rebuild(tracers: list[Any]) -> Any:
-        out, changed = call_filled(graph, dict(zip(places, tracers, strict=True)), lambda: settled(f(model)))
-        require_untraced(graph)
-        streams = [graph.paths[i] for i in changed if isinstance(graph.cells[i], RngState)]
-        if streams:
-            raise RuntimeError(
-                f"value_fn draws random numbers from {', '.join(streams)}, so a line search would compare "
-                f"losses of different draws; call model.eval() for such an optimizer{at_line(user_line())}"
-            )
-        return out
-
-    none = NoWitness("an optimizer evaluates value_fn for many parameters, so a branch inside it has no single value")
-    traced, _ = trace_flat(f, [type_of(p) for p in parameters], rebuild, [none] * len(parameters))
-    if traced.structure != tree.LEAF:
-        raise TypeError(
-            f"value_fn must return only the loss, a scalar, which {name_of(f)} does not{at_line(user_line())}"
-        )
-    require_scalar(traced.program, f, "value_fn", "np.sum or np.mean")
-    if not _depends(traced.program, len(parameters)):
-        raise TypeError(
-            f"the result of value_fn does not depend on the parameters, so a line search sees a constant; "
-            f"{name_of(f)} must compute the loss of the model that it is given, value_fn=lambda model: loss_of(model)"
-            + at_line(user_line())
-        )
-    return traced.program, [*map(concrete, traced.captured)]
-
-
-def _depends(program: Program, count: int) -> bool:
-    """Whether the first output of a program depends on one of its first inputs."""
-    found: set[Any] = set(program.inputs[:count])
-    for eqn in program.eqns:
-        if not found.isdisjoint(eqn.operands):
-            found.update(eqn.outputs)
-    return program.outputs[0] in found
-
-
-def _missing_arguments(error: TypeError) -> TypeError | None:
-    """The error for a missing argument of a transformation, which says where to give it; None for another error."""
-    if Said.MISSING_KEYWORD not in str(error):
-        return None
-    names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
-    given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
-    return TypeError(
-        f"this transformation of optax needs {' and '.join(names)} in addition to the gradients; write your own step "
-        "with optimizer.step(gradients, "
-        f"{', '.join(given if 'value_fn' in names else given[:1])}){at_line(user_line())}"
-    )
-
-
-def _operand(name: str, x: Any, is_wide: bool) -> Any:
-    """A further argument of the update as an array."""
-    if isinstance(x, Holder):
-        return x.concrete()
-    if callable(x) or isinstance(x, Mapping):
-        raise TypeError(
-            f"{name}= of step is {type_name(x)}; it takes numbers and arrays. The function that it takes is value_fn=, "
-            f"and grad= are the gradients themselves{at_line(user_line())}"
-        )
-    return x if hasattr(x, "dtype") else _number(x, is_wide)
-
-
-def _number(x: Any, is_wide: bool) -> np.ndarray[Any, Any]:
-    """A Python number as an array; if nothing else has 64 bits, in the default dtype of JAX."""
-    array = np.asarray(x)
-    return array if is_wide else array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
-
-
-def _gradient(path: str, gradient: Any, parameter: Parameter) -> Any:
-    if gradient is None:
-        return np.zeros(parameter.shape, parameter.dtype)
+def _gradient(path: str, gradient: Any, parameter: Any) -> Any:
     gradient = concrete(read(gradient))
-    if tuple(np.shape(gradient)) != parameter.shape:
+    if tuple(np.shape(gradient)) != tuple(parameter.shape):
         raise ValueError(
-            f"the gradient of {path} has shape {tuple(np.shape(gradient))}, but the parameter is {parameter.type}"
-            + at_line(user_line())
+            f"the gradient of {path} has shape {tuple(np.shape(gradient))}, but the parameter is "
+            f"{ArrayType(tuple(parameter.shape), parameter.dtype)}{at_line(user_line())}"
         )
     if not hasattr(gradient, "dtype"):
         gradient = np.asarray(gradient)

@@ -58,7 +58,7 @@ def shard(model: AnyModule, mesh: Any, rules: Any = None) -> AnyModule:
     mesh = require_mesh(mesh, "nn.shard")
     _require_on_no_other(graph_of(model), mesh)
     # An optimizer, or an average, is placed with the model that it was made for.
-    lent = [getattr(model, name) for name in model._borrowed]
+    lent = [x for name in model._borrowed if (x := getattr(model, name)) is not None]
     graph = graph_of(lent[0] if lent else model)
     # All rules have been looked at before anything moves.
     places = planned(graph, mesh, rules)

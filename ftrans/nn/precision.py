@@ -67,7 +67,7 @@ class LossScale(Module):
             Whether the step was taken, a boolean array.
         """
         finite = all_finite(gradients)
-        cells = {id(c): c for c in (*optimizer.model.parameters(), *optimizer.state.values())}.values()
+        cells = optimizer.changed_cells()
         before = [cell.value for cell in cells]
         optimizer.step(gradients)
         for cell, old in zip(cells, before, strict=True):

@@ -1,0 +1,37 @@
+"""Optimizers under the names of torch.optim, with their hyperparameters, defaults and updates."""
+
+from .groups import ParamGroup
+from .optimizers import (
+    ASGD,
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Lion,
+    NAdam,
+    RAdam,
+    RMSprop,
+    Rprop,
+)
+
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "ParamGroup",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
