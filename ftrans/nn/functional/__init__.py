@@ -13,14 +13,18 @@ from .convolution import *
 from .ctc import *
 from .distances import *
 from .dropout import *
+from .fractional_pooling import *
 from .images import *
 from .linear import *
 from .losses import *
 from .normalization import *
 from .patches import *
 from .pooling import *
+from .power_pooling import *
 from .recurrent import *
+from .sampling import *
 from .softmax import *
+from .unpooling import *
 
 if not _typing.TYPE_CHECKING:
     # Type checkers read what each file exports in that file.

@@ -14,7 +14,10 @@ from .arguments import array, described
 from .entry import functional
 from .spatial import per_axis
 
-__all__ = ["interpolate", "pad", "pixel_shuffle", "pixel_unshuffle"]
+__all__ = [
+    "channel_shuffle", "interpolate", "pad", "pixel_shuffle", "pixel_unshuffle", "upsample", "upsample_bilinear",
+    "upsample_nearest",
+]  # fmt: skip
 
 _NUMPY_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _AXES_OF_MODE = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
@@ -156,7 +159,7 @@ def interpolate(
             places = np.minimum(np.floor((np.arange(m) + shift) * step).astype(np.int64), n - 1)
             x = np.take(x, places, axis)
         elif mode == "bicubic":
-            x = _mixed(x, axis, _cubic_weights(_places(n, m, step, align_corners)))
+            x = _mixed(x, axis, cubic_weights(_places(n, m, step, align_corners)))
         elif n != m:
             # As in torch, an axis that keeps its size stays as it is, whatever its scale_factor.
             exact = np.maximum(_places(n, m, step, align_corners), 0)
@@ -172,7 +175,7 @@ def _places(n: int, m: int, step: float, align_corners: bool | None) -> Any:
     return (np.arange(m) + 0.5) * step - 0.5
 
 
-def _cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
+def cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
     """The four neighbors of each position and their weights, by the kernel of Keys (1981) with the usual slope.
 
     The source is R. G. Keys: Cubic convolution interpolation for digital image processing.
@@ -261,3 +264,54 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     *lead, c, h, w = x.shape
     parts = np.moveaxis(x.reshape(*lead, c, h // r, r, w // r, r), (-3, -1), (-4, -3))
     return parts.reshape(*lead, c * r * r, h // r, w // r)
+
+
+@functional
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Take the channels of `groups` groups in turn: channel k of group g becomes channel `k * groups + g`.
+
+    Args:
+        input: array of shape (N, C, ...).
+        groups: number of groups of successive channels; must divide C.
+
+    Returns:
+        An array of the same shape.
+
+    Raises:
+        ValueError: the number of channels is not a multiple of `groups`.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> F.channel_shuffle(np.arange(6.0).reshape(1, 6, 1), 2).ravel()
+        array([0., 3., 1., 4., 2., 5.])
+    """
+    x = array(input)
+    if len(x.shape) < 3 or groups < 1 or x.shape[1] % groups:
+        raise ValueError(
+            f"channel_shuffle takes (sample, channel, *space) with channels in multiples of groups={groups}, but got "
+            f"{described(x)}{at_line(user_line())}"
+        )
+    count, channels, *space = x.shape
+    parts = x.reshape(count, groups, channels // groups, *space)
+    return np.swapaxes(parts, 1, 2).reshape(tuple(x.shape))
+
+
+@functional
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """The same as `interpolate`, under its former name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@functional
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` with mode "nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+@functional
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` of images with mode "bilinear" and `align_corners=True`."""
+    return interpolate(input, size, scale_factor, "bilinear", True)

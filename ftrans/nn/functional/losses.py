@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .entry import functional
 __all__ = [
     "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "l1_loss",
     "margin_ranking_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 # Regression
@@ -292,17 +294,70 @@ def triplet_margin_loss(
     Raises:
         ValueError: the shapes do not match, `margin` is not positive, or `reduction` is unknown.
     """
-    what = "triplet_margin_loss"
+
+    def distance(x: Any, y: Any) -> Any:
+        return pairwise_distance(x, y, p, eps)
+
+    return _triplet_loss("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def _triplet_loss(
+    what: str,
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    distance: Callable[[Any, Any], Any],
+    margin: float,
+    swap: bool,
+    reduction: str,
+) -> Any:
     if margin <= 0:
         raise ValueError(f"margin of {what} must be positive, not {margin}{at_line(user_line())}")
-    shapes = [shape_of(x) for x in (anchor, positive, negative)]
     try:
-        np.broadcast_shapes(*shapes)
+        np.broadcast_shapes(*[shape_of(x) for x in (anchor, positive, negative)])
     except ValueError:
         given = ", ".join(map(described, (anchor, positive, negative)))
         raise ValueError(f"{what} takes three arrays of the same shape, not {given}{at_line(user_line())}") from None
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+    far = distance(anchor, negative)
     if swap:
-        far = np.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduced(positive_part(margin + near - far), reduction, what)
+        far = np.minimum(far, distance(positive, negative))
+    return reduced(positive_part(margin + distance(anchor, positive) - far), reduction, what)
+
+
+@functional
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """`max(0, d(a, p) - d(a, n) + margin)` with any distance d.
+
+    Args:
+        anchor: vectors of shape (N, D) or (D,).
+        positive: vectors that should be close to the anchors.
+        negative: vectors that should be far from the anchors.
+        distance_function: the distance of two arrays of vectors; `pairwise_distance` by default.
+        margin: by how much farther the negatives should be.
+        swap: whether to use the distance of `positive` and `negative` where that is less than the distance of `anchor`
+            and `negative`.
+        reduction: "none" for the loss of each triplet, "mean", or "sum".
+
+    Raises:
+        ValueError: the shapes do not match, `margin` is not positive, or `reduction` is unknown.
+
+    Example:
+        >>> import numpy as np
+        >>> import ftrans.nn.functional as F
+        >>> a, p, n = np.array([[0.0]]), np.array([[1.0]]), np.array([[1.5]])
+        >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: abs(x - y).sum(-1))
+        np.float64(0.5)
+    """
+    distance = pairwise_distance if distance_function is None else distance_function
+    return _triplet_loss(
+        "triplet_margin_with_distance_loss", anchor, positive, negative, distance, margin, swap, reduction
+    )

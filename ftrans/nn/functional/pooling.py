@@ -56,7 +56,8 @@ def _windows(
 # Maxima
 
 
-def _max_pool(
+def pool_max(
+    what: str,
     count: int,
     input: Any,
     kernel_size: Any,
@@ -66,7 +67,7 @@ def _max_pool(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
-    what = f"max_pool{count}d"
+    """The maxima of windows over the last `count` axes, for the function `what`."""
     x = array(input)
     windows = _windows(x, kernel_size, stride, padding, dilation, ceil_mode, count, what)
     check_ordered(x, what)
@@ -159,7 +160,7 @@ def max_pool1d(
         >>> ft.grad(lambda x: F.max_pool1d(x, 4).sum())(x)
         array([[0., 1., 0., 0.]])
     """
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pool_max("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @functional
@@ -198,7 +199,7 @@ def max_pool2d(
         array([[[ 5.,  7.],
                 [13., 15.]]])
     """
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pool_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @functional
@@ -236,13 +237,14 @@ def max_pool3d(
         >>> F.max_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
         array([[[[7.]]]])
     """
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pool_max("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 # Means
 
 
-def _avg_pool(
+def pool_mean(
+    what: str,
     count: int,
     input: Any,
     kernel_size: Any,
@@ -252,7 +254,7 @@ def _avg_pool(
     count_include_pad: bool,
     divisor_override: Any,
 ) -> Any:
-    what = f"avg_pool{count}d"
+    """The means of windows over the last `count` axes, for the function `what`."""
     x = array(input)
     windows = _windows(x, kernel_size, stride, padding, 1, ceil_mode, count, what)
     lows = per_axis(padding, count, what, "padding", 0)
@@ -336,7 +338,7 @@ def avg_pool1d(
         >>> F.avg_pool1d(np.array([[1.0, 3.0, 5.0, 7.0]]), 2)
         array([[2., 6.]])
     """
-    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return pool_mean("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @functional
@@ -373,7 +375,9 @@ def avg_pool2d(
         array([[[ 2.5,  4.5],
                 [10.5, 12.5]]])
     """
-    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return pool_mean(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
 @functional
@@ -409,4 +413,6 @@ def avg_pool3d(
         >>> F.avg_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
         array([[[[3.5]]]])
     """
-    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return pool_mean(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )

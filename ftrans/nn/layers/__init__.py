@@ -14,6 +14,7 @@ from .losses import *
 from .normalization import *
 from .pooling import *
 from .recurrent import *
+from .resizing import *
 from .shaping import *
 from .transformer import *
 

@@ -50,6 +50,8 @@ class FunctionLayer(Module):
         cls.__init__ = _init(cls, signature)  # type: ignore[method-assign]
         if cls.forward is Module.forward:
             cls.forward = _forward(cls, signature.replace(parameters=[_SELF, *inputs]))  # type: ignore[method-assign]
+        else:
+            inputs = list(inspect.signature(cls.forward).parameters.values())[1:]
         cls.__doc__ = _docstring(of, cls._arguments, [x.name for x in inputs], cls.__doc__)
 
     def _kept(self, name: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ __all__ = [
     "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PairwiseDistance",
     "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 Reduction = Literal["none", "mean", "sum"]
@@ -291,3 +293,20 @@ class TripletMarginLoss(_Loss, of=F.triplet_margin_loss):
     eps: float = 1e-6
     swap: bool = False
     reduction: Reduction = "mean"
+
+
+class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_loss):
+    """
+    >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: abs(x - y).sum(-1))
+    >>> loss(np.array([[0.0]]), np.array([[1.0]]), np.array([[1.5]]))
+    np.float64(0.5)
+    """
+
+    _: KW_ONLY
+    distance_function: Callable[[Any, Any], Any] | None = None
+    margin: float = 1.0
+    swap: bool = False
+    reduction: Reduction = "mean"
+
+    def _kept(self, name: str, value: Any) -> Any:
+        return PairwiseDistance() if name == "distance_function" and value is None else super()._kept(name, value)

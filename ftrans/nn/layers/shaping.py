@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 from ...base.source import at_line, user_line
 from .. import functional as F
 from ..functional.arguments import array, axis_of, described
-from ..functional.images import MODES
 from ..module import Module
 from .arguments import sizes
 from .function_layer import FunctionLayer
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Flatten",
-    "Fold", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
-    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "ZeroPad1d",
+    "Fold", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
+    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "ZeroPad1d",
     "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
 
@@ -93,72 +92,6 @@ class Unflatten(Module):
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
-
-class PixelShuffle(FunctionLayer, of=F.pixel_shuffle):
-    """
-    >>> nn.PixelShuffle(2)(np.arange(4.0).reshape(4, 1, 1))
-    array([[[0., 1.],
-            [2., 3.]]])
-    """
-
-    upscale_factor: int
-
-
-class PixelUnshuffle(FunctionLayer, of=F.pixel_unshuffle):
-    """
-    >>> nn.PixelUnshuffle(2)(np.arange(4.0).reshape(1, 2, 2)).ravel()
-    array([0., 1., 2., 3.])
-    """
-
-    downscale_factor: int
-
-
-class Upsample(Module):
-    """Resize signals, images or volumes; see `functional.interpolate`.
-
-    Args:
-        size: sizes of the axes of space in the result; an integer, or one for each axis.
-        scale_factor: ratio of the new sizes to the old ones, in place of `size`.
-        mode: "nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic" or "trilinear".
-        align_corners: whether the centers of the corner elements keep their positions, instead of their outer edges.
-
-    Raises:
-        ValueError: the mode is unknown.
-
-    Example:
-        >>> import numpy as np
-        >>> from ftrans import nn
-        >>> nn.Upsample(scale_factor=2)(np.array([[[1.0, 2.0]]]))
-        array([[[1., 1., 2., 2.]]])
-    """
-
-    def __init__(
-        self,
-        size: int | Sequence[int] | None = None,
-        scale_factor: float | Sequence[float] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-    ) -> None:
-        if mode not in MODES:
-            raise ValueError(
-                f"mode of Upsample must be one of {', '.join(map(repr, MODES))}, not {mode!r}{at_line(user_line())}"
-            )
-        self.size = tuple(size) if isinstance(size, Sequence) else size
-        if isinstance(scale_factor, Sequence):
-            self.scale_factor: Any = tuple(map(float, scale_factor))
-        else:
-            self.scale_factor = None if scale_factor is None else float(scale_factor)
-        self.mode = mode
-        self.align_corners = align_corners
-
-    def forward(self, input: Any) -> Any:
-        """An array of shape (N, C, *space) with the new sizes."""
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners)
-
-    def extra_repr(self) -> str:
-        what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
-        return f"{what}, mode={self.mode!r}"
 
 
 class Unfold(FunctionLayer, of=F.unfold):

@@ -1,0 +1,49 @@
+"""What functions and layers say of arguments that do not fit: what was given, where, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftrans as ft
+import ftrans.nn.functional as F
+from ftrans import nn
+
+NAMES: dict[str, Any] = {"F": F, "ft": ft, "nn": nn, "np": np, "key": nn.random.key(0)}
+IMAGE, PLACES = np.ones((1, 2, 4, 5)), np.zeros((1, 2, 4, 5), np.int64)
+
+# A call of the arrays x (an image) and i (indices of the same shape), and words of the message.
+ROWS: list[tuple[str, str]] = [
+    # Pooling
+    ("F.lp_pool2d(x, 0, 2)", "norm_type of lp_pool2d must be a number other than 0"),
+    ("F.lp_pool2d(x, x, 2)", r"norm_type .* not f64\[1,2,4,5\]"),
+    ("F.lp_pool1d(x, 2, 2)", "lp_pool1d takes input with the axes"),
+    ("F.max_unpool2d(x, i[0], 2)", r"indices are i64\[2,4,5\]; max_pool2d\(..., return_indices=True\)"),
+    ("F.max_unpool2d(x, x, 2)", r"indices of max_unpool2d must be integers, .*astype\(np.int64\)"),
+    ("F.max_unpool2d(x, i + 80, 2)", r"indices\[0, 0, 0, 0\] of max_unpool2d is 80, but must be from 0 to 79"),
+    ("F.max_unpool2d(x, i, 2, output_size=(8, 12))", r"output_size of max_unpool2d .* from \(7, 9\) to \(9, 11\)"),
+    ("F.fractional_max_pool2d(x, 2, 3)", "fractional_max_pool2d needs rng"),
+    ("F.fractional_max_pool2d(x, 2, rng=key)", "either output_size or output_ratio"),
+    ("F.fractional_max_pool2d(x, 2, output_ratio=2.0, rng=key)", "between 0 and 1, one number or 2, not 2.0"),
+    ("F.fractional_max_pool2d(x, 2, 4, rng=key)", r"can have sizes from 1 to \(3, 4\), not \(4, 4\)"),
+    ("F.fractional_max_pool2d(x, 2, 2, _random_samples=x)", r"_random_samples .* of shape \(1, 2, 2\)"),
+    ("nn.FractionalMaxPool2d(2)", "either output_size or output_ratio"),
+    # Images
+    ("F.channel_shuffle(x, 3)", "channels in multiples of groups=3"),
+    ("F.affine_grid(x, (1, 2, 3, 4))", r"affine_grid takes theta \(N, 2, 3\)"),
+    ("F.grid_sample(x, x)", r"grid_sample takes input \(N, C, H, W\) with grid"),
+    ("F.grid_sample(x, np.ones((1, 3, 3, 2)), 'linear')", "mode of grid_sample must be one of 'bilinear'"),
+    ("F.grid_sample(x, np.ones((1, 3, 3, 2)), padding_mode='wrap')", "padding_mode of grid_sample must be one of"),
+    # Losses
+    ("F.triplet_margin_with_distance_loss(x, x, x, margin=0)", "margin of triplet_margin_with_distance_loss"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), ROWS, ids=[text for text, _ in ROWS])
+def test_calls(text: str, words: str) -> None:
+    call = eval(compile(f"lambda x, i: {text}", __file__, "eval"), NAMES)
+    with pytest.raises((ValueError, TypeError, IndexError), match=words) as caught:
+        call(IMAGE, PLACES)
+    assert "test_nn_refusals.py" in str(caught.value)
