@@ -1,5 +1,6 @@
 """Optimizers under the names of torch.optim, with their hyperparameters, defaults and updates."""
 
+from . import lr_scheduler
 from .groups import ParamGroup
 from .optimizers import (
     ASGD,
@@ -30,6 +31,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "lr_scheduler",
 ]
 
 

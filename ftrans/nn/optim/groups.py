@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     """
 
     places: tuple[tuple[str, int, int | None], ...]
-    used: frozenset[str]
+    used: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
     has: tuple[bool, ...]
 
@@ -82,7 +82,7 @@ class ParamGroup(Module):
             places.append((name, len(flat), len(values) if is_tuple else None))
             flat += [float(read(x)) for x in values]
         self.places = tuple(places)
-        self.used = frozenset(name for name, value in numbers.items() if _is_used(value))
+        self.used = tuple(sorted(name for name, value in numbers.items() if _is_used(value)))
         self.options = dict(options)
         self.numbers = Buffer(np.array(flat, np.float64))
         # Whatever else users and schedulers write down here.
@@ -138,7 +138,7 @@ class ParamGroup(Module):
             array[start : start + len(values)] = [float(x) for x in values]
             self.numbers.value = array
         if name not in self.used and _is_used(value):
-            self.used = self.used | {name}
+            self.used = tuple(sorted([*self.used, name]))
 
     def _place(self, name: str) -> tuple[int, int | None] | None:
         return next(((start, count) for known, start, count in self.places if known == name), None)
@@ -252,7 +252,7 @@ def _require_numbers(name: str, values: tuple[Any, ...]) -> None:
         if type(x) is Tracer:
             continue
         try:
-            number = float(read(x))
+            number = float(np.asarray(read(x)).astype(np.float64, casting="same_kind"))
         except (TypeError, ValueError):
             raise TypeError(f"{name} is a number, not {type_name(x)}{at_line(user_line())}") from None
         if name in _FRACTIONS and not 0 <= number < 1:

@@ -34,7 +34,7 @@ def _root(x: Any) -> Any:
 
 class SGDRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if "momentum" in used else ()
 
     @staticmethod
@@ -55,7 +55,7 @@ class ASGDRule(Rule):
     counters = ("step", "eta", "mu")
 
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("ax",)
 
     @staticmethod
@@ -78,7 +78,7 @@ class ASGDRule(Rule):
 
 class RpropRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("prev", "step_size")
 
     @staticmethod
@@ -99,7 +99,7 @@ class RpropRule(Rule):
 
 class AdagradRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("sum",)
 
     @staticmethod
@@ -119,7 +119,7 @@ class AdagradRule(Rule):
 
 class AdadeltaRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("square_avg", "acc_delta")
 
     @staticmethod
@@ -133,7 +133,7 @@ class AdadeltaRule(Rule):
 
 class RMSpropRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         averages = ("square_avg", "grad_avg") if options["centered"] else ("square_avg",)
         return (*averages, "momentum_buffer") if "momentum" in used else averages
 
@@ -152,7 +152,7 @@ class RMSpropRule(Rule):
 
 class AdamRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         moments = ("exp_avg", "exp_avg_sq")
         return (*moments, "max_exp_avg_sq") if options["amsgrad"] else moments
 
@@ -177,7 +177,7 @@ class AdamRule(Rule):
 
 class AdamaxRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_inf")
 
     @staticmethod
@@ -196,7 +196,7 @@ class NAdamRule(Rule):
     counters = ("step", "mu_product")
 
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")
 
     @staticmethod
@@ -228,7 +228,7 @@ class NAdamRule(Rule):
 
 class RAdamRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")
 
     @staticmethod
@@ -258,7 +258,7 @@ class RAdamRule(Rule):
 
 class LionRule(Rule):
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg",)
 
     @staticmethod

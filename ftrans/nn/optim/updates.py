@@ -27,7 +27,7 @@ class Rule:
     counters: tuple[str, ...] = ("step",)
 
     @staticmethod
-    def slots(used: frozenset[str], options: dict[str, Any]) -> tuple[str, ...]:
+    def slots(used: tuple[str, ...], options: dict[str, Any]) -> tuple[str, ...]:
         """Names of the arrays that the state has for each parameter."""
         raise NotImplementedError
 
