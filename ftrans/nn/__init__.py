@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from . import functional, init, layers, optim, random
+from . import functional, init, layers, optim, random, utils
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
 from .checkpoint import checkpoint
@@ -68,6 +68,7 @@ __all__ = [
     "summary",
     "tensor_parallel",
     "unstack_modules",
+    "utils",
     "value_and_grad",
     "vector_to_parameters",
     "vmap",

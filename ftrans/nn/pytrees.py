@@ -7,7 +7,7 @@ gradient are leaves; in a gradient that is a module, all other cells hold zeros.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..base import tree
@@ -44,3 +44,20 @@ def register(cls: type[Any]) -> None:
         cls, with_paths, unflatten, path_entry_type=optree.GetAttrEntry, namespace=tree.NAMESPACE
     )
     jax.tree_util.register_pytree_with_keys(cls, with_keys, unflatten, flatten)
+
+
+def register_container(
+    cls: type[Any], flatten: Callable[[Any], tuple[tuple[Any, ...], Any]], unflatten: Callable[[Any, Any], Any]
+) -> None:
+    """Register a class of containers as a pytree.
+
+    Args:
+        cls: the class.
+        flatten: takes an object apart: into its arrays, and the rest, which is hashable.
+        unflatten: puts an object together from the rest and the arrays.
+    """
+    import jax
+    import optree
+
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=tree.NAMESPACE)
+    jax.tree_util.register_pytree_node(cls, flatten, unflatten)

@@ -16,7 +16,7 @@ from ...api.loops import scan
 from ...base.source import at_line, user_line
 from ...numpy.promotion import result_dtype
 from .activations import relu, sigmoid
-from .arguments import array, described, shape_of
+from .arguments import array, concrete, described, shape_of
 from .entry import functional
 from .linear import linear
 
@@ -204,6 +204,7 @@ def rnn(
     bidirectional: bool = False,
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
+    lengths: Any = None,
 ) -> tuple[Any, Any]:
     """A stack of recurrent layers `h = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)` over sequences.
 
@@ -218,13 +219,15 @@ def rnn(
         bidirectional: whether each layer runs in both directions.
         batch_first: whether the batch is axis 0.
         between: function that is applied to the outputs of all layers except the last, such as dropout.
+        lengths: vector of N integers, the lengths of the sequences, each from 1 to T; the rest of a sequence is
+            padding, which is not looked at.  By default all have length T.
 
     Returns:
-        `(output, h)`: the outputs of the last layer, of shape (T, N, H) or (T, N, 2 H), laid out as `input`; and the
-        final hidden states, of the shape of `hx`.
+        `(output, h)`: the outputs of the last layer, of shape (T, N, H) or (T, N, 2 H), laid out as `input`, zeros for
+        padding; and the hidden states after the last element of each sequence, of the shape of `hx`.
 
     Raises:
-        ValueError: shapes do not match, or the nonlinearity is unknown.
+        ValueError: shapes do not match, a length is not between 1 and T, or the nonlinearity is unknown.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -233,7 +236,7 @@ def rnn(
         (array([1., 2., 3.]), array([[3.]]))
     """
     step = _rnn_step(nonlinearity, "rnn")
-    output, (hidden,) = _layers("rnn", step, 1, input, (hx,), weights, bidirectional, batch_first, between)
+    output, (hidden,) = _layers("rnn", step, 1, input, (hx,), weights, bidirectional, batch_first, between, lengths)
     return output, hidden
 
 
@@ -245,6 +248,7 @@ def lstm(
     bidirectional: bool = False,
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
+    lengths: Any = None,
 ) -> tuple[Any, tuple[Any, Any]]:
     """A stack of long short-term memory layers (Hochreiter and Schmidhuber, 1997) over sequences.
 
@@ -255,6 +259,7 @@ def lstm(
         bidirectional: as for `rnn`.
         batch_first: as for `rnn`.
         between: as for `rnn`.
+        lengths: as for `rnn`.
 
     Returns:
         `(output, (h, c))`.
@@ -263,7 +268,7 @@ def lstm(
         ValueError: shapes do not match.
     """
     output, (hidden, cell) = _layers(
-        "lstm", _lstm_step, 4, input, _pair(hx, "lstm"), weights, bidirectional, batch_first, between
+        "lstm", _lstm_step, 4, input, _pair(hx, "lstm"), weights, bidirectional, batch_first, between, lengths
     )
     return output, (hidden, cell)
 
@@ -276,6 +281,7 @@ def gru(
     bidirectional: bool = False,
     batch_first: bool = False,
     between: Callable[[Any], Any] | None = None,
+    lengths: Any = None,
 ) -> tuple[Any, Any]:
     """A stack of gated recurrent unit layers (Cho et al., 2014) over sequences.
 
@@ -286,6 +292,7 @@ def gru(
         bidirectional: as for `rnn`.
         batch_first: as for `rnn`.
         between: as for `rnn`.
+        lengths: as for `rnn`.
 
     Returns:
         `(output, h)`.
@@ -293,7 +300,9 @@ def gru(
     Raises:
         ValueError: shapes do not match.
     """
-    output, (hidden,) = _layers("gru", _gru_step, 3, input, (hx,), weights, bidirectional, batch_first, between)
+    output, (hidden,) = _layers(
+        "gru", _gru_step, 3, input, (hx,), weights, bidirectional, batch_first, between, lengths
+    )
     return output, hidden
 
 
@@ -307,6 +316,7 @@ def _layers(
     bidirectional: bool,
     batch_first: bool,
     between: Callable[[Any], Any] | None,
+    lengths: Any,
 ) -> tuple[Any, list[Any]]:
     x, ndim = array(input), len(shape_of(input))
     directions = 2 if bidirectional else 1
@@ -329,13 +339,14 @@ def _layers(
     states = _states(
         what, first, (len(weights), *lead, hidden), others, "(layers * directions, N, H)" if lead else "(layers, H)"
     )
+    inside = None if lengths is None else _inside(what, lengths, x.shape)
     last: list[tuple[Any, ...]] = []
     for layer in range(0, len(weights), directions):
         if layer and between is not None:
             x = between(x)
         outputs = []
         for k in range(layer, layer + directions):
-            ends, ys = _loop(step, x, checked[k], tuple(s[k] for s in states), reverse=k > layer)
+            ends, ys = _loop(step, x, checked[k], tuple(s[k] for s in states), inside, reverse=k > layer)
             outputs.append(ys)
             last.append(ends)
         x = outputs[0] if directions == 1 else np.concatenate(outputs, axis=-1)
@@ -343,13 +354,45 @@ def _layers(
     return x, [np.stack(column) for column in zip(*last, strict=True)]
 
 
-def _loop(step: Step, x: Any, weights: Weights, state: tuple[Any, ...], reverse: bool) -> tuple[tuple[Any, ...], Any]:
-    """One layer in one direction: its final states, and all its outputs."""
+def _inside(what: str, lengths: Any, shape: Sequence[int]) -> Any:
+    """Whether a step of a sequence is before its end, of shape (T, N, 1), for inputs of shape (T, N, D)."""
+    lengths = array(lengths)
+    if len(shape) != 3 or shape_of(lengths) != (shape[1],) or lengths.dtype.kind not in "iu":
+        many = f"{shape[1]} integers" if len(shape) == 3 else "a batch of sequences"
+        raise ValueError(
+            f"lengths of {what} goes with {many}, one for each sequence, not {described(lengths)}{at_line(user_line())}"
+        )
+    values = concrete(lengths)
+    if values is not None and values.size and not 1 <= values.min() <= values.max() <= shape[0]:
+        raise ValueError(
+            f"lengths of {what} must be from 1 to T={shape[0]}, not {values.tolist()}; leave out empty sequences"
+            + at_line(user_line())
+        )
+    return (np.arange(shape[0])[:, None] < lengths)[..., None]
+
+
+def _loop(
+    step: Step, x: Any, weights: Weights, state: tuple[Any, ...], inside: Any, reverse: bool
+) -> tuple[tuple[Any, ...], Any]:
+    """One layer in one direction: its final states, and all its outputs.
+
+    Where `inside` is False, the state stays as it was, so a reverse direction begins at the end of each sequence.
+    """
     weight_ih, weight_hh, bias_ih, bias_hh = weights
 
     def body(state: tuple[Any, ...], of_input: Any) -> tuple[tuple[Any, ...], Any]:
         state = step(of_input, linear(state[0], weight_hh, bias_hh), state)
         return state, state[0]
 
-    ends, outputs = scan(body, state, linear(x, weight_ih, bias_ih), reverse=reverse)
+    def masked(state: tuple[Any, ...], given: Any) -> tuple[tuple[Any, ...], Any]:
+        of_input, is_inside = given
+        new, output = body(state, of_input)
+        kept = tuple(np.where(is_inside, a, b) for a, b in zip(new, state, strict=True))
+        return kept, np.where(is_inside, output, np.zeros((), output.dtype))
+
+    of_inputs = linear(x, weight_ih, bias_ih)
+    if inside is None:
+        ends, outputs = scan(body, state, of_inputs, reverse=reverse)
+    else:
+        ends, outputs = scan(masked, state, (of_inputs, inside), reverse=reverse)
     return ends, outputs

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...base import tree
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
 from ..cells import Parameter, RngState
 from ..module import Module
+from ..packed import PackedSequence
 from .arguments import empty, expect_last_axis, positive
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
@@ -87,6 +90,18 @@ class _Recurrent(Module):
 
         return {"bidirectional": self.bidirectional, "batch_first": self.batch_first, "between": between}
 
+    def _over(self, function: Callable[..., Any], input: Any, hx: Any, **more: Any) -> tuple[Any, Any]:
+        """The result of a recurrent function for an array, or for a packed sequence."""
+        if not isinstance(input, PackedSequence):
+            expect_last_axis(self, input, self.input_size)
+            return function(input, hx, self._weights(), **more, **self._settings())
+        padded = input.padded()
+        expect_last_axis(self, padded, self.input_size)
+        first = None if hx is None else tree.map_leaves(input.in_packed_order, hx)
+        settings = {**self._settings(), "batch_first": False}
+        output, last = function(padded, first, self._weights(), **more, **settings, lengths=input.lengths)
+        return input.with_padded(output), tree.map_leaves(input.in_given_order, last)
+
     def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]
         shown += [f"num_layers={self.num_layers}"] if self.num_layers != 1 else []
@@ -148,11 +163,11 @@ class RNN(_Recurrent):
         """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence; or a
+                `PackedSequence` of N sequences, for which `output` is one, too.
             hx: initial hidden states, of shape (layers * directions, N, H); zeros by default.
         """
-        expect_last_axis(self, input, self.input_size)
-        return F.rnn(input, hx, self._weights(), self.nonlinearity, **self._settings())
+        return self._over(F.rnn, input, hx, nonlinearity=self.nonlinearity)
 
 
 class LSTM(_Recurrent):
@@ -199,11 +214,11 @@ class LSTM(_Recurrent):
         """`(output, (h, c))`: the outputs of the last layer, and the final states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence; or a
+                `PackedSequence` of N sequences, for which `output` is one, too.
             hx: a pair of initial hidden and cell states, each of shape (layers * directions, N, H); zeros by default.
         """
-        expect_last_axis(self, input, self.input_size)
-        return F.lstm(input, hx, self._weights(), **self._settings())
+        return self._over(F.lstm, input, hx)
 
 
 class GRU(_Recurrent):
@@ -240,11 +255,11 @@ class GRU(_Recurrent):
         """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
 
         Args:
-            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence.
+            input: array of shape (T, N, D), with `batch_first` (N, T, D), or (T, D) for one sequence; or a
+                `PackedSequence` of N sequences, for which `output` is one, too.
             hx: initial hidden states, of shape (layers * directions, N, H); zeros by default.
         """
-        expect_last_axis(self, input, self.input_size)
-        return F.gru(input, hx, self._weights(), **self._settings())
+        return self._over(F.gru, input, hx)
 
 
 def _checked(nonlinearity: str) -> str:

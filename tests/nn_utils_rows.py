@@ -1,0 +1,145 @@
+"""What `ftrans.nn.utils` and `torch.nn.utils` make of the same models: rows that run in either library.
+
+`python tests/nn_utils_rows.py`, where torch is installed, writes what torch computes to `nn_utils_figures.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FIGURES = Path(__file__).with_name("nn_utils_figures.json")
+
+
+class Row(NamedTuple):
+    """A model, given `nn` of a library; and its result for some inputs, given `nn`, the model and arrays."""
+
+    name: str
+    build: Callable[[Any], Any]
+    inputs: tuple[tuple[int, ...], ...]
+    forward: Callable[..., Any] = lambda nn, model, *xs: model(*xs)
+    # Whether it is compiled in the short suite.
+    compiled: bool = False
+
+    def arrays(self) -> list[np.ndarray]:
+        """The inputs."""
+        rng = np.random.default_rng(len(self.name))
+        return [rng.normal(size=shape) for shape in self.inputs]
+
+
+def filled(model: Any) -> Any:
+    """The model in float64, with certain numbers in its state."""
+    model = model.double()
+    state = {}
+    for path, x in model.state_dict().items():
+        array = np.asarray(x)
+        rng = np.random.default_rng(zlib.crc32(path.encode()))
+        state[path] = rng.normal(size=array.shape).astype(array.dtype) if array.dtype.kind == "f" else array
+    return loaded(model, state)
+
+
+def loaded(model: Any, state: dict[str, np.ndarray]) -> Any:
+    """A model of either library with this state."""
+    if type(model).__module__.startswith("torch"):
+        import torch
+
+        state = {path: torch.tensor(x) for path, x in state.items()}
+    model.load_state_dict(state)
+    return model
+
+
+def leaves(x: Any) -> list[Any]:
+    """The arrays in a result."""
+    if isinstance(x, tuple | list):
+        return [leaf for y in x for leaf in leaves(y)]
+    return [] if x is None else [x]
+
+
+def total(out: Any, sin: Any) -> Any:
+    """A number that depends on all elements of a result."""
+    return sum(sin(leaf).sum() for leaf in leaves(out) if "float" in str(leaf.dtype))
+
+
+LENGTHS = [2, 4, 1]
+
+
+def recurrent(kind: str, **options: Any) -> Row:
+    """A recurrent layer over packed sequences of unsorted lengths."""
+
+    def forward(nn: Any, model: Any, x: Any, h: Any) -> Any:
+        rnn = nn.utils.rnn
+        packed = rnn.pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
+        out, last = model(packed, (h, 2 * h) if kind == "LSTM" else h)
+        padded, _ = rnn.pad_packed_sequence(out, batch_first=True, padding_value=0.5, total_length=5)
+        return out.data, padded, last
+
+    layers = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
+    return Row(
+        f"{kind} of packed sequences {options}",
+        lambda nn: filled(getattr(nn, kind)(2, 3, **options)),
+        ((3, 4, 2), (layers, 3, 3)),
+        forward,
+        compiled=kind == "GRU",
+    )
+
+
+def sequences(nn: Any, model: Any, x: Any) -> Any:
+    """All functions of sequences."""
+    rnn = nn.utils.rnn
+    given = [x[:3, 0], x[:, 1], x[1:2, 2]]
+    packed = rnn.pack_sequence(given, enforce_sorted=False)
+    sorted_ones = rnn.pack_padded_sequence(x, [4, 2, 2])
+    return (
+        rnn.pad_sequence(given, padding_value=-1.0),
+        rnn.pad_sequence(given, batch_first=True, padding_side="left"),
+        packed.data,
+        packed.batch_sizes * 1.0,
+        packed.sorted_indices * 1.0,
+        packed.unsorted_indices * 1.0,
+        rnn.unpack_sequence(packed),
+        rnn.unpad_sequence(*rnn.pad_packed_sequence(packed)),
+        sorted_ones.data,
+        rnn.pad_packed_sequence(sorted_ones)[1] * 1.0,
+        model(x),
+    )
+
+
+ROWS = [
+    recurrent("LSTM", num_layers=2, bidirectional=True),
+    recurrent("GRU", bidirectional=True),
+    recurrent("RNN", nonlinearity="relu", num_layers=2),
+    Row("sequences", lambda nn: filled(nn.Linear(2, 1)), ((4, 3, 2),), sequences),
+]
+
+
+def figures_of_torch() -> dict[str, Any]:
+    """For each row: results, gradients and the state afterwards."""
+    import torch
+
+    figures = {}
+    for row in ROWS:
+        model = row.build(torch.nn)
+        inputs = [torch.tensor(x, requires_grad=True) for x in row.arrays()]
+        out = row.forward(torch.nn, model, *inputs)
+        total(out, torch.sin).backward()
+        figures[row.name] = {
+            "out": [rounded(leaf.detach()) for leaf in leaves(out)],
+            "inputs": [rounded(x.grad) for x in inputs],
+            "gradients": {path: rounded(p.grad) for path, p in model.named_parameters() if p.grad is not None},
+            "state": {path: rounded(x) for path, x in model.state_dict().items()},
+        }
+    return figures
+
+
+def rounded(x: Any) -> Any:
+    """The elements as numbers that JSON has, with ten digits."""
+    return json.loads(json.dumps(np.asarray(x).tolist()), parse_float=lambda text: float(f"{float(text):.10g}"))
+
+
+if __name__ == "__main__":
+    FIGURES.write_text(json.dumps(figures_of_torch(), indent=None).replace('}, "', '},\n"') + "\n")
