@@ -65,3 +65,16 @@ def numpy_of(tensor: Any) -> np.ndarray[Any, Any]:
     import torch
 
     return np.asarray(tensor.detach().view(torch.int16).numpy(force=True).view(ml_dtypes.bfloat16))
+
+
+def tensor_of_numpy(array: np.ndarray[Any, Any]) -> Any:
+    """A NumPy array as a tensor of torch, which shares its memory if torch can read it as it lies."""
+    import torch
+
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if not array.flags.writeable or any([stride < 0 or stride % array.itemsize for stride in array.strides]):
+        array = array.copy()
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

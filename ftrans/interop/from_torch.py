@@ -30,7 +30,7 @@ def from_torch(g: Any) -> Any:
 
     torch computes and differentiates it, to every order: `ft.grad`, `jacobian`, `hessian` and `vmap` of functions that
     call it ask `torch.func.vjp`, `jvp` and `vmap`.  In compiled programs it runs on the host, as Python code does; its
-    arguments are copies.
+    arguments are copies.  `nn.from_torch` is about weights: it loads those of a model of torch into one of ftrans.
 
     Args:
         g: the function.  It returns tensors, or containers of them, and must be pure: it is called once on an example

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.foreign_arrays import numpy_of
+from ..base.foreign_arrays import numpy_of, tensor_of_numpy
 from ..base.source import at_line, user_line
 from ..core.types import ArrayType
 from ..xla import from_dlpack, is_jax
@@ -103,13 +103,5 @@ def tensor_of(x: Any, device: Any = None) -> Any:
     if is_jax(x):
         tensor = torch.from_dlpack(x)
         return tensor if device is None else tensor.to(device)
-    array = np.asarray(x)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    if not array.flags.writeable or any([stride < 0 or stride % array.itemsize for stride in array.strides]):
-        array = array.copy()
-    if array.dtype.name == "bfloat16":
-        tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    else:
-        tensor = torch.from_numpy(array)
+    tensor = tensor_of_numpy(np.asarray(x))
     return tensor if device is None or device.type == "cpu" else tensor.to(device)

@@ -40,7 +40,8 @@ def to_torch(f: Callable[..., Any]) -> Callable[..., Any]:
     torch sees one operation.  Its gradients, second and higher derivatives are programs of ftrans, in
     `torch.autograd.grad` (with `create_graph`, too), `backward()`, forward mode, and `torch.func.grad`, `vjp`, `jvp`,
     `jacrev`, `jacfwd`, `hessian` and `vmap`, in any composition.  On the host, arrays and tensors share their memory;
-    tensors on a GPU are computed with there, by JAX, if JAX can.
+    tensors on a GPU are computed with there, by JAX, if JAX can.  `nn.to_torch` is about weights: it makes a state
+    dict of a model.
 
     Args:
         f: the function, written with NumPy; or what `ft.jit` returns, which is then compiled, as are its derivatives.

@@ -21,6 +21,7 @@ from .summary import summary
 from .training import Callback, FitState, History, batches, fit, load, save
 from .vectorize import vmap
 from .vectors import parameters_to_vector, vector_to_parameters
+from .weights import from_torch, to_torch
 
 __all__ = [
     "EMA",
@@ -45,6 +46,7 @@ __all__ = [
     "clip_grad_norm_",
     "data_parallel",
     "fit",
+    "from_torch",
     "fsdp",
     "functional",
     "functional_call",
@@ -67,6 +69,7 @@ __all__ = [
     "state_of",
     "summary",
     "tensor_parallel",
+    "to_torch",
     "unstack_modules",
     "utils",
     "value_and_grad",

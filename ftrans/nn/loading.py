@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..api.call import type_name
 from ..base.cell import Holder
 from ..base.foreign_arrays import numpy_of
+from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from ..core.types import is_inexact
 from ..xla import are_equal, copied, gathered, is_jax, is_readable, placement_of
@@ -47,33 +48,81 @@ def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: b
             + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
             + at_line(user_line())
         )
-    cells = {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
+    return put_arrays(module, state_dict, strict, "load_state_dict", {})
+
+
+def put_arrays(
+    module: BareModule,
+    arrays: Mapping[str, Any],
+    strict: bool,
+    what: str,
+    origins: Mapping[str, str],
+    known_problems: Sequence[str] = (),
+) -> LoadResult:
+    """Overwrite cells of a module: all of them, or none if something does not match or an interrupt comes.
+
+    Args:
+        module: the module.
+        arrays: arrays by path.
+        strict: whether missing and unexpected paths are errors.
+        what: the function that was called, for messages.
+        origins: what paths were called where the arrays come from, if it was something else.
+        known_problems: what is already known not to match; such entries are not among the arrays.
+
+    Raises:
+        ValueError: entries do not match; all of them are listed.
+    """
+
+    def called(path: str) -> str:
+        origin = origins.get(path, path)
+        return path if origin == path else f"{path} (from {origin})"
+
+    cells = saved_cells(module)
     # Another cell under a second path is the same array, which one path is enough for.
-    given_cells = {id(cells[path]) for path in state_dict if path in cells}
+    given_cells = {id(cells[path]) for path in arrays if path in cells}
     missing = [path for path, cell in cells.items() if id(cell) not in given_cells and not isinstance(cell, RngState)]
-    unexpected = [path for path in state_dict if path not in cells]
-    arrays = {path: _numbers(path, x) for path, x in state_dict.items() if path in cells}
-    wrong = [f"{path}: {why}" for path, x in arrays.items() if (why := _misfit(x, cells[path]))]
+    unexpected = [path for path in arrays if path not in cells]
+    found = {path: checked_array(path, x) for path, x in arrays.items() if path in cells}
+    wrong = [f"{called(path)}: {why}" for path, x in found.items() if (why := _misfit(x, cells[path]))]
     wrong += [
-        f"{first} and {path} are the same cell of the module, but were given different values"
-        for first, path in tied({path: cells[path] for path in arrays})
-        if not are_equal(arrays[first], arrays[path])
+        f"{called(first)} and {called(path)} are the same cell of the module, but were given different values"
+        for first, path in tied({path: cells[path] for path in found})
+        if not are_equal(found[first], found[path])
     ]
+    missing = [path for path in missing if path not in origins]
     problems = [
+        *known_problems,
         *([f"missing: {', '.join(missing)}"] if strict and missing else []),
-        *([f"unexpected: {', '.join(unexpected)}"] if strict and unexpected else []),
+        *([f"unexpected: {', '.join(map(called, unexpected))}"] if strict and unexpected else []),
         *wrong,
     ]
     if problems:
         hint = "; strict=False ignores missing and unexpected paths" if strict and (missing or unexpected) else ""
         raise ValueError(
-            f"load_state_dict of {type(module).__name__} was given entries that do not match{hint}:"
+            f"{what} of {type(module).__name__} was given entries that do not match{hint}:"
             + "".join(f"\n  {problem}" for problem in problems)
             + at_line(user_line())
         )
-    for path, x in arrays.items():
-        cells[path].value = converted(x, cells[path].dtype)
+    _put({path: (cells[path], converted(x, cells[path].dtype)) for path, x in found.items()})
     return LoadResult(missing, unexpected)
+
+
+@uninterrupted
+def _put(arrays: Mapping[str, tuple[ArrayCell, Any]]) -> None:
+    """Put arrays into cells: all, or none if one cannot be put there."""
+    before = [(cell, cell.array) for cell, _ in arrays.values()]
+    try:
+        for cell, x in arrays.values():
+            cell.value = x
+    except BaseException:
+        for cell, old in before:
+            cell.array = old
+        raise
+
+
+def saved_cells(module: BareModule) -> dict[str, ArrayCell]:
+    """The cells of the state dictionary of a module by all of their paths, streams of random numbers included."""
+    return {path: cell for path, cell in all_paths(module) if is_saved(cell, rng=True)}
 
 
 def converted(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -81,7 +130,7 @@ def converted(x: Any, dtype: np.dtype[Any]) -> Any:
     return copied(x, dtype) if is_jax(x) else np.array(x, dtype)
 
 
-def _numbers(path: str, x: Any) -> Any:
+def checked_array(path: str, x: Any) -> Any:
     """A value of a state dictionary as an array: of NumPy, or on a mesh of devices."""
     require_numbers(x, path)
     if placement_of(x) is not None:
