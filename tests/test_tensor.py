@@ -544,7 +544,7 @@ def test_empty_and_zero_dimensional() -> None:
 
 def test_integers_and_booleans_have_no_gradient() -> None:
     x = ask(X)
-    for y in (x > 0, x.argmax(), x.astype(int), np.argsort(x), np.isfinite(x), x.nonzero()[0]):
+    for y in (x > 0, x.argmax(), x.astype(int), np.argsort(x), np.isfinite(x), np.nonzero(x)[0]):
         assert not y.requires_grad
     with pytest.raises(RuntimeError, match="floating-point"):
         a.tensor([1, 2], requires_grad=True)

@@ -65,7 +65,6 @@ RESULTS: list[tuple[str, Callable[[], Any]]] = [
     ("x.var(dim=0, unbiased=False)", lambda: np.var(X, 0)),
     ("x.var(0, correction=0)", lambda: np.var(X, 0)),
     ("x.var(dim=1, correction=2)", lambda: np.var(X, 1, ddof=2)),
-    ("x.std()", lambda: np.std(X)),  # without a keyword of torch it is NumPy's
     ("x.var(axis=1)", lambda: np.var(X, 1)),
     ("x.sum(dim=1)", lambda: X.sum(1)),
     ("x.sum(0, True)", lambda: X.sum(0)[None]),
@@ -87,6 +86,7 @@ RESULTS: list[tuple[str, Callable[[], Any]]] = [
     ("x.norm(ord=2)", lambda: np.linalg.norm(X, 2)),  # that is NumPy's name
     ("x.squeeze(dim=0)", lambda: X),
     ("x[None].squeeze(dim=(0, 1))", lambda: X),
+    ("x3.transpose(1, 2)", lambda: np.swapaxes(X3, 1, 2)),
     ("x3.transpose(dim0=1, dim1=2)", lambda: np.swapaxes(X3, 1, 2)),
     ("x.transpose(1, 0)", lambda: X.T),
     ("x3.permute(2, 0, 1)", lambda: np.transpose(X3, (2, 0, 1))),
@@ -183,7 +183,6 @@ def test_the_gradient_of_an_extreme_goes_to_the_element_that_is_named() -> None:
 ERRORS = {
     "x.transpose(0, 1)": r"np\.swapaxes\(x, 0, 1\)",
     "x.transpose(-2, -1)": r"np\.swapaxes\(x, -2, -1\)",
-    "x3.transpose(1, 2)": r"np\.swapaxes\(x, 1, 2\)",
     "x.repeat(2, 1)": r"np\.tile\(x, sizes\)",
     "x[0].repeat(2)": r"np\.repeat\(x, repeats, axis\)",
     "x.std(0, True)": "unbiased= or ddof=",
@@ -193,8 +192,6 @@ ERRORS = {
     "x.max(1)": r"x\.max\(dim=1\) for the one, and x\.max\(axis=1\)",
     "x.min(-1)": r"x\.min\(dim=-1\) for the one",
     "x.max(np.int64(0))[1]": r"x\.max\(dim=0\)",
-    "x.max(np.ones(3))": r"np\.maximum\(x, y\)",
-    "x.min([1.0, 2.0, 3.0])": r"np\.minimum\(x, y\)",
     "x.sum(())": r"all axes in torch, and for none in NumPy.* axis=\(\)",
     "x.mean(())": "all axes in torch",
     "x.max(())": "all axes in torch",
@@ -206,8 +203,6 @@ ERRORS = {
     "x3.transpose((1, 2))": r"np\.swapaxes",
     "x.type()": r"x\.dtype",
     "x.view(dtype=np.int64)": r"\.astype",
-    "x.put_(n, x)": r"np\.put\(x, indices, values\)",
-    "x.byte()": r"np\.uint8",
     "x.resize_(3)": r"np\.resize",
     "x.sum(dim=0, axis=1)": "dim= and axis= are the same",
     "x3.flatten(3)": "out of bounds",
@@ -221,17 +216,13 @@ ERRORS = {
     "x.to(dytpe=float)": r"to\(\) got .* 'dytpe'",
     "x.max(bogus=1)": r"^max\(\) got",
     "p.mean(bogus=1)": r"^mean\(\) got",
-    "b.maximum(x)": r"np\.maximum\(x, y\)",
-    "b.exp_()": r"x = np\.exp\(x\)",
-    "x.masked_fill(x > 0, 1.0)": r"np\.where\(mask, value, x\)",
-    "x.softmax(-1)": r"F\.softmax\(x, dim\)",
-    "x.split(1)": r"np\.split\(",
-    "x.topk(2)": "argsort",
-    "x.median(dim=1)": "takes the lower one",
-    "x.cummax(dim=1)": r"maximum\.accumulate",
-    "x.gather(1, n)": "take_along_axis",
     "x.cuda()": "default device",
-    "n.reciprocal_()": r"x = x\.reciprocal\(\)",
+    "(n + 10).reciprocal_()": r"x = x\.reciprocal\(",
+    "x.std()": r"x\.std\(correction=1\) for the one, and x\.std\(ddof=0\)",
+    "x.var(1)": r"x\.var\(1, correction=1\) for the one",
+    "x.sort()": r"x\.sort\(dim=-1\) for the one, and x\.sort\(axis=-1\)",
+    "x.nonzero()": r"as_tuple=False\) for the one",
+    "x.put(n, x)": r"put_\(indices, values\) for the one",
 }
 
 
@@ -258,7 +249,7 @@ RUN: dict[str, Callable[[nn.Module], Any]] = {
     "arrays": lambda m: m(X),
     "tensors": lambda m: m(tensor(X)),
     "compiled": lambda m: nn.jit(m)(X),
-    "gradient": lambda m: nn.grad(lambda m: m(X).sum())(m),
+    "gradient": lambda m: nn.grad(lambda m: sum(1.0 * np.sum(x) for x in np.atleast_1d(m(X))))(m),
 }
 IN_FORWARD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "size": (lambda x: x.size(0), r"x\.shape\[i\]"),

@@ -42,10 +42,11 @@ from .modes import (
     set_grad_enabled,
 )
 from .tensor import Tensor, as_tensor
-from .traced_methods import install_on_traced_values
+from .traced_methods import install_on_arrays, install_on_traced_values
 
 install()
 install_on_traced_values()
+install_on_arrays()
 
 __all__ = [
     "AnomalyError",

@@ -17,17 +17,20 @@ from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..numpy.array_api import array_namespace, device, to_device
-from ..numpy.dispatch import TABLE
 from ..numpy.indexing import require_kept
-from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods, ufuncs_by_name
+from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
 from ..numpy.promotion import is_number
+from ..numpy.torch_names import missing
 from .backward import backward
 from .changes import call, change, settle
 from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
 from .recording import apply, apply_program
 from .tensor import Tensor
-from .torch_methods import NAMES, as_in_torch, to
+from .torch_methods import METHODS
+from .torch_methods.pointwise import OWN, UFUNCS
+from .torch_methods.shared import RULES, element_count, shared
+from .traced_methods import changing_methods
 from .tracing import program_of
 
 _METHODS = (
@@ -38,12 +41,6 @@ _METHODS = (
 )  # fmt: skip
 _IN_PLACE_METHODS = ("fill", "sort", "put")
 _ATTRIBUTES = ("T", "mT", "real", "imag")
-# Ufuncs by names that torch has for them.
-TORCH_UFUNCS = {
-    "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "eq": np.equal, "ne": np.not_equal,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "matmul": np.matmul,
-    "mm": np.matmul, "bmm": np.matmul, "mv": np.matmul,
-}  # fmt: skip
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -91,6 +88,7 @@ def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
         change(ufunc, self, (PLACE, *others), {"out": PLACE}, name)
         return self
 
+    assign.__name__ = assign.__qualname__ = f"{ufunc.__name__}_"
     assign.__doc__ = f"`numpy.{ufunc.__name__}` in place."
     return assign
 
@@ -324,27 +322,15 @@ def _program(self: Tensor) -> tuple[Program, Sequence[int]]:
 # Names known from elsewhere
 
 
-def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Any:
-    """`numpy.clip`."""
-    return np.clip(self, min, max)
+def _one_operation(name: str) -> Callable[[Tensor], Any]:
+    """A method of torch as one operation of the graph."""
+    function, node = METHODS[name], node_name(name)
 
+    def method(self: Tensor) -> Any:
+        return apply(function, (self,), {}, node)
 
-def _relu(x: Any) -> Any:
-    """`x` where it is positive, else 0; at 0 the derivative is 0.  NaN stays NaN."""
-    zero = x.dtype.type(0)
-    # The values are equal, but the faster form has the mean of both sides as its derivative at 0.
-    return TABLE[np.where](x <= zero, zero, x) if type(x) is Tracer else np.maximum(x, zero)
-
-
-def _zero(self: Tensor) -> Tensor:
-    """Set all elements to zero, in place."""
-    return _filled(self, 0)
-
-
-def _filled(self: Tensor, value: Any) -> Tensor:
-    """Set all elements, in place."""
-    self.fill(value)  # type: ignore[attr-defined]
-    return self
+    method.__doc__ = function.__doc__
+    return method
 
 
 def _copied(self: Tensor, source: Any) -> Tensor:
@@ -354,8 +340,14 @@ def _copied(self: Tensor, source: Any) -> Tensor:
     return self
 
 
-def _astype(dtype: Any) -> Callable[[Tensor], Any]:
-    return lambda self: to(self, dtype)
+def _no_view(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    raise TypeError(
+        f"a tensor has no bytes that could be read as another type; convert it by .astype{at_line(user_line())}"
+    )
+
+
+def _no_attribute(self: Tensor, name: str) -> Any:
+    raise missing(f"a tensor ({self.array_type})", name)
 
 
 def install() -> None:
@@ -377,6 +369,7 @@ def install() -> None:
         "__hash__": object.__hash__,
         "__repr__": _repr,
         "__format__": _format,
+        "__getattr__": _no_attribute,
         "__getitem__": getitem,
         "__setitem__": setitem,
         "__copy__": _copy,
@@ -391,44 +384,44 @@ def install() -> None:
         "__dlpack_device__": lambda self: self.numpy().__dlpack_device__(),
         "__divmod__": divided,
         "__rdivmod__": _reflected(divided),
-        "backward": _backward,
-        "clone": _copy,
-        "copy": _copy,
-        "float": _astype(np.float32),
-        "double": _astype(np.float64),
-        "int": _astype(np.int32),
-        "long": _astype(np.int64),
-        "bool": _astype(np.bool_),
-        "clamp": _clamp,
-        "zero_": _zero,
-        "fill_": _filled,
-        "copy_": _copied,
-        "dim": lambda self: self.ndim,
-        "numel": lambda self: self.size,
         "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of one element."),
         "nbytes": property(lambda self: self.array_type.nbytes, doc="Bytes of all elements."),
         "flat": property(Flat, set_flat, doc="`numpy.ndarray.flat`."),
-        "contiguous": lambda self: self,
-        "cpu": lambda self: self,
         "device": property(device, doc='Where the tensor is: "cpu".'),
         "to_device": to_device,
-        "unsqueeze": lambda self, dim: np.expand_dims(self, dim),
-        "sigmoid": lambda self: 1 / (1 + np.exp(-self)),
-        "relu": lambda self: apply(_relu, (self,), {}, "Relu"),
     }
     for name, ufunc in BINARY.items():
         methods[f"__{name}__"] = _power if ufunc is np.power else _elementwise(ufunc)
         methods[f"__r{name}__"] = _reflected(methods[f"__{name}__"])
         methods[f"__i{name}__"] = _in_place(ufunc)
     methods |= {f"__{name}__": _elementwise(ufunc) for name, ufunc in (COMPARISONS | UNARY).items()}
-    for name, ufunc in (ufuncs_by_name() | TORCH_UFUNCS).items():
-        methods[name] = as_in_torch(name, _named_elementwise(ufunc))
-        if any(t.endswith("d->d") for t in ufunc.types) and ufunc.signature is None:
-            methods[f"{name}_"] = as_in_torch(f"{name}_", _in_place(ufunc))
-    methods |= {name: as_in_torch(name, _method(name)) for name in _METHODS}
-    methods |= {name: as_in_torch(name, _changing_method(name)) for name in _IN_PLACE_METHODS}
-    methods |= NAMES
+    methods |= _named_methods()
     methods |= {name: _attribute(name) for name in _ATTRIBUTES}
     for name, method in methods.items():
         setattr(Tensor, name, method)
     name_methods(Tensor, methods)
+
+
+def _named_methods() -> dict[str, Any]:
+    """The methods of NumPy and torch that compute."""
+    own = {name for name in vars(Tensor) if not name.startswith("__")}
+    methods: dict[str, Any] = {name: method for name, method in METHODS.items() if name not in own}
+    changing = changing_methods()
+    for name, ufunc in UFUNCS.items():
+        if name in OWN and name not in RULES:
+            continue
+        methods[name] = shared(name, _named_elementwise(ufunc))
+        if any(t.endswith("d->d") for t in ufunc.types):
+            changing[f"{name}_"] = shared(name, _in_place(ufunc), changing[f"{name}_"])
+    methods |= changing
+    methods |= {name: shared(name, _method(name)) for name in _METHODS}
+    methods |= {name: shared(name, _changing_method(name)) for name in _IN_PLACE_METHODS}
+    methods |= {name: _one_operation(name) for name in ("relu", "sigmoid")}
+    return methods | {
+        "view": shared("view", _no_view),
+        "backward": _backward,
+        "clone": _copy,
+        "copy": _copy,
+        "copy_": _copied,
+        "size": property(element_count, doc="Number of elements; called as a method, the shape."),
+    }

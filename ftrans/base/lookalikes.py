@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .foreign_arrays import ForeignArrays, is_class_of_tensors, is_foreign, is_foreign_class
+from .forward_code import ForwardArray
 from .source import at_line, user_line
 
 _OPERATORS = (
@@ -125,6 +126,8 @@ def _of_subclass(cls: Any) -> Lookalike | None:
         return _MASKED
     if issubclass(cls, np.matrix):
         return _MATRIX
+    if cls is ForwardArray:
+        return None
     if hasattr(cls, "to_value"):
         return _QUANTITY
     if all(getattr(cls, name, None) is getattr(np.ndarray, name, None) for name in _ARITHMETIC):

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.cell import Holder
 from ..base.checksum import checksum, has_same_bits, is_frozen
+from ..base.forward_code import plain
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
 from .program import Atom, Const, Var, literal
@@ -96,6 +97,7 @@ class Captures:
 
     def add_array(self, x: Any) -> Atom:
         """The variable or constant for an array, a number, a tensor or a cell."""
+        x = plain(x)
         type = type_of(x)
         if not is_plain(x, np.ndarray):
             if is_plain(x, np.generic | bool | int | float | complex):

@@ -11,7 +11,6 @@ User code computes with a cell as with its array.  What that is depends on the c
 from __future__ import annotations
 
 import weakref
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..api.paths import is_compiling
 from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
 from ..base.cell import Eager, read
+from ..base.forward_code import plain, reading
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
@@ -31,10 +31,6 @@ from . import epoch
 from .bare import BareModule
 from .filling import Filling, Held, filling, in_turn, note_other_read
 from .operands import Operand
-
-# What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
-# trace, and whoever runs the program finds out; None outside of forward code.
-reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
 
 _filling = filling.get
 
@@ -148,7 +144,7 @@ class ArrayCell(Operand):
 
     @value.setter
     def value(self, value: Any) -> None:
-        value = read(value)
+        value = plain(read(value))
         self.check_change()
         place = self.place()
         if isinstance(value, Eager):

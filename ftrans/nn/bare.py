@@ -18,6 +18,8 @@ class BareModule:
     training: bool = True
     # Attributes with modules that belong to somebody else, so that their paths do not begin here.
     _borrowed: tuple[str, ...] = ()
+    # Whether the forward code is the user's, where arrays have torch's methods.
+    _is_of_user = False
     # Whether the subclass defines `backward` beside `forward`.
     _overrides_backward = False
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..base.cell import Eager
+from ..base.forward_code import in_forward, plain, reading, speaking
 from ..base.source import scope
 from ..core.trace import current_builder
 from ..numpy.torch_names import add_hint
-from .array_cell import reading
 from .bare import BareModule, capturing
+from .crossing import entering, give_back, leaving
 from .filling import Filling, filling
 from .hooks import add_hook, call_with_hooks
 
@@ -29,12 +30,25 @@ class CalledModule(BareModule):
         if reading.get() is None:
             # What is noted for the code inside is gone with the context, whatever happens.
             return copy_context().run(self._call_outermost, args, kwargs)
-        running = _running.get()
+        running, calls_user = _running.get(), speaking.get()
         inner = _running.set((*running, self))
+        borrowed: list[Any] = []
+        # Hooks are the user's, too.
+        is_of_user = self._is_of_user or "_hooks" in self.__dict__
+        if is_of_user is not calls_user:
+            speaking.set(is_of_user)
         try:
+            if is_of_user:
+                args = entering(args, borrowed)
+                kwargs = dict(zip(kwargs, entering(kwargs.values(), borrowed), strict=True)) if kwargs else kwargs
+            elif calls_user:
+                args, kwargs = plain(args), plain(kwargs)
             name = self.__dict__.get("_name") if running else None
             with scope(name or type(self).__name__):
-                return self._call(args, kwargs)
+                out = self._call(args, kwargs)
+            if is_of_user is calls_user:
+                return out
+            return in_forward(out) if calls_user else leaving(out)
         except Exception as error:
             if not hasattr(error, "__ftrans_module__"):
                 # The innermost module says where the error is.
@@ -47,6 +61,9 @@ class CalledModule(BareModule):
             raise
         finally:
             _running.reset(inner)
+            speaking.set(calls_user)
+            if borrowed:
+                give_back(borrowed)
 
     def _call_outermost(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The same, where no other module is running."""

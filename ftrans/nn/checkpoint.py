@@ -9,8 +9,8 @@ from typing import Any
 from ..api import checkpoint as api
 from ..api.call import has_active, name_of
 from ..base.contexts import in_own_context
+from ..base.forward_code import reading
 from ..core.trace import current_builder
-from .array_cell import reading
 from .calls import call_taking
 from .module import Module
 from .roots import in_places, with_places

@@ -28,6 +28,8 @@ from .nested import attributes, walk
 from .paths import all_paths, children_of, is_saved
 from .pytrees import register
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 class Module(CalledModule):
     """Base class of neural networks and their layers.
@@ -69,6 +71,7 @@ class Module(CalledModule):
                 )
         register(cls)
         cls._overrides_backward = overrides_backward(cls)
+        cls._is_of_user = getattr(cls.forward, "__module__", "").partition(".")[0] != _PACKAGE
 
     # Attributes
 

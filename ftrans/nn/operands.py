@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..autograd.tensor import Tensor, as_tensor
+from ..autograd.torch_methods import IN_PLACE, METHODS
 from ..base.cell import Cell, read
+from ..base.forward_code import in_forward, speaking
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer, current_builder
 from ..numpy.array_api import array_namespace
 from ..numpy.indexing import require_kept
-from ..numpy.torch_names import missing, require_clear_repeat, require_clear_transpose
+from ..numpy.torch_names import missing
 from .inplace import ChangedInPlace, require_numbers
 
 # Attributes of cells that are not there are not those of arrays.
@@ -43,28 +45,23 @@ class Operand(ChangedInPlace):
                 f"np.{ufunc.__name__} cannot write to a cell with out=; assign to its value, cell.value = "
                 f"np.{ufunc.__name__}(...){at_line(user_line())}"
             )
-        return getattr(ufunc, method)(*read(inputs), **read(kwargs))
+        return _heard(getattr(ufunc, method)(*read(inputs), **read(kwargs)))
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-        return function(*read(args), **read(kwargs))
+        return _heard(function(*read(args), **read(kwargs)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in _SLOTS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name.endswith("_") and name[:-1] in IN_PLACE:
+            return lambda *args, **kwargs: self._change(METHODS[name[:-1]](self.read(), *args, **kwargs), name)
         found = self.read()
-        if is_plain(found, np.ndarray) and not hasattr(found, name):
-            raise missing(f"{type(self).__name__} {self.path}", name)
+        # Methods of torch are those of arrays in forward code.
+        if is_plain(found, np.ndarray) and (speaking.get() or name in METHODS or not hasattr(found, name)):
+            found = in_forward(found)
+            if not hasattr(found, name):
+                raise missing(f"{type(self).__name__} {self.path}", name)
         return getattr(found, name)
-
-    def transpose(self, *axes: Any) -> Any:
-        """Permute the axes; reversed by default."""
-        require_clear_transpose(len(self.array.shape), axes)
-        return self.read().transpose(*axes)
-
-    def repeat(self, *args: Any, **kwargs: Any) -> Any:
-        """`numpy.repeat`, with what is given by name."""
-        require_clear_repeat(args, kwargs)
-        return self.read().repeat(*args, **kwargs)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.check_change()
@@ -87,7 +84,7 @@ class Operand(ChangedInPlace):
         return len(self.read())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.read())
+        return iter(_heard(self.read()))
 
     def __bool__(self) -> bool:
         return bool(self.read())
@@ -102,6 +99,11 @@ class Operand(ChangedInPlace):
         return operator.index(self.value)
 
 
+def _heard(x: Any) -> Any:
+    """A result, as the code that runs gets it."""
+    return in_forward(x) if speaking.get() else x
+
+
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 
 
@@ -110,12 +112,12 @@ def _install_operators() -> None:
 
     def binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return (
-            lambda self, other: call(self.read(), read(other)),
-            lambda self, other: call(read(other), self.read()),
+            lambda self, other: _heard(call(self.read(), read(other))),
+            lambda self, other: _heard(call(read(other), self.read())),
         )
 
     def unary(call: Callable[[Any], Any]) -> Callable[..., Any]:
-        return lambda self: call(self.read())
+        return lambda self: _heard(call(self.read()))
 
     for name in _BINARY:
         function = getattr(operator, name + "_" if name in ("and", "or") else name)
@@ -126,7 +128,7 @@ def _install_operators() -> None:
         setattr(Operand, f"__{name}__", binary(getattr(operator, name))[0])
     for name in ("neg", "abs", "invert", "pos"):
         setattr(Operand, f"__{name}__", unary(getattr(operator, name)))
-    Operand.__getitem__ = lambda self, index: self.read()[read(index)]  # type: ignore[misc]
+    Operand.__getitem__ = lambda self, index: _heard(self.read()[read(index)])  # type: ignore[misc]
 
 
 _install_operators()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..api.call import record_or_run
+from ..api.elementwise import apply_elementwise
 from ..base.cell import Eager
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
@@ -27,7 +28,7 @@ from ..ops import literals, parts, shapes
 from ..ops.random_bits import encrypted
 from ..ops.random_bits import random_bits as random_bits_primitive
 from ..ops.special.errors import erf, erf_inv
-from .functional.arguments import apply_elementwise, described, shape_of
+from .functional.arguments import described, shape_of
 from .functional.entry import functional
 from .init import generator
 

@@ -13,10 +13,11 @@ from ..api.call import has_active, name_of, named
 from ..api.vmap import Axes, axes_of_leaves, common_size, place, placed, run_batched
 from ..base import tree
 from ..base.contexts import in_own_context
+from ..base.forward_code import reading
 from ..base.source import at_line, user_line
 from ..core.trace import current_builder
 from . import random
-from .array_cell import ArrayCell, reading
+from .array_cell import ArrayCell
 from .calls import call_filled
 from .cells import RngState
 from .graph import graph_of

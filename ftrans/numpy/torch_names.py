@@ -32,6 +32,8 @@ INSTEAD = {
     "is_contiguous": "not needed: memory layout does not matter here",
     "stride": "not needed: memory layout does not matter here",
     "as_strided": "an index, or np.lib.stride_tricks.sliding_window_view(x, shape)",
+    "broadcast_to": "np.broadcast_to(x, shape)",
+    "sum_to_size": "np.sum(x, axes, keepdims=True)",
     "expand": "np.broadcast_to(x, shape)",
     "expand_as": "np.broadcast_to(x, other.shape)",
     "view_as": "x.reshape(other.shape)",
@@ -57,6 +59,7 @@ INSTEAD = {
     "tensor_split": "np.array_split(x, sections, axis)",
     "hsplit": "np.hsplit(x, sections)",
     "vsplit": "np.vsplit(x, sections)",
+    "dsplit": "np.dsplit(x, sections)",
     "unbind": "[*np.moveaxis(x, axis, 0)]",
     "select": "np.take(x, index, axis), or x[:, index]",
     "narrow": "a slice, x[:, start:start + length]",
@@ -66,6 +69,7 @@ INSTEAD = {
     "take_along_dim": "np.take_along_axis(x, index, axis)",
     "cat": "np.concatenate([x, y], axis)",
     "diag": "np.diag(x)",
+    "diagflat": "np.diagflat(x)",
     "diag_embed": "x[..., None] * np.eye(x.shape[-1])",
     "tril": "np.tril(x)",
     "triu": "np.triu(x)",
@@ -81,6 +85,11 @@ INSTEAD = {
     "clamp_max": "np.minimum(x, max)",
     "scatter": "y = x.copy(); np.put_along_axis(y, index, values, axis)",
     "scatter_": "np.put_along_axis(x, index, values, axis)",
+    "scatter_reduce": "y = x.copy(); np.add.at(y, indices, values), or the same of np.multiply, np.maximum, np.minimum",
+    "select_scatter": "y = x.copy(); y[index] = source",
+    "slice_scatter": "y = x.copy(); y[start:end] = source",
+    "fill_diagonal": "y = x.copy(); np.fill_diagonal(y, value)",
+    "fill_diagonal_": "np.fill_diagonal(x, value)",
     "scatter_add": "y = x.copy(); np.add.at(y, indices, values)",
     "scatter_add_": "np.add.at(x, indices, values)",
     "index_add": "y = x.copy(); np.add.at(y, index, values)",
@@ -107,6 +116,8 @@ INSTEAD = {
     "cummax": "np.maximum.accumulate(x, axis)",
     "cummin": "np.minimum.accumulate(x, axis)",
     "unique": "np.unique(x)",
+    "unique_consecutive": "x[np.append(True, x[1:] != x[:-1])]",
+    "argwhere": "np.argwhere(x)",
     "amax": "np.max(x, axis)",
     "amin": "np.min(x, axis)",
     "aminmax": "np.min(x, axis) and np.max(x, axis)",
@@ -132,6 +143,9 @@ INSTEAD = {
     "matmul": "x @ y",
     "addmm": "x + a @ b",
     "addmv": "x + a @ v",
+    "addbmm": "x + np.sum(a @ b, 0)",
+    "addr": "x + np.outer(a, b)",
+    "vdot": "np.vdot(x, y)",
     "baddbmm": "x + a @ b",
     "addcmul": "x + value * a * b",
     "addcdiv": "x + value * a / b",
@@ -154,6 +168,16 @@ INSTEAD = {
     "log_softmax": f"F.log_softmax(x, dim) ({_F})",
     "sigmoid": f"F.sigmoid(x) ({_F})",
     "relu": f"F.relu(x) ({_F})",
+    "hardshrink": f"F.hardshrink(x) ({_F})",
+    "fix": "np.trunc(x)",
+    "sgn": "np.sign(x)",
+    "angle": "np.angle(x)",
+    "i0": "scipy.special.i0(x)",
+    "igamma": "scipy.special.gammainc(x, y)",
+    "igammac": "scipy.special.gammaincc(x, y)",
+    "round": "np.round(x)",
+    "cumsum": "np.cumsum(x, axis)",
+    "cumprod": "np.cumprod(x, axis)",
     "rsqrt": "1 / np.sqrt(x)",
     "reciprocal": "1 / x",
     "frac": "x - np.trunc(x)",
@@ -202,6 +226,9 @@ INSTEAD = {
     # Dtypes, memory and places
     "float": "x.astype(np.float32)",
     "double": "x.astype(np.float64)",
+    "cfloat": "x.astype(np.complex64)",
+    "cdouble": "x.astype(np.complex128)",
+    "is_signed": "not np.issubdtype(x.dtype, np.unsignedinteger)",
     "half": "x.astype(np.float16)",
     "bfloat16": 'x.astype("bfloat16")',
     "byte": "x.astype(np.uint8)",
@@ -333,39 +360,3 @@ def _last_line(error: BaseException) -> str:
     """The line of the user's code that raised an error."""
     line = line_of_error(error)
     return "" if line is None else line.text
-
-
-def require_clear_transpose(ndim: int, axes: tuple[Any, ...]) -> None:
-    """Raise where `x.transpose(i, j)` would mean one thing to NumPy and another one to torch.
-
-    Raises:
-        TypeError: they are two axes, and either x has more, or they are in order, which changes nothing in NumPy; or a
-            tuple of another number of axes than x has.
-    """
-    if len(axes) == 1 and isinstance(axes[0], tuple | list) and len(axes[0]) != ndim:
-        raise TypeError(
-            f"transpose({axes[0]}) of an array of {ndim} axes: transpose takes all axes in their new order; write "
-            f"np.swapaxes(x, i, j) to exchange two of them{at_line(user_line())}"
-        )
-    if len(axes) == 2 and all(isinstance(i, int) for i in axes):
-        i, j = axes
-        if ndim != 2 or i % 2 < j % 2:
-            raise TypeError(
-                f"transpose({i}, {j}) of an array of {ndim} axes exchanges two of them in torch, and is all axes in "
-                f"their new order in NumPy; write np.swapaxes(x, {i}, {j}) for the one, and np.transpose(x, axes) for "
-                f"the other{at_line(user_line())}"
-            )
-
-
-def require_clear_repeat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise where `x.repeat(...)` would mean one thing to NumPy and another one to torch.
-
-    Raises:
-        TypeError: numbers are given by position only.
-    """
-    if args and not kwargs:
-        given = ", ".join(map(repr, args))
-        raise TypeError(
-            f"repeat({given}) repeats the whole array in torch, and its elements in NumPy; write np.tile(x, sizes) for "
-            f"the one, and np.repeat(x, repeats, axis) for the other{at_line(user_line())}"
-        )

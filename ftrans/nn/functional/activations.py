@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...api.elementwise import apply_elementwise
 from ...base.source import at_line, user_line
 from ...ops.elementwise import logistic as logistic_primitive
 from ...ops.elementwise import relu as relu_primitive
@@ -18,7 +19,7 @@ from ...ops.elementwise import softplus as softplus_primitive
 from ...ops.elementwise import softsign as softsign_primitive
 from ...ops.special.errors import erfc
 from ..random import key_of, uniform
-from .arguments import apply_elementwise, array, described, dtype_of_noise, shape_of
+from .arguments import array, described, dtype_of_noise, shape_of
 from .entry import functional
 
 __all__ = [

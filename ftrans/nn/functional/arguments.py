@@ -7,33 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...api.call import record_or_run
 from ...base import cell
 from ...base.source import at_line, user_line
-from ...core.primitive import SingleResult
-from ...core.trace import Tracer
 from ...core.types import Shape, is_inexact, type_of
-from ...numpy.promotion import asarray, cast, has_tracer
+from ...numpy.promotion import asarray, has_tracer
 from ...run.places import TRACE, place_of_argument
 
 Reduction = Literal["none", "mean", "sum"]
-
-
-def apply_elementwise(primitive: SingleResult, x: Any) -> Any:
-    """Apply a primitive with one operand to an array, a traced value or a tensor."""
-    if type(x) is np.ndarray and x.dtype.kind == "f":
-        return primitive.numpy(x)
-    if place_of_argument(x).holds_arrays:
-        x = np.asarray(x)
-        return primitive.numpy(x if is_inexact(x.dtype) else x.astype(np.float64))[()]
-    (y,) = record_or_run(primitive.name, lambda xs: [primitive(_as_inexact(xs[0]))], [x])
-    if type(x) is Tracer:
-        y.weak = x.weak
-    return y
-
-
-def _as_inexact(x: Tracer) -> Any:
-    return x if is_inexact(x.dtype) else cast(x, np.dtype(np.float64))
 
 
 def array(x: Any) -> Any:

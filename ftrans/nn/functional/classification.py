@@ -9,11 +9,11 @@ import numpy as np
 
 from ...api.custom_rules import custom_jvp
 from ...api.derivatives import stop_gradient
+from ...api.elementwise import apply_elementwise
 from ...base.source import at_line, user_line
 from ...ops.elementwise import softplus as softplus_primitive
 from .activations import logsigmoid
 from .arguments import (
-    apply_elementwise,
     array,
     checked_indices,
     concrete,

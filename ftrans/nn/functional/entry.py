@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ...base import tree
 from ...base.cell import read
+from ...base.forward_code import in_forward, plain, speaking
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...run.places import place_of_arguments
@@ -26,6 +27,9 @@ def functional(f: Function) -> Function:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = read(args), read(kwargs)
+        is_of_user = speaking.get()
+        if is_of_user:
+            args, kwargs = plain(args), plain(kwargs)
         if args and args[0] is None:
             raise _nothing_given(call.__name__)
         place = place_of_arguments(args, kwargs)
@@ -33,7 +37,9 @@ def functional(f: Function) -> Function:
             return place.call(call, args, kwargs)
         narrow = _narrow_dtype([*args, *kwargs.values()], call.__name__)
         out = f(*args, **kwargs)
-        return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
+        if narrow is not None:
+            out = tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
+        return in_forward(out) if is_of_user else out
 
     return call  # type: ignore[return-value]
 

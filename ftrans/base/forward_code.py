@@ -1,0 +1,156 @@
+"""Arrays inside forward code: what NumPy's arrays are while the forward code of a module computes with them.
+
+A `ForwardArray` is a view of an array that also answers to the methods that torch's tensors have, which
+`autograd/torch_methods` defines.  What NumPy's functions and operators make of one is one again, also of numbers, which
+become arrays without axes.  So that this costs little, operators and functions compute with the plain arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+# What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
+# trace, and whoever runs the program finds out; None outside of forward code.
+reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
+
+# Whether the code that runs is forward code of a module of the user, where arrays are `ForwardArray`s.
+speaking: ContextVar[bool] = ContextVar("forward code runs", default=False)
+
+_PLAIN = np.ndarray
+_view = np.ndarray.view
+_TEXTS = "OSUTmM"
+
+
+class ForwardArray(np.ndarray):
+    """An array inside forward code, with the methods of NumPy and of torch."""
+
+    __slots__ = ()
+
+    def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
+        return in_forward(function(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()}))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        found = getattr(ufunc, method)(*[plain(x) for x in inputs], **{name: plain(x) for name, x in kwargs.items()})
+        return in_forward(found)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = _PLAIN.__getitem__(self, index)
+        return found if type(found) is ForwardArray else in_forward(found)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        if self.ndim:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        # It stands for a number.
+        return hash(self.item())
+
+    def __repr__(self) -> str:
+        return repr(plain(self))
+
+    def __reduce__(self) -> Any:
+        return plain(self).__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return plain(self).__reduce_ex__(protocol)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None) -> Any:
+        return self.copy()
+
+
+def in_forward(x: Any) -> Any:
+    """What forward code gets for a result: arrays and numbers of NumPy as `ForwardArray`, also in lists and tuples."""
+    cls = type(x)
+    if cls is np.ndarray:
+        if x.dtype.kind in _TEXTS:
+            return x
+        # One that is an array without axes, and no number, shares its memory.
+        return x.view(ForwardArray) if x.ndim else x.view(ForwardArray)[...]
+    if cls is ForwardArray:
+        return x
+    if issubclass(cls, np.generic):
+        return x if x.dtype.kind in _TEXTS else np.asarray(x).view(ForwardArray)
+    if cls is tuple or cls is list:
+        return cls([in_forward(y) for y in x])
+    if cls is dict:
+        return {name: in_forward(y) for name, y in x.items()}
+    return x._make([in_forward(y) for y in x]) if isinstance(x, tuple) and hasattr(x, "_make") else x
+
+
+def plain(x: Any) -> Any:
+    """The array itself of a `ForwardArray`, also in lists, tuples and dicts; other values as they are."""
+    cls = type(x)
+    if cls is ForwardArray:
+        return _view(x, _PLAIN)
+    if cls is tuple or cls is list:
+        return cls([plain(y) for y in x]) if any([type(y) in _NESTED for y in x]) else x
+    if cls is dict:
+        return {name: plain(y) for name, y in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_make"):
+        return x._make([plain(y) for y in x])
+    return x
+
+
+def returned(x: ForwardArray) -> Any:
+    """What leaves forward code: the plain array, or the number of NumPy that an array without axes stands for."""
+    if not x.ndim and not stands_for_element(x):
+        return _view(x, _PLAIN)[()]
+    base: Any = x.base
+    is_whole = type(base) is _PLAIN and base.shape == x.shape and base.strides == x.strides and base.dtype is x.dtype
+    return base if is_whole else _view(x, _PLAIN)
+
+
+_NESTED = frozenset((ForwardArray, tuple, list, dict))
+
+
+def stands_for_element(x: ForwardArray) -> bool:
+    """Whether an array without axes is an element of another one, and shares its memory."""
+    return type(x.base) is ForwardArray
+
+
+def _binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(self: ForwardArray, other: Any) -> Any:
+        found = call(_view(self, _PLAIN), _view(other, _PLAIN) if type(other) is ForwardArray else other)
+        return found.view(ForwardArray) if type(found) is _PLAIN else in_forward(found)
+
+    def reflected(self: ForwardArray, other: Any) -> Any:
+        found = call(other, _view(self, _PLAIN))
+        return found.view(ForwardArray) if type(found) is _PLAIN else in_forward(found)
+
+    return forward, reflected
+
+
+def _in_place(change: Callable[[Any, Any], Any], call: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def assign(self: ForwardArray, other: Any) -> Any:
+        if not self.ndim and not stands_for_element(self):
+            # A number of NumPy is immutable, and a name gets another one.
+            return in_forward(call(_view(self, _PLAIN)[()], plain(other)))
+        array = _view(self, _PLAIN)
+        found = change(array, plain(other))
+        return self if found is array else in_forward(found)
+
+    return assign
+
+
+def _unary(call: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda self: in_forward(call(_view(self, _PLAIN)))
+
+
+def _install_operators() -> None:
+    names = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+    for name in names:
+        call = getattr(operator, name + "_" if name in ("and", "or") else name)
+        forward, reflected = _binary(call)
+        setattr(ForwardArray, f"__{name}__", forward)
+        setattr(ForwardArray, f"__r{name}__", reflected)
+        setattr(ForwardArray, f"__i{name}__", _in_place(getattr(operator, f"i{name}"), call))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(ForwardArray, f"__{name}__", _binary(getattr(operator, name))[0])
+    for name in ("neg", "abs", "invert", "pos"):
+        setattr(ForwardArray, f"__{name}__", _unary(getattr(operator, name)))
+
+
+_install_operators()
