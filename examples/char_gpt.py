@@ -28,6 +28,9 @@ class GPT(nn.Module):
         self.blocks = nn.TransformerEncoder(layer, layers, norm=nn.LayerNorm(width))
         self.head = nn.Linear(width, vocabulary, bias=False)
 
+    def new_cache(self, batch_size, max_length):
+        return self.blocks.new_cache(batch_size, max_length)
+
     def forward(self, text, caches=None):
         """Logits of the next character at each place of text[batch, length], which goes on where the caches end."""
         place = np.arange(text.shape[1])
@@ -62,23 +65,6 @@ def train(model, text, held_out, epochs, steps_per_epoch=150, batch_size=8, prog
     )
 
 
-@nn.jit
-def next_characters(model, caches, key, text, temperature):
-    """One more character for each text, at random; `text` is what the model has not yet read."""
-    return nn.random.categorical(key, model(text, caches)[:, -1] / temperature)
-
-
-def generate(model, prompt, temperature=0.8, seed=0):
-    """Continue each text in prompt[batch, length] up to the length of the context."""
-    caches = model.blocks.new_cache(len(prompt), CONTEXT)
-    rng = nn.RngState(seed)
-    text, unread = prompt, prompt
-    while text.shape[1] < CONTEXT:
-        unread = next_characters(model, caches, rng.next_key(), unread, temperature)[:, None]
-        text = np.concatenate([text, unread], axis=1)
-    return text
-
-
 def by_frequency(text, held_out):
     """The loss on a text when each character is expected as often as in another text, whatever stands before it."""
     counts = 1 + np.bincount(text, minlength=max(held_out) + 1)
@@ -101,7 +87,7 @@ def main():
     history = train(model, data[:cut], data[cut:], args.epochs)
 
     prompt = np.array([[codes[character] for character in "The "]] * 4)
-    for sample in generate(model.eval(), prompt):
+    for sample in nn.generate(model.eval(), prompt, CONTEXT - prompt.shape[1], temperature=0.8):
         print("-" * 80)
         print("".join(characters[i] for i in sample))
     print("-" * 80)

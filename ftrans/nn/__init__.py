@@ -7,6 +7,7 @@ from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
 from .checkpoint import checkpoint
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .generation import generate
 from .gradients import grad, value_and_grad
 from .init import generator, manual_seed
 from .jit import jit
@@ -50,6 +51,7 @@ __all__ = [
     "fsdp",
     "functional",
     "functional_call",
+    "generate",
     "generator",
     "global_norm",
     "grad",
