@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,8 @@ class Row(NamedTuple):
     forward: Callable[..., Any] = lambda nn, model, *xs: model(*xs)
     # Whether it is compiled in the short suite.
     compiled: bool = False
+    # Whether it can be pickled: its classes are not local ones.
+    pickled: bool = True
 
     def arrays(self) -> list[np.ndarray]:
         """The inputs."""
@@ -109,7 +112,82 @@ def sequences(nn: Any, model: Any, x: Any) -> Any:
     )
 
 
+def normed(function: str, **options: Any) -> Callable[[Any, Any], Any]:
+    """A parametrization of that name applied to a layer."""
+    return lambda nn, layer: filled(getattr(nn.utils.parametrizations, function)(layer, **options))
+
+
+def twice(nn: Any, model: Any, x: Any) -> Any:
+    """Two calls, between which buffers change, and the weight itself."""
+    return model(x), model(2 * x), model.eval().weight, model.train().bias
+
+
+def symmetric(nn: Any) -> Any:
+    """A matrix with two parametrizations, the first of which knows its inverse."""
+
+    class Symmetric(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + x.T
+
+        def right_inverse(self, x: Any) -> Any:
+            return x / 2
+
+    class Shifted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shift = nn.Parameter(nn.Linear(1, 3).weight.data)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.shift
+
+    layer = filled(nn.Linear(3, 3))
+    nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    nn.utils.parametrize.register_parametrization(layer, "weight", Shifted())
+    return filled(layer)
+
+
+PARAMETRIZED = [
+    Row("two parametrizations", symmetric, ((2, 3),), pickled=False),
+    Row("weight_norm", lambda nn: normed("weight_norm")(nn, nn.Linear(3, 2)), ((4, 3),), twice),
+    Row("weight_norm of all", lambda nn: normed("weight_norm", dim=None)(nn, nn.Linear(3, 2)), ((4, 3),)),
+    Row("weight_norm of columns", lambda nn: normed("weight_norm", dim=1)(nn, nn.Conv1d(2, 3, 2)), ((1, 2, 3),)),
+    Row(
+        "weight_norm of a recurrent layer",
+        lambda nn: normed("weight_norm", name="weight_hh_l0")(nn, nn.GRU(2, 3)),
+        ((3, 1, 2),),
+    ),
+    Row("spectral_norm", lambda nn: normed("spectral_norm")(nn, nn.Linear(3, 2)), ((4, 3),), twice, compiled=True),
+    Row(
+        "spectral_norm of a transposed convolution",
+        lambda nn: normed("spectral_norm", n_power_iterations=2, eps=1e-3)(nn, nn.ConvTranspose1d(2, 3, 2)),
+        ((1, 2, 3),),
+    ),
+    Row("spectral_norm of a vector", lambda nn: normed("spectral_norm", name="bias")(nn, nn.Linear(3, 2)), ((4, 3),)),
+    Row("orthogonal", lambda nn: normed("orthogonal")(nn, nn.Linear(3, 3)), ((4, 3),), compiled=True),
+    Row("orthogonal, tall", lambda nn: normed("orthogonal")(nn, nn.Linear(2, 4)), ((4, 2),)),
+    Row(
+        "orthogonal by Cayley maps",
+        lambda nn: normed("orthogonal", orthogonal_map="cayley")(nn, nn.Linear(4, 2)),
+        ((4, 4),),
+    ),
+    Row(
+        "orthogonal, tall, by exponentials",
+        lambda nn: normed("orthogonal", orthogonal_map="matrix_exp", use_trivialization=False)(nn, nn.Linear(2, 3)),
+        ((4, 2),),
+    ),
+    Row(
+        "orthogonal, of reflections",
+        lambda nn: nn.utils.parametrizations.orthogonal(
+            filled(nn.Linear(4, 2)), orthogonal_map="householder", use_trivialization=False
+        ),
+        ((4, 4),),
+    ),
+    Row("older weight_norm", lambda nn: filled(nn.utils.weight_norm(nn.Conv2d(1, 2, 2))), ((1, 1, 3, 3),)),
+    Row("older spectral_norm", lambda nn: filled(nn.utils.spectral_norm(nn.Linear(3, 2))), ((4, 3),), twice),
+]
+
 ROWS = [
+    *PARAMETRIZED,
     recurrent("LSTM", num_layers=2, bidirectional=True),
     recurrent("GRU", bidirectional=True),
     recurrent("RNN", nonlinearity="relu", num_layers=2),
@@ -121,6 +199,7 @@ def figures_of_torch() -> dict[str, Any]:
     """For each row: results, gradients and the state afterwards."""
     import torch
 
+    warnings.simplefilter("ignore")
     figures = {}
     for row in ROWS:
         model = row.build(torch.nn)

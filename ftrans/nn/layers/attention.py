@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd import tensor
-from ...base.cell import Eager
+from ...base.cell import Eager, read
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
@@ -292,8 +292,8 @@ class MultiheadAttention(Module):
         """Queries, keys or values (place 0, 1, 2), of shape (N, L, heads, head_dim)."""
         rows = slice(place * self.embed_dim, (place + 1) * self.embed_dim)
         single = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)[place]
-        weight = self.in_proj_weight.read()[rows] if self.in_proj_weight is not None else single
-        bias = None if self.in_proj_bias is None else self.in_proj_bias.read()[rows]
+        weight = read(self.in_proj_weight)[rows] if self.in_proj_weight is not None else single
+        bias = None if self.in_proj_bias is None else read(self.in_proj_bias)[rows]
         projected = F.linear(x, weight, bias)
         heads = np.reshape(projected, (*shape_of(projected)[:2], self.num_heads, self.head_dim))
         return heads if self.batch_first else np.swapaxes(heads, 0, 1)
