@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from . import functional, init, layers, optim, random, utils
+from . import data, functional, init, layers, optim, random, utils
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
 from .checkpoint import checkpoint
@@ -45,6 +45,7 @@ __all__ = [
     "checkpoint",
     "clip_grad_norm",
     "clip_grad_norm_",
+    "data",
     "data_parallel",
     "fit",
     "from_torch",

@@ -4,6 +4,7 @@ from .compiled import Compiled, Costs, Division, OtherTypes
 from .divided import are_equal, copied, gathered, in_64_bits, is_readable
 from .execute import (
     about_to_run,
+    accelerator,
     device_arrays,
     from_dlpack,
     jax_leaves,
@@ -32,6 +33,7 @@ __all__ = [
     "Precision",
     "UnequalArguments",
     "about_to_run",
+    "accelerator",
     "are_equal",
     "bytes_on_each",
     "copied",

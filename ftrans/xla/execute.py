@@ -221,6 +221,15 @@ def put_on_device(x: Any, device: Any) -> Any:
         return jax.device_put(seen_anew([x])[0], device)
 
 
+def accelerator() -> Any:
+    """The device that JAX uses by default, unless that is the CPU: then None."""
+    about_to_run()
+    import jax
+
+    device = jax.devices()[0]
+    return None if device.platform == "cpu" else device
+
+
 @uninterrupted
 def from_dlpack(x: Any) -> Any:
     """An array of another library as a JAX array that shares its memory.

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...base.cell import Holder
 from ...base.source import at_line, user_line
 from ...xla import is_jax, this_process
+from ..data import DataLoader, Dataset, DistributedSampler, IterableDataset, default_collate
+from ..data.collate import is_array
 from ..init import generator
 from ..loading import as_numpy
 
 # What a loop may be given, for messages.
 _KINDS = (
-    "nn.batches(x, y, batch_size=...), a list of batches, a torch DataLoader, or a function that makes an iterator, "
-    "such as a generator function"
+    "nn.batches(x, y, batch_size=...), an nn.data.DataLoader, a list of batches, a DataLoader of torch, or a function "
+    "that makes an iterator, such as a generator function"
 )
 
 
@@ -211,7 +212,12 @@ class Source:
         self._most = most
         self._is_iterator = False
         # A step may still read a batch when the next one is asked for, so a generator must not write into its memory.
-        self._copies = not isinstance(data, Batches | list | tuple)
+        self._copies = not (isinstance(data, Batches | list | tuple) or _makes_new_arrays(data))
+        if _is_dataset(data):
+            raise TypeError(
+                f"{what} is a dataset of type {type(data).__name__}, which gives samples, not batches; write "
+                f"nn.data.DataLoader(dataset, batch_size=..., shuffle=True){at_line(user_line())}"
+            )
         if is_array(data) or (isinstance(data, tuple) and data and all(map(is_array, data))):
             raise TypeError(
                 f"{what} is an array or a tuple of arrays, not batches of them; write "
@@ -242,21 +248,28 @@ class Source:
     @property
     def shares(self) -> int | None:
         """The number of processes that a batch is divided among, if it is known."""
+        if isinstance(self._data, DataLoader) and isinstance(self._data.sampler, DistributedSampler):
+            return self._data.sampler.num_replicas
         return self._data.shard[1] if isinstance(self._data, Batches) else None
 
     def position(self) -> dict[str, Any] | None:
         """Numbers that determine the next epoch, for a checkpoint; None if the data has none."""
-        return self._data.position() if isinstance(self._data, Batches) else None
+        return self._data.position() if isinstance(self._data, Batches | DataLoader) else None
 
     def facts(self) -> dict[str, Any]:
         """What is the same in all processes, by name."""
-        position = {f"{name} of {self.what}": x for name, x in (self.position() or {}).items()}
+        given = self._data.position() if isinstance(self._data, Batches) else {}
+        position = {f"{name} of {self.what}": x for name, x in given.items()}
         return {f"the number of batches in {self.what}": self.length, **position}
 
     def restore(self, position: Mapping[str, Any] | None) -> None:
         """Continue with the epoch for which `position()` was called."""
-        if isinstance(self._data, Batches) and position is not None:
+        if position is None:
+            return
+        if isinstance(self._data, Batches):
             self._data.restore(position)
+        elif isinstance(self._data, DataLoader):
+            self._data.load_state_dict(position)
 
     def begin(self, epoch: int, first: int = 0, consumed: int = 0) -> Iterator[Any]:
         """The batches of an epoch, numbered from 1, starting at batch number `first`.
@@ -270,6 +283,8 @@ class Source:
         end = None if self._most is None else max(self._most - first, 0)
         if isinstance(self._data, Batches):
             found = self._data.begin(first)
+        elif isinstance(self._data, DataLoader):
+            found = self._data.begin(first) if first else iter(self._data)
         else:
             made = self._made(epoch)
             found = islice(iter(made), (consumed if self._is_iterator else 0) + first, None)
@@ -300,6 +315,19 @@ class Source:
         return made
 
 
+def _is_dataset(data: Any) -> bool:
+    """Whether something gives samples one by one: a dataset of ours, of torch or of Hugging Face."""
+    if isinstance(data, Dataset | IterableDataset):
+        return True
+    packages = [base.__module__.partition(".")[0] for base in type(data).__mro__ if base.__name__.endswith("Dataset")]
+    return any(name in ("torch", "datasets") for name in packages)
+
+
+def _makes_new_arrays(data: Any) -> bool:
+    """Whether each batch of a loader has memory of its own."""
+    return isinstance(data, DataLoader) and (data.num_workers > 0 or data.collate_fn is default_collate)
+
+
 def _takes_epoch(function: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -309,11 +337,6 @@ def _takes_epoch(function: Callable[..., Any]) -> bool:
 
 
 # Arrays of batches
-
-
-def is_array(x: Any) -> bool:
-    """Whether something is an array of any library."""
-    return isinstance(x, np.ndarray | Holder) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
 
 
 def as_arrays(batch: Any, what: str, copies: bool) -> Any:
