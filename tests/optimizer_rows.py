@@ -13,6 +13,18 @@ FIRST = [np.array([[0.5, -1.2], [2.0, 0.1]]), np.array([0.3, -0.7])]
 STEPS = 20
 
 
+LBFGS_STEPS = 4
+
+
+def valley(first: Any, second: Any) -> Any:
+    """Two of Rosenbrock's functions, of a vector of three elements and one of one."""
+    a, b, c, d = first[0], first[1], first[2], second[0]
+    return 100 * (b - a**2) ** 2 + (1 - a) ** 2 + 100 * (d - c**2) ** 2 + (1 - c) ** 2 + 3 * a * d
+
+
+BEFORE_VALLEY = [np.array([-1.2, 1.0, -0.5]), np.array([0.7])]
+
+
 class Row(NamedTuple):
     """An optimizer, its hyperparameters, and all elements of the parameters after the steps."""
 
@@ -121,8 +133,97 @@ ROWS = [
 ]
 
 
+# What LBFGS makes of the valley: the losses before its steps, and the parameters after them.
+LBFGS_ROWS = [
+    Row(
+        "LBFGS",
+        {"lr": 0.001},
+        [
+            44.18,
+            40.8860964578,
+            33.8082097927,
+            29.9036794741,
+            -1.17751356466,
+            1.03109826305,
+            -0.66257266035,
+            0.750314895511,
+        ],
+    ),
+    Row(
+        "LBFGS",
+        {"lr": 0.0005, "max_iter": 7, "history_size": 3},
+        [
+            44.18,
+            43.8611312258,
+            43.1236669821,
+            39.4766511443,
+            -1.19748556474,
+            1.01338292268,
+            -0.580783621793,
+            0.712749168288,
+        ],
+    ),
+    Row(
+        "LBFGS",
+        {"line_search_fn": "strong_wolfe"},
+        [
+            44.18,
+            4.61748221856,
+            0.911562215612,
+            0.721950526177,
+            0.913306851438,
+            0.834129380949,
+            0.267385486445,
+            0.0577954059854,
+        ],
+    ),
+    Row(
+        "LBFGS",
+        {"lr": 0.5, "max_iter": 7, "history_size": 3, "line_search_fn": "strong_wolfe"},
+        [
+            44.18,
+            5.45198757339,
+            5.26742687289,
+            4.74944440475,
+            -0.513101782129,
+            0.266112293707,
+            -0.957719001152,
+            0.926204860095,
+        ],
+    ),
+    Row(
+        "LBFGS",
+        {"line_search_fn": "strong_wolfe", "max_iter": 5, "max_eval": 4},
+        [
+            44.18,
+            6.216765239,
+            5.4329857232,
+            5.3520557445,
+            -0.751894215445,
+            0.552485645172,
+            -0.852797736226,
+            0.709156977746,
+        ],
+    ),
+]
+
+
 def main() -> None:
     import torch
+
+    for row in LBFGS_ROWS:
+        parameters = [torch.tensor(x, requires_grad=True) for x in BEFORE_VALLEY]
+        optimizer = torch.optim.LBFGS(parameters, **row.numbers)
+
+        def closure(parameters: Any = parameters, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = valley(*parameters)
+            loss.backward()
+            return loss
+
+        found = [float(optimizer.step(closure)) for _ in range(LBFGS_STEPS)]
+        found += [x for p in parameters for x in p.detach().numpy().ravel()]
+        print(row._replace(expected=[float(f"{x:.12g}") for x in found]))
 
     for row in ROWS:
         parameters = [torch.tensor(x, requires_grad=True) for x in FIRST]

@@ -10,7 +10,7 @@ import numpy as np
 import optimizer_rows
 import pytest
 import scheduler_rows
-from optimizer_rows import FIRST, ROWS, STEPS, Row
+from optimizer_rows import BEFORE_VALLEY, FIRST, LBFGS_ROWS, LBFGS_STEPS, ROWS, STEPS, Row, valley
 from scheduler_rows import EXPECTED, MAKERS
 
 import ftrans as ft
@@ -136,6 +136,170 @@ def test_schedulers_equal_torch(name: str) -> None:
     )
 
 
+class Valley(nn.Module):
+    def __init__(self) -> None:
+        self.first, self.second = (nn.Parameter(x.copy()) for x in BEFORE_VALLEY)
+
+    def forward(self) -> Any:
+        return valley(self.first, self.second)
+
+
+@pytest.mark.parametrize("number", range(len(LBFGS_ROWS)))
+def test_lbfgs_equals_torch(number: int) -> None:
+    """By code of the user that calls backward, and, for two of the rows, as one program, by itself and in another."""
+    row = LBFGS_ROWS[number]
+    tensors = [ft.autograd.tensor(x.copy(), requires_grad=True) for x in BEFORE_VALLEY]
+    optimizer = nn.optim.LBFGS(tensors, **row.numbers)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = valley(*tensors)
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure)) for _ in range(LBFGS_STEPS)]
+    np.testing.assert_allclose([*losses, *flat(tensors)], row.expected, rtol=1e-6)
+    if number not in (1, 3):
+        return
+    model = Valley()
+    optimizer = nn.optim.LBFGS(model.parameters(), **row.numbers)
+    losses = [float(optimizer.step(lambda model: model())) for _ in range(2)]
+    model, optimizer = pickle.loads(pickle.dumps((model, optimizer)))
+    state = optimizer.state_dict()
+    optimizer = nn.optim.LBFGS(model, lr=9.0)
+    optimizer.load_state_dict(state)
+    compiled = nn.jit(lambda model, optimizer: optimizer.step(lambda: model()))
+    losses += [float(compiled(model, optimizer)) for _ in range(2)]
+    np.testing.assert_allclose([*losses, *flat([*model.parameters()])], row.expected, rtol=1e-6)
+
+
+def test_an_error_in_a_closure_leaves_the_parameters() -> None:
+    x = ft.autograd.tensor([3.0, -2.0], requires_grad=True)
+    optimizer = nn.optim.LBFGS([x])
+    calls: list[int] = []
+
+    def closure() -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        optimizer.zero_grad()
+        loss = ((x - 1) ** 4).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(KeyboardInterrupt):
+        optimizer.step(closure)
+    np.testing.assert_array_equal(x.detach(), [3.0, -2.0])
+    assert int(optimizer.state["n_iter"].value) == 0
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "optax.lbfgs", "Adam"])
+def test_fit(name: str) -> None:
+    optax = pytest.importorskip("optax")
+    model = nn.Linear(3, 1, dtype=np.float64)
+    optimizers: dict[str, Any] = {
+        "LBFGS": lambda: nn.optim.LBFGS(model, max_iter=3, line_search_fn="strong_wolfe"),
+        "optax.lbfgs": optax.lbfgs,
+        "Adam": lambda: nn.optim.Adam(model.parameters(), lr=0.3),
+    }
+    target = X.astype(np.float64) @ np.array([[1.0], [-2.0], [0.5]])
+    data = [(X.astype(np.float64), target)]
+    history = nn.fit(model, data, loss=nn.functional.mse_loss, optimizer=optimizers[name](), epochs=12, progress=False)
+    assert history["loss"][-1] < (0.5 if name == "Adam" else 1e-6) * history["loss"][0]
+
+
+# Derivatives through updates
+
+
+def inner_loss(parameters: dict[str, Any], x: Any) -> Any:
+    return (np.tanh(x @ parameters["first.weight"]) ** 2 + parameters["first.bias"]).sum() ** 2
+
+
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        self.first = nn.Linear(2, 2, dtype=np.float64)
+        self.first.weight.value, self.first.bias.value = FIRST
+
+
+def trained(optimizer: Any, parameters: Any, x: Any, gradient: Any, **numbers: Any) -> Any:
+    """The loss after three steps, with derivatives by `gradient`."""
+    state = None
+    for _ in range(3):
+        gradients = gradient(parameters, x)
+        parameters, state = optimizer.functional_step(parameters, gradients, state, **numbers)
+    return inner_loss(parameters, 2 * x)
+
+
+def of_tensors(parameters: Any, x: Any) -> Any:
+    loss = inner_loss(parameters, x)
+    return dict(zip(parameters, ft.autograd.grad(loss, [*parameters.values()], create_graph=True), strict=True))
+
+
+def stateful(model: Any, optimizer: Any, x: Any) -> Any:
+    def loss(model: Any, x: Any) -> Any:
+        return inner_loss({path: p + 0.0 for path, p in model.named_parameters()}, x)
+
+    for _ in range(3):
+        optimizer.step(nn.grad(loss)(model, x))
+    return loss(model, 2 * x)
+
+
+_META: dict[str, Any] = {
+    "Adam": lambda model: nn.optim.Adam(model, lr=0.05),
+    "SGD": lambda model: nn.optim.SGD(model, lr=0.05, momentum=0.9, nesterov=True),
+    "NAdam": lambda model: nn.optim.NAdam(model, lr=0.05, weight_decay=0.1),
+    "RMSprop": lambda model: nn.optim.RMSprop(model, lr=0.05, centered=True),
+    "optax": lambda model: nn.Optimizer(model, pytest.importorskip("optax").adam(0.05)),
+}
+
+
+@pytest.mark.parametrize("name", _META)
+def test_derivatives_through_updates(name: str) -> None:
+    model = Inner()
+    optimizer, x = _META[name](model), np.array([[0.4, -0.3]])
+    values = {path: np.array(p.value) for path, p in model.named_parameters()}
+    gradient = ft.grad(inner_loss)
+    found = ft.grad(lambda p: trained(optimizer, p, x, gradient))(values)
+    h, expected = 1e-6, np.zeros((2, 2))
+    for i in np.ndindex(2, 2):
+        up, down = (
+            {
+                **values,
+                "first.weight": values["first.weight"]
+                + s * h * (np.indices((2, 2)) == np.reshape(i, (2, 1, 1))).all(0),
+            }
+            for s in (1, -1)
+        )
+        expected[i] = (trained(optimizer, up, x, gradient) - trained(optimizer, down, x, gradient)) / (2 * h)
+    np.testing.assert_allclose(found["first.weight"], expected, rtol=1e-5, atol=1e-7)
+    tensors = {path: ft.autograd.tensor(v, requires_grad=True) for path, v in values.items()}
+    trained(optimizer, tensors, x, of_tensors).backward()
+    np.testing.assert_allclose(tensors["first.weight"].grad, expected, rtol=1e-5, atol=1e-7)
+    compiled = [nn.jit] if name in ("Adam", "optax") else []
+    for wrap in (lambda f: f, *compiled):
+        model = Inner()
+        got = wrap(nn.grad(stateful))(model, _META[name](model), x)
+        np.testing.assert_allclose(got["first.weight"], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_derivatives_with_respect_to_hyperparameters_and_at_zero() -> None:
+    model = Inner()
+    optimizer, x = nn.optim.Adam(model), np.array([[0.4, -0.3]])
+    values = {path: np.array(p.value) for path, p in model.named_parameters()}
+
+    def of_rate(lr: Any) -> Any:
+        return trained(optimizer, values, x, ft.grad(inner_loss), lr=lr, betas=(0.8, 0.99))
+
+    ft.testing.check_grads(of_rate, 0.05, order=2)
+    rate = ft.autograd.tensor(0.05, requires_grad=True)
+    of_rate(rate).backward()
+    np.testing.assert_allclose(rate.grad, ft.grad(of_rate)(0.05))
+    # An update by a gradient of zero changes by lr / eps with it.
+    (path, *_), zeros = optimizer.paths, {path: np.zeros(v.shape) for path, v in values.items()}
+    slopes = ft.grad(lambda g: optimizer.functional_step(values, {**zeros, path: g})[0][path].sum())(zeros[path])
+    np.testing.assert_allclose(slopes, -1e-3 / 1e-8)
+
+
 def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
     optim, schedulers = nn.optim, nn.optim.lr_scheduler
     model = nn.Linear(2, 1)
@@ -185,6 +349,15 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
             sgd, [schedulers.StepLR(sgd, 1)], [3])),
         "others": (ValueError, "of another optimizer", lambda: schedulers.ChainedScheduler(
             [schedulers.StepLR(optim.SGD(model), 1)], sgd)),
+        "search": (ValueError, "None or 'strong_wolfe'", lambda: optim.LBFGS(model, line_search_fn="wolfe")),
+        "iterations": (ValueError, "must be positive", lambda: optim.LBFGS(model, max_iter=0)),
+        "groups": (ValueError, "in one group", lambda: optim.LBFGS([{"params": model.weight}, {"params": model.bias}])),
+        "no closure": (TypeError, "so step takes a function", lambda: optim.LBFGS(model).step({})),
+        "only value_fn": (TypeError, "takes gradients and value=loss", lambda: optim.LBFGS(model).step(value_fn=len)),
+        "no backward": (ValueError, "has computed no gradients", lambda: optim.LBFGS(model).step(lambda: 1.0)),
+        "constant": (TypeError, "does not depend on the parameters", lambda: optim.LBFGS(model).step(
+            lambda model: np.sum(np.ones(3)))),
+        "functional": (TypeError, "evaluates the loss", lambda: optim.LBFGS(model).functional_step({}, {})),
         "plateau": (ValueError, "less than 1", lambda: schedulers.ReduceLROnPlateau(sgd, factor=1.0)),
         "traced": (RuntimeError, "after the compiled step", lambda: nn.grad(traced)(model, sgd)),
     }  # fmt: skip

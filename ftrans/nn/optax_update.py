@@ -61,6 +61,8 @@ class Update:
         self._paths = paths
         self._structure = structure
         self._codes: dict[tuple[str, ...], JaxCode] = {}
+        # The first state as a function of the parameters.
+        self.first = JaxCode(_WHAT, self._first, is_differentiable=True)
         # Names of further arguments that the transformation is known to look at.
         self._taken: set[str] = set()
 
@@ -83,6 +85,11 @@ class Update:
             return JaxCode(_WHAT, lambda *arrays: self._new(arrays, extra, objective), is_differentiable=True)
 
         return objective.derive(("update", self, extra), make)
+
+    def _first(self, *parameters: Any) -> list[Any]:
+        with default_types(parameters):
+            state = self._transformation.init(dict(zip(self._paths, parameters, strict=True)))
+            return list(self._structure.flatten_up_to(state))
 
     def _new(self, arrays: tuple[Any, ...], extra: tuple[str, ...], objective: Program | None = None) -> list[Any]:
         import optax
@@ -169,13 +176,17 @@ def _depends(program: Program, count: int) -> bool:
     return program.outputs[0] in found
 
 
+class NeedsObjective(TypeError):
+    """The error for a step without the objective that a transformation evaluates."""
+
+
 def missing_arguments(error: TypeError) -> TypeError | None:
     """The error for a missing argument of a transformation, which says where to give it; None for another error."""
     if Said.MISSING_KEYWORD not in str(error):
         return None
     names = [name for name in re.findall(r"'(\w+)'", str(error).partition("required ")[2]) if name != "grad"]
     given = ["value=loss", "value_fn=lambda model: loss_of(model, x, y)"]
-    return TypeError(
+    return (NeedsObjective if "value_fn" in names else TypeError)(
         f"this transformation of optax needs {' and '.join(names)} in addition to the gradients; write your own step "
         "with optimizer.step(gradients, "
         f"{', '.join(given if 'value_fn' in names else given[:1])}){at_line(user_line())}"

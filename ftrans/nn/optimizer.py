@@ -19,9 +19,11 @@ from ..xla import jax_leaves
 from .cells import Buffer, Cells, Parameter
 from .graph import graph_of
 from .module import Module
-from .optax_update import made, missing_arguments, operand, traced_objective, update_of
+from .optax_update import NeedsObjective, made, missing_arguments, operand, traced_objective, update_of
 from .placing import placement_beside
 from .roots import require_module
+
+_WHAT = "the update of the optimizer"
 
 
 class Optimizer(Module):
@@ -89,7 +91,7 @@ class Optimizer(Module):
         *,
         value_fn: Callable[[Any], Any] | None = None,
         **extra: Any,
-    ) -> None:
+    ) -> Any:
         """Update the parameters and the state.
 
         Args:
@@ -120,7 +122,7 @@ class Optimizer(Module):
             >>> bool(objective(model) < 1e-8)
             True
         """
-        parameters = self._parameters()
+        parameters = self.trained_parameters()
         found = self.gradients_for(gradients, parameters)
         arrays = [found.get(path, np.zeros(p.shape, p.dtype)) for path, p in parameters.items()]
         cells = [*parameters.values(), *self.state.values()]
@@ -137,7 +139,7 @@ class Optimizer(Module):
             code = self._update.code_with(objective, tuple(extra))
         operands = [*arrays, *states, *values, *more, *captured]
         try:
-            results = record_or_run("the update of the optimizer", lambda xs: call_jax(*xs, code=code), operands)
+            results = record_or_run(_WHAT, lambda xs: call_jax(*xs, code=code), operands)
         except TypeError as error:
             missing = missing_arguments(error)
             if missing is None:
@@ -146,6 +148,76 @@ class Optimizer(Module):
         for (path, cell), new in zip([*parameters.items(), *self.state.items()], results, strict=True):
             if path in found or not isinstance(cell, Parameter):
                 cell.value = new
+
+    def functional_step(
+        self,
+        parameters: Mapping[str, Any],
+        gradients: Mapping[str, Any],
+        state: Mapping[str, Any] | None = None,
+        **extra: Any,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The parameters and the state after a step, of values that are given; nothing is changed.
+
+        It has derivatives with respect to all of them, of all orders, in transformations and for tensors: a training
+        is differentiated through its updates.
+
+        Args:
+            parameters: values by path.
+            gradients: gradients by path.
+            state: what an earlier call returned; None begins anew.
+            extra: further arguments of the transformation, such as `value=loss`.
+
+        Returns:
+            A pair of dictionaries: the new parameters, and the new state.
+
+        Raises:
+            ValueError: paths are missing or unknown.
+
+        Example:
+            >>> import numpy as np, optax, ftrans as ft
+            >>> from ftrans import nn
+            >>> optimizer = nn.Optimizer(nn.ParameterList([nn.Parameter(np.ones(2))]), optax.sgd(0.1))
+            >>> (path,) = optimizer.paths
+            >>> def trained(x):
+            ...     for _ in range(3):
+            ...         x = optimizer.functional_step({path: x}, {path: 2 * x})[0][path]
+            ...     return x.sum()
+            >>> ft.grad(trained)(np.ones(2)).round(6)
+            array([0.512, 0.512])
+        """
+        self.require_paths("parameters", parameters)
+        self.require_paths("gradients", gradients)
+        values = [_given(parameters[path]) for path in self.paths]
+        arrays = [_given(gradients[path]) for path in self.paths]
+        if state is None:
+            states = record_or_run(_WHAT, lambda xs: call_jax(*xs, code=self._update.first), values)
+        else:
+            states = [state[name] for name in self.state]
+        is_wide = any(np.dtype(x.dtype).itemsize >= 8 for x in values)
+        more = [operand(name, x, is_wide) for name, x in extra.items()]
+        code = self._update.code(tuple(extra))
+        new = record_or_run(_WHAT, lambda xs: call_jax(*xs, code=code), [*arrays, *states, *values, *more])
+        count = len(self.paths)
+        return dict(zip(self.paths, new[:count], strict=True)), dict(zip(self.state, new[count:], strict=True))
+
+    def require_paths(self, what: str, given: Mapping[str, Any]) -> None:
+        """Raise unless values are given for the parameters that are updated, and for no others.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if set(given) != set(self.paths):
+            raise ValueError(
+                f"functional_step takes {what} for {', '.join(self.paths)}, but was given {', '.join(given)}"
+                + at_line(user_line())
+            )
+
+    def step_of_fit(self, gradients: Mapping[str, Any], loss: Any, objective: Callable[[Any], Any]) -> None:
+        """A step with what a training loop has; the objective is looked at only where the update evaluates it."""
+        try:
+            self.step(gradients, value=loss)
+        except NeedsObjective:
+            self.step(gradients, value=loss, value_fn=objective)
 
     def gradients_for(self, gradients: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The gradients of a step, by the paths of these parameters: those given, or those of `backward`.
@@ -183,7 +255,7 @@ class Optimizer(Module):
 
     def changed_cells(self) -> list[Any]:
         """The parameters and buffers that a step changes."""
-        return [*self._parameters().values(), *self.state.values()]
+        return [*self.trained_parameters().values(), *self.state.values()]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not is_plain_pickle():
@@ -203,7 +275,7 @@ class Optimizer(Module):
         super().__setstate__(state)
         if make is not None:
             self.transformation = make()
-            values = {path: p.array for path, p in self._parameters().items()}
+            values = {path: p.array for path, p in self.trained_parameters().items()}
             _, _, structure = jax_leaves(self.transformation.init, values)
             self._update = update_of(self.transformation, self.paths, structure)
             self._update.make = make
@@ -212,7 +284,8 @@ class Optimizer(Module):
         """Clear the gradients that `backward` has accumulated in the parameters."""
         self.model.zero_grad()
 
-    def _parameters(self) -> dict[str, Parameter]:
+    def trained_parameters(self) -> dict[str, Parameter]:
+        """The parameters that are updated, by path."""
         found = dict(self.model.named_parameters())
         missing = [path for path in self.paths if path not in found]
         if missing:
@@ -224,6 +297,11 @@ class Optimizer(Module):
 
     def extra_repr(self) -> str:
         return f"{len(self.paths)} parameters"
+
+
+def _given(x: Any) -> Any:
+    """A value of a parameter or a gradient, with its place in a graph where it has one."""
+    return read(x) if hasattr(x, "dtype") else np.asarray(x)
 
 
 def _prefix_of(gradients: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from . import lr_scheduler
 from .groups import ParamGroup
+from .lbfgs import LBFGS
 from .optimizers import (
     ASGD,
     SGD,
@@ -19,6 +20,7 @@ from .optimizers import (
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",

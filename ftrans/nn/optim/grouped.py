@@ -167,12 +167,13 @@ class GroupedOptimizer(Optimizer):
     def _trained(self, group: ParamGroup) -> list[tuple[str, Any]]:
         return [(path, p) for path, p in _pairs(group) if path in self.paths]
 
-    def _parameters(self) -> dict[str, Any]:
+    def trained_parameters(self) -> dict[str, Any]:
+        """The parameters that are updated, by path."""
         return {path: p for group in self.param_groups for path, p in self._trained(group)}
 
     # Steps
 
-    def step(self, gradients: Any = None, **extra: Any) -> Any:
+    def step(self, gradients: Any = None, *, value_fn: Any = None, **extra: Any) -> Any:
         """Update the parameters and the state.
 
         Args:
@@ -180,7 +181,9 @@ class GroupedOptimizer(Optimizer):
                 has accumulated in the parameters.  Or, as in torch, a function without arguments that clears the
                 gradients, calls `backward` and returns the loss.  A parameter without a gradient is not changed, and
                 neither is its state.
-            extra: `value=loss` is taken and not looked at, so that steps serve for all optimizers.
+            extra: `closure`, torch's name for such a function; `value=loss` is not looked at, so that steps serve for
+                all optimizers.
+            value_fn: not looked at, either.
 
         Returns:
             What such a function returned, else None.
@@ -202,6 +205,7 @@ class GroupedOptimizer(Optimizer):
             >>> bool(loss < 0.01)
             True
         """
+        gradients = extra.pop("closure", gradients)
         unknown = [name for name in extra if name != "value"]
         if unknown:
             raise TypeError(f"step of {type(self).__name__} takes no {unknown[0]}={at_line(user_line())}")
@@ -210,7 +214,7 @@ class GroupedOptimizer(Optimizer):
             loss, gradients = gradients(), None
         if gradients is None:
             self._complete_unfrozen()
-        parameters = self._parameters()
+        parameters = self.trained_parameters()
         found = self.gradients_for(gradients, parameters)
         layouts, operands, places = [], [], []
         for number, group in enumerate(self.param_groups):
@@ -218,14 +222,14 @@ class GroupedOptimizer(Optimizer):
             has = tuple(path in found for path, _ in trained)
             layouts.append(group.layout(has))
             cells: list[Any] = [self.state[f"{name}.{number}"] for name in self._rule.counters]
-            operands += [_held(group.numbers), *map(_held, cells)]
+            operands += [held_by(group.numbers), *map(held_by, cells)]
             places += cells
             for (path, p), is_given in zip(trained, has, strict=True):
                 if is_given:
                     cells = [p, *(self.state[f"{slot}.{path}"] for slot in self._slots(group))]
-                    operands += [found[path], *map(_held, cells)]
+                    operands += [found[path], *map(held_by, cells)]
                     places += cells
-        _write(places, self._run(layouts, operands))
+        write(places, self._run(layouts, operands))
         return loss
 
     def functional_step(
@@ -266,8 +270,8 @@ class GroupedOptimizer(Optimizer):
             >>> ft.grad(trained)(0.1, np.ones(2)).round(3)
             np.float64(-8.309)
         """
-        self._require_paths("parameters", parameters)
-        self._require_paths("gradients", gradients)
+        self.require_paths("parameters", parameters)
+        self.require_paths("gradients", gradients)
         wrong = [name for name in numbers if name not in self._numbers]
         if wrong:
             raise TypeError(
@@ -297,13 +301,6 @@ class GroupedOptimizer(Optimizer):
         new = dict(zip(names, self._run(layouts, operands), strict=True))
         return {path: new.pop(path) for path in self.paths}, new
 
-    def _require_paths(self, what: str, given: Mapping[str, Any]) -> None:
-        if set(given) != set(self.paths):
-            raise ValueError(
-                f"functional_step takes {what} for {', '.join(self.paths)}, but was given {', '.join(given)}"
-                + at_line(user_line())
-            )
-
     def _run(self, layouts: Sequence[Layout], operands: Sequence[Any]) -> list[Any]:
         program = update_program(self._rule, tuple(layouts), tuple(map(type_of, operands)))
         return run(program, operands)
@@ -329,7 +326,7 @@ class GroupedOptimizer(Optimizer):
                     p.grad = Tensor.of(np.zeros(p.shape, p.dtype))
 
     def changed_cells(self) -> list[Any]:
-        return [*self._parameters().values(), *self.state.values()]
+        return [*self.trained_parameters().values(), *self.state.values()]
 
     # State dictionaries, copies
 
@@ -388,7 +385,7 @@ def _placed(array: Any, path: str, beside: Callable[..., Any] | None) -> Any:
 
 def _numbers_of(group: ParamGroup, numbers: Mapping[str, Any]) -> Any:
     """The vector of hyperparameters of a group, with some replaced."""
-    values = _held(group.numbers)
+    values = held_by(group.numbers)
     if not numbers:
         return values
     entries = [values[i] for i in range(len(values))]
@@ -398,7 +395,7 @@ def _numbers_of(group: ParamGroup, numbers: Mapping[str, Any]) -> Any:
     return fnp.stack([fnp.asarray(read(x), np.float64) for x in entries])
 
 
-def _held(x: Any) -> Any:
+def held_by(x: Any) -> Any:
     """The array of a cell or a tensor where it is; in a trace, a cell knows whether it was given."""
     if isinstance(x, Tensor):
         return x.array
@@ -406,7 +403,7 @@ def _held(x: Any) -> Any:
 
 
 @uninterrupted
-def _write(places: Sequence[Any], arrays: Sequence[Any]) -> None:
+def write(places: Sequence[Any], arrays: Sequence[Any]) -> None:
     """Put new arrays into cells and tensors."""
     for x, new in zip(places, arrays, strict=True):
         if isinstance(x, Tensor):

@@ -76,7 +76,8 @@ def fit(
             module. Exactly one of `loss` and `objective` must be given.
         objective: a function of (model, *batch), or (model, **batch) for dictionaries, that returns the loss, or a pair
             of the loss and a dictionary of further metrics.
-        optimizer: a transformation of optax, or an `nn.Optimizer` of the model; `optax.adam(1e-3)` by default.
+        optimizer: a transformation of optax, or an optimizer of the model, `nn.Optimizer` or one of `nn.optim`;
+            `optax.adam(1e-3)` by default.
         epochs: total number of epochs, including those before a checkpoint.
         steps_per_epoch: maximum number of batches in an epoch; required for infinite data.
         validation: like `data`, evaluated in evaluation mode after each epoch.
@@ -245,9 +246,9 @@ def _named(metrics: Any) -> dict[str, Callable[[Any, Any], Any]]:
 
 def _optimizer(model: Module, given: Any) -> Optimizer:
     if isinstance(given, Optimizer):
-        if given.model is not model:
+        if not {id(p) for p in given.trained_parameters().values()} <= {id(p) for p in model.parameters()}:
             raise ValueError(
-                "the optimizer was made for another model; write nn.Optimizer(model, ...) with this one"
+                "the optimizer was made for another model; make it with the parameters of this one"
                 + at_line(user_line())
             )
         return given

@@ -66,7 +66,16 @@ def training_step(measure: Measure, check_finite: bool, dtype: Any, masks: bool 
         before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
         taking = value_and_grad(measure, has_aux=True, dtype=dtype)
         (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype), mask)
-        optimizer.step(gradients, value=loss)
+
+        def objective(model: Any) -> Any:
+            if dtype is not None:
+                raise TypeError(
+                    f"{type(optimizer).__name__} evaluates the loss itself, in the dtype of the parameters; leave out "
+                    f"dtype= of nn.fit{at_line(user_line())}"
+                )
+            return measure(model, batch, mask)[0]
+
+        optimizer.step_of_fit(gradients, loss, objective)
         sums = meters.add([loss, *figures], _count(batch, mask))
         if not check_finite:
             meters.sums = sums
