@@ -92,6 +92,18 @@ ROWS = [
     Row("Bilinear(6, 5, 3)", (X, (4, 5))),
     Row("Embedding(7, 3)", (Integers((4, 2), 7),)),
     Row("Embedding(7, 3, padding_idx=-2)", (Integers((4, 2), 7),)),
+    Row("Embedding(7, 3, max_norm=1.0, norm_type=1.5)", (Integers((4, 2), 7),), compiled=False),
+    Row("Embedding(7, 3, scale_grad_by_freq=True)", (Integers((4, 2), 7),), compiled=False),
+    Row("EmbeddingBag(7, 3)", (Integers((4, 5), 7),)),
+    Row("EmbeddingBag(7, 3, mode='max', padding_idx=2)", (Integers((4, 5), 7),), compiled=False),
+    Row("EmbeddingBag(7, 3, mode='max')", (Integers((9,), 7), np.array([0, 3, 3, 7])), False, compiled=False),
+    Row("EmbeddingBag(7, 3, max_norm=1.0, mode='sum')", (Integers((9,), 7), np.array([0, 3, 3, 7])), False),
+    Row(
+        "EmbeddingBag(7, 3, mode='sum', include_last_offset=True)",
+        (Integers((9,), 7), np.array([0, 3, 3, 9]), (9,)),
+        batched=False,
+        compiled=False,
+    ),
     # Convolutions.
     Row("Conv1d(4, 6, 3)", ((2, 4, 9),), compiled=False),
     Row("Conv2d(4, 6, 3, padding=1)", (IMAGES,), compiled=False),
@@ -232,6 +244,8 @@ ROWS = [
     Row("TripletMarginWithDistanceLoss(margin=3.0, swap=True)", (X, X, X), batched=False, compiled=False),
     Row("CosineSimilarity(dim=-1)", (X, X)),
     Row("PairwiseDistance(p=3.0)", (X, X)),
+    Row("AdaptiveLogSoftmaxWithLoss(6, 9, [2, 5], 2.0)", (X, Integers((4,), 9)), batched=False),
+    Row("AdaptiveLogSoftmaxWithLoss(6, 9, [4], head_bias=True)", (X, Integers((4,), 9)), batched=False, compiled=False),
     Row(
         "CTCLoss()",
         ((7, 2, 4), np.array([[1, 2, 2], [3, 1, 0]]), np.array([7, 6]), np.array([3, 2])),

@@ -90,7 +90,13 @@ def test_compiled_steps_are_eager_ones(family: str) -> None:
         assert {g.dtype for g in gradients.values()} == {np.dtype(np.float32)}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.text)
+# Layers whose gradient is by convention not that of their values.
+CONVENTIONS = ("max_norm", "scale_grad_by_freq")
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in ROWS if not any(word in r.text for word in CONVENTIONS)], ids=lambda row: row.text
+)
 def test_derivatives(row: Row) -> None:
     model = row.make().double()
     state, inputs = nn.state_of(model), row.arrays(np.float64)
@@ -437,6 +443,32 @@ def test_copied_layers_draw_different_numbers() -> None:
 
 
 # Linear maps and convolutions
+
+
+@pytest.mark.parametrize("mode", ["arrays", "tensors", "jit"])
+def test_rows_of_a_table_are_scaled_down(mode: str) -> None:
+    table = np.array([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]], np.float32)
+    model = nn.Embedding.from_pretrained(table, freeze=False, max_norm=1.0)
+    indices = np.array([0, 1, 0])
+    loss = lambda model, i: np.sum(model(i) * np.float32([[1], [2], [3]]))  # noqa: E731
+    if mode == "tensors":
+        loss(model, autograd.tensor(indices)).backward()
+        gradient = model.weight.grad.numpy()
+    else:
+        step = nn.grad(loss) if mode == "arrays" else nn.jit(nn.grad(loss))
+        gradient = step(model, indices)["weight"]
+    # Made with torch.
+    close(model.weight.value, np.float32([[0.6, 0.8], [0.3, 0.4], [6, 8]]))
+    close(gradient, np.float32([[4, 4], [2, 2], [0, 0]]))
+
+
+@pytest.mark.parametrize("text", ["Linear(3, 2, {})", "Conv1d(3, 2, 2, {})", "BatchNorm1d(3, {})", "LSTM(3, 2, {})"])
+def test_device_and_dtype_of_new_layers(text: str) -> None:
+    made = Row(text.format("device='cpu', dtype=None"), ()).make()
+    assert {str(p.array.devices()) for p in made.parameters()} == {"{CpuDevice(id=0)}"}
+    assert {p.dtype for p in made.parameters()} == {np.dtype(np.float32)}
+    with pytest.raises(ValueError, match="there is no device 'moon' here"):
+        Row(text.format("device='moon'"), ()).make()
 
 
 def test_padding_is_not_trained() -> None:

@@ -36,6 +36,21 @@ ROWS: list[tuple[str, str]] = [
     ("F.grid_sample(x, x)", r"grid_sample takes input \(N, C, H, W\) with grid"),
     ("F.grid_sample(x, np.ones((1, 3, 3, 2)), 'linear')", "mode of grid_sample must be one of 'bilinear'"),
     ("F.grid_sample(x, np.ones((1, 3, 3, 2)), padding_mode='wrap')", "padding_mode of grid_sample must be one of"),
+    # Tables
+    ("F.embedding_bag(i[0, 0, 0], x[0, 0])", "without offsets"),
+    ("F.embedding_bag(i[0, 0], x[0, 0], i[0, 0, 0])", "with offsets"),
+    (
+        "F.embedding_bag(i[0, 0], x[0, 0], mode='min')",
+        "mode of embedding_bag must be 'mean', 'sum' or 'max', not 'min'",
+    ),
+    ("F.embedding_bag(i[0, 0], x[0, 0], per_sample_weights=x[0, 0])", "need mode='sum', not 'mean'"),
+    ("F.embedding_bag(i[0, 0], x[0, 0], mode='sum', per_sample_weights=x)", "must have the shape of input"),
+    ("F.embedding_bag(i[0, 0] + 4, x[0, 0])", r"input\[0, 0\] of embedding_bag is 4, but must be from 0 to 3"),
+    ("nn.EmbeddingBag(3, 2, mode='min')", "mode of EmbeddingBag"),
+    ("nn.EmbeddingBag(3, 2, padding_idx=3)", "out of range for the 3 vectors of EmbeddingBag"),
+    ("nn.AdaptiveLogSoftmaxWithLoss(4, 9, [5, 5])", "cutoffs .* must increase from at least 1 to at most 8"),
+    ("nn.AdaptiveLogSoftmaxWithLoss(5, 9, [5])(x[0, 0], i[0, 0])", r"takes input \(N, in_features\) and target"),
+    ("nn.ConvTranspose2d(1, 1, 2, padding_mode='reflect')", "padding_mode of ConvTranspose2d can be 'zeros' only"),
     # Losses
     ("F.triplet_margin_with_distance_loss(x, x, x, margin=0)", "margin of triplet_margin_with_distance_loss"),
 ]

@@ -15,7 +15,7 @@ from typing import Any
 
 import layer_samples
 import numpy as np
-from layer_samples import Numbers, Row
+from layer_samples import Integers, Numbers, Row
 
 FILE = Path(__file__).parent / "torch_figures.json"
 Figures = list[list[float]]
@@ -58,6 +58,23 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
         for align in (False, True)
     },
     "grid_sample(x, y, 'bilinear', 'reflection', False)": ((2, 3, 4, 5, 3), Numbers((2, 2, 3, 4, 3), -1.6, 1.6)),
+    "embedding(y, x, 2, scale_grad_by_freq=True)": ((7, 3), Integers((4, 5), 7)),
+    **{
+        f"embedding_bag(y, x, mode={mode!r}, padding_idx={index})": ((7, 3), Integers((4, 5), 7))
+        for mode in ("mean", "sum", "max")
+        for index in (None, -1)
+    },
+    **{
+        f"embedding_bag(y, x, z, mode={mode!r}, padding_idx=3)": (
+            (7, 3),
+            Integers((9,), 7),
+            np.array([0, 3, 3, 7]),
+        )
+        for mode in ("mean", "sum", "max")
+    },
+    "embedding_bag(y, x, mode='sum', per_sample_weights=z)": ((7, 3), Integers((4, 5), 7), (4, 5)),
+    "relu(x, inplace=True)": (IMAGES,),
+    "dropout(x, 0.5, False, True)": (IMAGES,),
     "triplet_margin_with_distance_loss(x, y, z, swap=True, margin=2.0)": ((4, 6), (4, 6), (4, 6)),
     "triplet_margin_with_distance_loss(x, y, z, distance_function=lambda a, b: abs(a - b).sum(-1), reduction='none')": (
         (4, 6),

@@ -132,6 +132,9 @@ def converted(x: Any, dtype: np.dtype[Any]) -> Any:
 
 def checked_array(path: str, x: Any) -> Any:
     """A value of a state dictionary as an array: of NumPy, or on a mesh of devices."""
+    if hasattr(x, "detach"):
+        # Tensors of torch are refused where they would lose a gradient, which numbers to be loaded do not have.
+        x = as_numpy(x)
     require_numbers(x, path)
     if placement_of(x) is not None:
         return x

@@ -20,7 +20,8 @@ from .containers import Sequential
 from .graph import Graph
 from .layers.attention import MultiheadAttention
 from .layers.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from .layers.linear import Bilinear, Embedding, Linear
+from .layers.embeddings import Embedding, EmbeddingBag
+from .layers.linear import Bilinear, Linear
 from .layers.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from .paths import all_paths
 
@@ -163,7 +164,7 @@ class TensorParallel(Rule):
             yield "weight", columns
             if module.groups == 1:
                 yield "bias", rows
-        elif isinstance(module, Embedding):
+        elif isinstance(module, Embedding | EmbeddingBag):
             yield "weight", columns
         elif isinstance(module, MultiheadAttention):
             for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias"):

@@ -13,6 +13,7 @@ from .convolution import *
 from .ctc import *
 from .distances import *
 from .dropout import *
+from .embeddings import *
 from .fractional_pooling import *
 from .images import *
 from .linear import *

@@ -36,8 +36,12 @@ _SELU_SCALE = 1.0507009873554805
 
 
 @functional
-def relu(input: Any) -> Any:
+def relu(input: Any, inplace: bool = False) -> Any:
     """Elementwise `max(x, 0)`, with derivative 0 at 0.
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -50,13 +54,14 @@ def relu(input: Any) -> Any:
 
 
 @functional
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """Elementwise `x` clipped to an interval; the derivative at both ends is 0.
 
     Args:
         input: array.
         min_val: lower end.
         max_val: upper end.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
 
     Raises:
         ValueError: `min_val` is greater than `max_val`.
@@ -70,18 +75,24 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 
 
 @functional
-def relu6(input: Any) -> Any:
-    """Elementwise `min(max(x, 0), 6)`, with derivative 0 at 0 and 6."""
+def relu6(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `min(max(x, 0), 6)`, with derivative 0 at 0 and 6.
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     return hardtanh(input, 0.0, 6.0)
 
 
 @functional
-def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """Elementwise `x` for positive `x`, else `negative_slope * x`.
 
     Args:
         input: array.
         negative_slope: slope for negative inputs.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
     """
     input = array(input)
     return np.where(input > 0, input, negative_slope * input)
@@ -113,7 +124,15 @@ def prelu(input: Any, weight: Any) -> Any:
     return np.where(input > 0, input, weight * input)
 
 
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *, rng: Any = None) -> Any:
+def rrelu(
+    input: Any,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    rng: Any = None,
+) -> Any:
     """Elementwise `x` for positive `x`, else a slope times `x`.
 
     In training the slope of each element is drawn uniformly, in evaluation it is the mean.
@@ -123,6 +142,7 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
         lower: lower bound of the slopes.
         upper: upper bound of the slopes.
         training: whether slopes are random.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
         rng: source of random numbers, as for `dropout`; required in training.
 
     Raises:
@@ -144,13 +164,14 @@ def _randomly_leaky_relu(input: Any, lower: float, upper: float, key: Any) -> An
 
 
 @functional
-def threshold(input: Any, threshold: float, value: float) -> Any:
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
     """Elementwise `x` where it is greater than a threshold, else `value`.
 
     Args:
         input: array.
         threshold: the threshold.
         value: replaces the other elements.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
     """
     input = array(input)
     return np.where(input <= threshold, value, input)
@@ -186,14 +207,24 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
 
 
 @functional
-def hardsigmoid(input: Any) -> Any:
-    """Elementwise `min(max(x + 3, 0), 6) / 6`, with derivative 0 at -3 and 3."""
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `min(max(x + 3, 0), 6) / 6`, with derivative 0 at -3 and 3.
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     return relu6(array(input) + 3) / 6
 
 
 @functional
-def hardswish(input: Any) -> Any:
-    """Elementwise `x * hardsigmoid(x)`: 0 for `x <= -3`, and `x` for `x >= 3`."""
+def hardswish(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `x * hardsigmoid(x)`: 0 for `x <= -3`, and `x` for `x >= 3`.
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     input = array(input)
     middle = np.where((input <= -3) | (input >= 3), 0, input)
     return np.where(input <= -3, 0, np.where(input >= 3, input, middle * (middle + 3) / 6))
@@ -256,15 +287,25 @@ def softsign(input: Any) -> Any:
 
 
 @functional
-def silu(input: Any) -> Any:
-    """Elementwise `x * sigmoid(x)`, also known as swish (Elfwing, Uchibe and Doya, 2018)."""
+def silu(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `x * sigmoid(x)`, also known as swish (Elfwing, Uchibe and Doya, 2018).
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     input = array(input)
     return input * sigmoid(input)
 
 
 @functional
-def mish(input: Any) -> Any:
-    """Elementwise `x * tanh(log(1 + exp(x)))` (Misra, 2019)."""
+def mish(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `x * tanh(log(1 + exp(x)))` (Misra, 2019).
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     input = array(input)
     return input * np.tanh(apply_elementwise(softplus_primitive, input))
 
@@ -275,30 +316,37 @@ def _negative_part(x: Any) -> Any:
 
 
 @functional
-def elu(input: Any, alpha: float = 1.0) -> Any:
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Elementwise `x` for positive `x`, else `alpha * (exp(x) - 1)` (Clevert et al., 2015).
 
     Args:
         input: array.
         alpha: the limit at minus infinity is `-alpha`.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
     """
     input = array(input)
     return np.where(input > 0, input, alpha * np.expm1(_negative_part(input)))
 
 
 @functional
-def selu(input: Any) -> Any:
-    """Elementwise `scale * elu(x, alpha)`, whose constants preserve mean 0 and variance 1 (Klambauer et al., 2017)."""
+def selu(input: Any, inplace: bool = False) -> Any:
+    """Elementwise `scale * elu(x, alpha)`, whose constants preserve mean 0 and variance 1 (Klambauer et al., 2017).
+
+    Args:
+        input: array.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
+    """
     return _SELU_SCALE * elu(input, _SELU_ALPHA)
 
 
 @functional
-def celu(input: Any, alpha: float = 1.0) -> Any:
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """Elementwise `x` for positive `x`, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017).
 
     Args:
         input: array.
         alpha: the limit at minus infinity is `-alpha`.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
 
     Raises:
         ValueError: `alpha` is 0.

@@ -24,13 +24,14 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 _LEAST_SELU = -1.7580993408473766
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, rng: Any = None) -> Any:
     """In training, set elements to zero with probability `p`, and scale the others by `1 / (1 - p)`.
 
     Args:
         input: array.
         p: probability of an element to be zeroed.
         training: whether to drop elements; else the result is `input`.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
         rng: source of random numbers: a key (`ftrans.nn.random.key(0)`), or an object with a method `next_key()`, such
             as an `nn.RngState`.  Not needed where nothing is random.
 
@@ -50,22 +51,22 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = Non
     return _dropped("dropout", input, p, training, rng, shape_of)
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, rng: Any = None) -> Any:
     """`dropout` of whole channels of arrays of shape (N, C, L) or (C, L); arguments as for `dropout`."""
     return _dropped("dropout1d", input, p, training, rng, lambda x: _channels("dropout1d", x, {2: 1, 3: 2}))
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, rng: Any = None) -> Any:
     """`dropout` of whole channels of arrays of shape (N, C, H, W) or (N, C, L); arguments as for `dropout`."""
     return _dropped("dropout2d", input, p, training, rng, lambda x: _channels("dropout2d", x, {3: 2, 4: 2}))
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, *, rng: Any = None) -> Any:
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, rng: Any = None) -> Any:
     """`dropout` of whole channels of arrays of shape (N, C, D, H, W) or (C, D, H, W); arguments as for `dropout`."""
     return _dropped("dropout3d", input, p, training, rng, lambda x: _channels("dropout3d", x, {4: 1, 5: 2}))
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: Any = None) -> Any:
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, rng: Any = None) -> Any:
     """Dropout for networks with `selu`, which preserves mean 0 and variance 1 (Klambauer et al., 2017).
 
     Elements are replaced by the lower limit of selu with probability `p`; then all are scaled and shifted.
@@ -74,6 +75,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: An
         input: array.
         p: probability of an element to be replaced.
         training: whether to drop elements; else the result is `input`.
+        inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
         rng: source of random numbers, as for `dropout`.
 
     Returns:
@@ -86,7 +88,9 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: An
     return _dropped("alpha_dropout", input, p, training, rng, shape_of, keeps_variance=True)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, *, rng: Any = None) -> Any:
+def feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, rng: Any = None
+) -> Any:
     """`alpha_dropout` of whole channels of arrays of shape (N, C, ...); arguments as for `alpha_dropout`."""
 
     def shape(x: Any) -> Shape:

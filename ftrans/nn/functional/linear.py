@@ -1,4 +1,4 @@
-"""Linear maps, and embeddings."""
+"""Linear maps, and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...api.derivatives import stop_gradient
 from ...base.source import at_line, user_line
-from ...numpy import take
 from ...numpy.promotion import has_tracer
 from .arguments import array, checked_indices, concrete, described, shape_of
 from .entry import functional
 
-__all__ = ["bilinear", "embedding", "linear", "one_hot"]
+__all__ = ["bilinear", "linear", "one_hot"]
 
 
 @functional
@@ -87,49 +85,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     partial = (input1 @ np.transpose(weight, (1, 0, 2)).reshape(in1, count * in2)).reshape(*first[:-1], count, in2)
     product = (partial @ input2[..., None])[..., 0]
     return product if bias is None else product + bias
-
-
-@functional
-def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
-    """Look up rows of a matrix by index.
-
-    Args:
-        input: integers of any shape, from 0 to `rows - 1`.
-        weight: matrix of shape (rows, D).
-        padding_idx: index of a row that derivatives treat as constant.
-
-    Returns:
-        An array of shape (*input.shape, D).
-
-    Raises:
-        ValueError: `weight` is not a matrix, or `padding_idx` is out of range.
-        TypeError: `input` does not hold integers.
-        IndexError: an index is out of range.  Compiled code, which cannot check that, returns NaN.
-
-    Example:
-        >>> import ftrans.nn.functional as F
-        >>> F.embedding(np.array([1, 0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
-        array([[3., 4.],
-               [1., 2.]])
-    """
-    shape = shape_of(weight)
-    if len(shape) != 2:
-        raise ValueError(
-            f"weight of embedding must be a matrix (rows, D), not {described(weight)}{at_line(user_line())}"
-        )
-    rows = shape[0]
-    input = checked_indices(input, rows, "embedding", "input")
-    chosen = take(weight, input, axis=0)
-    if concrete(input) is None:
-        chosen = np.where(((input < 0) | (input >= rows))[..., None], np.nan, chosen)
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise ValueError(
-                f"padding_idx={padding_idx} of embedding is out of range for weight "
-                f"{described(weight)}{at_line(user_line())}"
-            )
-        chosen = np.where((input == padding_idx % rows)[..., None], stop_gradient(chosen), chosen)
-    return chosen
 
 
 @functional

@@ -6,9 +6,11 @@ import types as _types
 import typing as _typing
 
 from .activations import *
+from .adaptive_softmax import *
 from .attention import *
 from .convolution import *
 from .dropout import *
+from .embeddings import *
 from .linear import *
 from .losses import *
 from .normalization import *

@@ -10,7 +10,7 @@ from .. import functional as F
 from .. import init
 from ..cells import RngState
 from ..module import Module
-from .arguments import empty
+from .arguments import empty, put
 from .function_layer import FunctionLayer
 
 __all__ = [
@@ -308,7 +308,8 @@ class PReLU(Module):
     Args:
         num_parameters: number of slopes: 1, or the number of channels (axis 1).
         init: initial value of the slopes.
-        dtype: dtype of the slopes.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the slopes; float32 for None.
 
     Attributes:
         weight: the slopes, of shape (num_parameters,).
@@ -320,11 +321,14 @@ class PReLU(Module):
         array([-1.,  2.])
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = np.float32
+    ) -> None:
         self.num_parameters = num_parameters
         self.init = init
         self.weight = empty((num_parameters,), dtype)
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Set all slopes to their initial value."""

@@ -31,14 +31,20 @@ def sizes(x: int | Sequence[int], count: int, what: str) -> tuple[int, ...]:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Parameter:
-    """An uninitialized parameter.
+    """An uninitialized parameter; None for the dtype is float32.
 
     Raises:
         ValueError: a size is negative.
     """
     if any(n < 0 for n in shape):
         raise ValueError(f"a parameter cannot have the shape {shape} with a negative size{at_line(user_line())}")
-    return Parameter(np.empty(shape, dtype))
+    return Parameter(np.empty(shape, np.float32 if dtype is None else dtype))
+
+
+def put(module: Module, device: Any) -> None:
+    """Move a new layer to a device, as `Module.to` does; None leaves it where it is."""
+    if device is not None:
+        module.to(device)
 
 
 def fill_uniformly(weight: Parameter, bias: Parameter | None) -> None:

@@ -15,7 +15,7 @@ from .. import init
 from ..cells import Buffer, RngState
 from ..functional.arguments import concrete, described, shape_of
 from ..module import Module
-from .arguments import empty, expect_last_axis, positive
+from .arguments import empty, expect_last_axis, positive, put
 from .linear import Linear
 
 __all__ = ["KeyValueCache", "MultiheadAttention"]
@@ -123,7 +123,8 @@ class MultiheadAttention(Module):
         kdim: size of keys; E by default.
         vdim: size of values; E by default.
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         in_proj_weight: stacked projection matrices of queries, keys and values, of shape (3 E, E); None if sizes
@@ -156,6 +157,7 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         positive(embed_dim=embed_dim, num_heads=num_heads)
@@ -174,9 +176,10 @@ class MultiheadAttention(Module):
         self.k_proj_weight = None if packed else empty((embed_dim, self.kdim), dtype)
         self.v_proj_weight = None if packed else empty((embed_dim, self.vdim), dtype)
         self.in_proj_bias = empty((3 * embed_dim,), dtype) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
         self.rng = RngState() if dropout else None
         self._reset()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Draw new initial values: Xavier-uniform weights, zero biases."""

@@ -14,7 +14,7 @@ from ..cells import Parameter
 from ..functional.arguments import shape_of
 from ..functional.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..module import Module
-from .arguments import empty, expect_channels, fill_uniformly, positive, sizes
+from .arguments import empty, expect_channels, fill_uniformly, positive, put, sizes
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
@@ -77,6 +77,7 @@ class _Convolution(_AnyConvolution):
         groups: int = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups)
@@ -98,6 +99,7 @@ class _Convolution(_AnyConvolution):
         self.weight = empty((out_channels, in_channels // groups, *self.kernel_size), dtype)
         self.bias = empty((out_channels,), dtype) if bias else None
         self.reset_parameters()
+        put(self, device)
 
     def forward(self, input: Any) -> Any:
         """An array (N, out_channels, ...) from an array (N, in_channels, ...), or both without N."""
@@ -140,7 +142,8 @@ class Conv1d(_Convolution):
         groups: number of channel groups; groups are convolved independently.
         bias: whether to add a trained bias.
         padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight: array of shape (out_channels, in_channels / groups, *kernel_size), initialized uniformly between
@@ -165,8 +168,8 @@ class Conv2d(_Convolution):
     """Convolution of arrays of shape (N, C, H, W) or (C, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype: as for
-            `Conv1d`; sizes may be one integer, or one for height and width each.
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+        dtype: as for `Conv1d`; sizes may be one integer, or one for height and width each.
 
     Example:
         >>> import numpy as np
@@ -183,8 +186,8 @@ class Conv3d(_Convolution):
     """Convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype: as for
-            `Conv1d`; sizes may be one integer, or one for depth, height and width each.
+        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+        dtype: as for `Conv1d`; sizes may be one integer, or one for depth, height and width each.
 
     Example:
         >>> import numpy as np
@@ -211,14 +214,23 @@ class _Transposed(_AnyConvolution):
         groups: int = 1,
         bias: bool = True,
         dilation: int | Sequence[int] = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(
+                f"padding_mode of {type(self).__name__} can be 'zeros' only, not {padding_mode!r}: there is nothing "
+                f"around its input{at_line(user_line())}"
+            )
+        self.padding_mode = padding_mode
         self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups)
         self.padding = sizes(padding, self._axes, "padding")
         self.output_padding = sizes(output_padding, self._axes, "output_padding")
         self.weight = empty((in_channels, out_channels // groups, *self.kernel_size), dtype)
         self.bias = empty((out_channels,), dtype) if bias else None
         self.reset_parameters()
+        put(self, device)
 
     def forward(self, input: Any, output_size: Sequence[int] | None = None) -> Any:
         """An array (N, out_channels, ...) from an array (N, in_channels, ...), or both without N.
@@ -276,7 +288,9 @@ class ConvTranspose1d(_Transposed):
         groups: number of channel groups; groups are convolved independently.
         bias: whether to add a trained bias.
         dilation: spacing between kernel elements.
-        dtype: dtype of the parameters.
+        padding_mode: "zeros", the only one.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight: array of shape (in_channels, out_channels / groups, *kernel_size).
@@ -300,8 +314,8 @@ class ConvTranspose2d(_Transposed):
     """Transposed convolution of arrays of shape (N, C, H, W) or (C, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, dtype: as for
-            `ConvTranspose1d`; sizes may be one integer, or one for height and width each.
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
+            padding_mode, device, dtype: as for `ConvTranspose1d`; sizes may be one integer, or two.
 
     Example:
         >>> import numpy as np
@@ -318,8 +332,8 @@ class ConvTranspose3d(_Transposed):
     """Transposed convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, dtype: as for
-            `ConvTranspose1d`; sizes may be one integer, or one for depth, height and width each.
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
+            padding_mode, device, dtype: as for `ConvTranspose1d`; sizes may be one integer, or three.
 
     Example:
         >>> import numpy as np

@@ -45,7 +45,7 @@ class FunctionLayer(Module):
         parameters = inspect.signature(of).parameters
         cls._function = staticmethod(of)
         cls._arguments = tuple(signature.parameters)[1:]
-        cls._passed = tuple([name for name in cls._arguments if name in parameters])
+        cls._passed = tuple([name for name in cls._arguments if name in parameters and name != "inplace"])
         inputs = [x for x in parameters.values() if x.default is Parameter.empty and x.name not in cls._arguments]
         cls.__init__ = _init(cls, signature)  # type: ignore[method-assign]
         if cls.forward is Module.forward:

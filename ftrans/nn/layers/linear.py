@@ -1,20 +1,18 @@
-"""Linear maps, and embeddings."""
+"""Linear maps."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
-from ..cells import Parameter
 from ..module import Module
-from .arguments import empty, expect_last_axis, fill_uniformly
+from .arguments import empty, expect_last_axis, fill_uniformly, put
 
-__all__ = ["Bilinear", "Embedding", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
@@ -45,7 +43,8 @@ class Linear(Module):
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the result.
         bias: whether to add a trained bias.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight: matrix of shape (out_features, in_features), initialized uniformly between ±1 / sqrt(in_features).
@@ -59,12 +58,15 @@ class Linear(Module):
         (5, 2)
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = np.float32
+    ) -> None:
         self.in_features = in_features
         self.out_features = out_features
         self.weight = empty((out_features, in_features), dtype)
         self.bias = empty((out_features,), dtype) if bias else None
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Draw new initial values."""
@@ -87,7 +89,8 @@ class Bilinear(Module):
         in2_features: size of the last axis of the second input.
         out_features: size of the last axis of the result.
         bias: whether to add a trained bias.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight: array of shape (out_features, in1_features, in2_features), initialized uniformly between
@@ -102,7 +105,13 @@ class Bilinear(Module):
     """
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: Any = np.float32
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = np.float32,
     ) -> None:
         self.in1_features = in1_features
         self.in2_features = in2_features
@@ -110,6 +119,7 @@ class Bilinear(Module):
         self.weight = empty((out_features, in1_features, in2_features), dtype)
         self.bias = empty((out_features,), dtype) if bias else None
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Draw new initial values."""
@@ -129,72 +139,3 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
-
-
-class Embedding(Module):
-    """A table of vectors that are looked up by index; see `functional.embedding`.
-
-    Args:
-        num_embeddings: number of vectors.
-        embedding_dim: size of the vectors.
-        padding_idx: index of a vector that is initialized with zeros and not trained.
-        dtype: dtype of the table.
-
-    Attributes:
-        weight: matrix of shape (num_embeddings, embedding_dim), initialized with standard normal numbers.
-
-    Raises:
-        ValueError: `padding_idx` is out of range.
-
-    Example:
-        >>> import numpy as np
-        >>> from ftrans import nn
-        >>> nn.Embedding(10, 3)(np.array([[1, 2, 2]])).shape
-        (1, 3, 3)
-    """
-
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = np.float32
-    ) -> None:
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(
-                f"padding_idx={padding_idx} is out of range for the {num_embeddings} vectors of "
-                f"Embedding{at_line(user_line())}"
-            )
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = empty((num_embeddings, embedding_dim), dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw new initial values."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight[self.padding_idx] = 0.0
-
-    @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Self:
-        """Make a layer from a given table.
-
-        Args:
-            embeddings: matrix whose rows are the vectors.
-            freeze: whether the table is excluded from training.
-            padding_idx: index of a vector that is not trained.
-        """
-        table = np.array(embeddings)
-        if table.ndim != 2:
-            raise ValueError(
-                f"from_pretrained takes a matrix, not an array of shape {table.shape}{at_line(user_line())}"
-            )
-        layer = cls(table.shape[0], table.shape[1], padding_idx)
-        layer.weight = Parameter(table, requires_grad=not freeze)
-        return layer
-
-    def forward(self, input: Any) -> Any:
-        """An array of shape (*shape, embedding_dim) from integers of any shape."""
-        return F.embedding(input, self.weight, self.padding_idx)
-
-    def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -15,7 +15,7 @@ from .. import init
 from ..cells import Buffer, Parameter
 from ..functional.arguments import described, shape_of
 from ..module import Module
-from .arguments import empty, expect_channels, positive, shown
+from .arguments import empty, expect_channels, positive, put, shown
 from .function_layer import FunctionLayer
 
 __all__ = [
@@ -50,6 +50,7 @@ class _Channelwise(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
         *,
         bias: bool = True,
@@ -62,12 +63,13 @@ class _Channelwise(Module):
         self.weight = empty((num_features,), dtype) if affine else None
         self.bias = empty((num_features,), dtype) if affine and bias else None
         if track_running_stats:
-            self.running_mean = Buffer(np.zeros(num_features, dtype))
-            self.running_var = Buffer(np.ones(num_features, dtype))
+            self.running_mean = Buffer(np.zeros(num_features, dtype or np.float32))
+            self.running_var = Buffer(np.ones(num_features, dtype or np.float32))
             self.num_batches_tracked = Buffer(np.zeros((), np.int64))
         else:
             self.running_mean = self.running_var = self.num_batches_tracked = None
         self.reset_parameters()
+        put(self, device)
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics to mean 0 and variance 1."""
@@ -125,7 +127,8 @@ class BatchNorm1d(_BatchNorm):
         momentum: weight of a batch in the running statistics; None for the mean over all batches.
         affine: whether each channel has a trained scale and shift.
         track_running_stats: whether to keep running statistics; without them, evaluation uses those of the batch, too.
-        dtype: dtype of parameters and statistics.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of parameters and statistics; float32 for None.
         bias: whether to have a shift beside the scale.
 
     Attributes:
@@ -186,11 +189,13 @@ class _InstanceNorm(_Channelwise):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
+        device: Any = None,
         dtype: Any = np.float32,
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias=bias)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype, bias=bias)
+        put(self, device)
 
     def forward(self, input: Any) -> Any:
         """An array of the same shape; in training, running statistics, if there are any, are updated."""
@@ -224,7 +229,8 @@ class InstanceNorm1d(_InstanceNorm):
         momentum: weight of a batch in the running statistics.
         affine: whether each channel has a trained scale and shift.
         track_running_stats: whether to keep running statistics, which evaluation then uses.
-        dtype: dtype of parameters and statistics.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of parameters and statistics; float32 for None.
         bias: whether to have a shift beside the scale.
 
     Raises:
@@ -294,7 +300,8 @@ class LayerNorm(_OverLastAxes):
         eps: added to variances.
         elementwise_affine: whether each element has a trained scale and shift.
         bias: whether to have a shift beside the scale.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight: scales, initialized with 1; or None.
@@ -315,12 +322,14 @@ class LayerNorm(_OverLastAxes):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         super().__init__(normalized_shape, elementwise_affine, dtype)
         self.eps = eps
         self.bias = empty(self.normalized_shape, dtype) if elementwise_affine and bias else None
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Reset scales to 1 and shifts to 0."""
@@ -345,7 +354,8 @@ class RMSNorm(_OverLastAxes):
         normalized_shape: sizes of these axes; an integer for one axis.
         eps: added to mean squares; by default the machine epsilon of the dtype.
         elementwise_affine: whether each element has a trained scale.
-        dtype: dtype of the parameter.
+        device: where it is put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameter; float32 for None.
 
     Attributes:
         weight: scales, initialized with 1; or None.
@@ -362,11 +372,13 @@ class RMSNorm(_OverLastAxes):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         super().__init__(normalized_shape, elementwise_affine, dtype)
         self.eps = eps
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Reset scales to 1."""
@@ -389,7 +401,8 @@ class GroupNorm(Module):
         num_channels: number of channels.
         eps: added to variances.
         affine: whether each channel has a trained scale and shift.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
         bias: whether to have a shift beside the scale.
 
     Attributes:
@@ -415,6 +428,7 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
         *,
         bias: bool = True,
@@ -432,6 +446,7 @@ class GroupNorm(Module):
         self.weight = empty((num_channels,), dtype) if affine else None
         self.bias = empty((num_channels,), dtype) if affine and bias else None
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Reset scales to 1 and shifts to 0."""

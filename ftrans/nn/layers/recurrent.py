@@ -15,7 +15,7 @@ from .. import init
 from ..cells import Parameter, RngState
 from ..module import Module
 from ..packed import PackedSequence
-from .arguments import empty, expect_last_axis, positive
+from .arguments import empty, expect_last_axis, positive, put
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
@@ -124,7 +124,8 @@ class RNN(_Recurrent):
         batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
         dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight_ih_l0: matrix of shape (H, D) of layer 0; also `weight_hh_l0`, `bias_ih_l0` and `bias_hh_l0`, those of
@@ -154,10 +155,12 @@ class RNN(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self.nonlinearity = _checked(nonlinearity)
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        put(self, device)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
@@ -181,7 +184,8 @@ class LSTM(_Recurrent):
         batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
         dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight_ih_l0: matrix of shape (4 H, D) of layer 0, with the gates input, forget, cell and output; the other
@@ -206,9 +210,11 @@ class LSTM(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        put(self, device)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
         """`(output, (h, c))`: the outputs of the last layer, and the final states of all layers and directions.
@@ -247,9 +253,11 @@ class GRU(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        put(self, device)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """`(output, h)`: the outputs of the last layer, and the final hidden states of all layers and directions.
@@ -273,7 +281,9 @@ class _RecurrentCell(Module):
 
     _gates: ClassVar[int]
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = np.float32
+    ) -> None:
         positive(hidden_size=hidden_size)
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -284,6 +294,7 @@ class _RecurrentCell(Module):
         self.bias_ih = empty((rows,), dtype) if bias else None
         self.bias_hh = empty((rows,), dtype) if bias else None
         self.reset_parameters()
+        put(self, device)
 
     def reset_parameters(self) -> None:
         """Draw new initial values, uniformly between ±1 / sqrt(hidden_size)."""
@@ -301,7 +312,8 @@ class RNNCell(_RecurrentCell):
         hidden_size: size H of the hidden state.
         bias: whether to have biases.
         nonlinearity: "tanh" or "relu".
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Attributes:
         weight_ih: matrix of shape (H, D).
@@ -324,10 +336,12 @@ class RNNCell(_RecurrentCell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = _checked(nonlinearity)
+        put(self, device)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next hidden state, from an input of shape (N, D) or (D,) and a hidden state, zeros by default."""
@@ -346,7 +360,8 @@ class LSTMCell(_RecurrentCell):
         input_size: size D of the input.
         hidden_size: size H of the hidden state.
         bias: whether to have biases.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Example:
         >>> import numpy as np

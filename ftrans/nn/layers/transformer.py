@@ -15,6 +15,7 @@ from ..cells import RngState
 from ..containers import ModuleList
 from ..module import Module
 from ..random import stream
+from .arguments import put
 from .attention import KeyValueCache, MultiheadAttention
 from .dropout import Dropout
 from .linear import Linear
@@ -28,7 +29,7 @@ Activation = str | Callable[[Any], Any]
 
 
 def _activation(activation: Activation) -> Callable[[Any], Any]:
-    known = {"relu": F.relu, "gelu": F.gelu}
+    known: dict[str, Callable[[Any], Any]] = {"relu": F.relu, "gelu": F.gelu}
     if isinstance(activation, str):
         if activation not in known:
             raise ValueError(
@@ -78,7 +79,8 @@ class TransformerEncoderLayer(_Layer):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Example:
         >>> import numpy as np
@@ -99,18 +101,20 @@ class TransformerEncoderLayer(_Layer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
+        put(self, device)
 
     def forward(
         self,
@@ -155,7 +159,8 @@ class TransformerDecoderLayer(_Layer):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Example:
         >>> import numpy as np
@@ -176,13 +181,14 @@ class TransformerDecoderLayer(_Layer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
@@ -191,6 +197,7 @@ class TransformerDecoderLayer(_Layer):
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
         self.activation = _activation(activation)
+        put(self, device)
 
     def forward(
         self,
@@ -361,7 +368,8 @@ class Transformer(Module):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward networks (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        dtype: dtype of the parameters.
+        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        dtype: dtype of the parameters; float32 for None.
 
     Example:
         >>> import numpy as np
@@ -384,6 +392,7 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
+        device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
@@ -396,6 +405,7 @@ class Transformer(Module):
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 init.xavier_uniform_(parameter)
+        put(self, device)
 
     def forward(
         self,
