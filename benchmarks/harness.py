@@ -129,11 +129,16 @@ class Table:
 
 
 def time_side_by_side(
-    contenders: Mapping[str, Contender], *, reference: str | None = None, seconds: float = 1.5, patience: float = 1.0
+    contenders: Mapping[str, Contender],
+    *,
+    reference: str | None = None,
+    seconds: float = 1.5,
+    patience: float = 1.0,
+    now: Callable[[], float] = time.perf_counter,
 ) -> Timings:
     """Time the contenders in turns, about `seconds` in all, after checking that each agrees with `reference`.
 
-    A contender whose call takes longer than `patience` is timed by that call alone.
+    A contender whose call takes longer than `patience` is timed by that call alone; `now` is the clock.
     """
     failures: dict[str, str] = {}
     values: dict[str, Any] = {}
@@ -144,9 +149,9 @@ def time_side_by_side(
         try:
             with contender.scope():
                 values[name] = contender.call()
-                once[name] = clock(contender.call, 1)
+                once[name] = clock(contender.call, 1, now)
                 if once[name] < SHORTEST_TURN:
-                    once[name] = clock(contender.call, 10)
+                    once[name] = clock(contender.call, 10, now)
             if reference in values:
                 require_agreement(values[name], values[reference])
         except Exception as error:
@@ -163,15 +168,15 @@ def time_side_by_side(
         shuffle(order)
         for name in order:
             with contenders[name].scope():
-                rounds[name].append(clock(contenders[name].call, calls[name]))
+                rounds[name].append(clock(contenders[name].call, calls[name], now))
     return Timings(rounds, failures)
 
 
-def clock(call: Callable[[], Any], calls: int) -> float:
-    start = time.perf_counter()
+def clock(call: Callable[[], Any], calls: int, now: Callable[[], float] = time.perf_counter) -> float:
+    start = now()
     for _ in range(calls):
         call()
-    return (time.perf_counter() - start) / calls
+    return (now() - start) / calls
 
 
 def require_agreement(value: Any, reference: Any) -> None:
