@@ -261,7 +261,7 @@ def _unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
     return ((words[0] >> 5).astype(np.float64) * 2.0**26 + (words[1] >> 6).astype(np.float64)) * 2.0**-53
 
 
-def _open_unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
+def open_unit(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
     """Numbers in (0, 1), symmetric about 1/2: odd multiples of half a power of 2."""
     if dtype == np.float32:
         return ((bits(key, shape) >> 9).astype(np.int32).astype(np.float32) + 0.5) * 2.0**-23
@@ -403,7 +403,7 @@ def normal(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -
         >>> random.normal(random.key(0), (2,)).round(4)
         array([-0.2058,  0.2546], dtype=float32)
     """
-    unit = _open_unit(key, _shape(shape), _checked_dtype(dtype, "normal"))
+    unit = open_unit(key, _shape(shape), _checked_dtype(dtype, "normal"))
     return apply_elementwise(erf_inv, unit * 2.0 - 1.0) * _ROOT_2
 
 
@@ -428,7 +428,7 @@ def truncated_normal(
         >>> bool((abs(x) <= 1).all())
         True
     """
-    unit = _open_unit(key, _shape(shape), _checked_dtype(dtype, "truncated_normal"))
+    unit = open_unit(key, _shape(shape), _checked_dtype(dtype, "truncated_normal"))
     low, high = (_erf(bound) for bound in (lower, upper))
     x = apply_elementwise(erf_inv, low + (high - low) * unit) * _ROOT_2
     return np.clip(x, lower, upper)
@@ -453,7 +453,7 @@ def exponential(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float
         >>> random.exponential(random.key(0), (2,)).round(4)
         array([0.8712, 0.51  ], dtype=float32)
     """
-    return -np.log(_open_unit(key, _shape(shape), _checked_dtype(dtype, "exponential")))
+    return -np.log(open_unit(key, _shape(shape), _checked_dtype(dtype, "exponential")))
 
 
 @functional
@@ -470,7 +470,7 @@ def gumbel(key: Any, shape: int | Sequence[int] = (), dtype: Any = np.float32) -
         >>> random.gumbel(random.key(0), (2,)).round(4)
         array([0.1379, 0.6734], dtype=float32)
     """
-    return -np.log(-np.log(_open_unit(key, _shape(shape), _checked_dtype(dtype, "gumbel"))))
+    return -np.log(-np.log(open_unit(key, _shape(shape), _checked_dtype(dtype, "gumbel"))))
 
 
 @functional

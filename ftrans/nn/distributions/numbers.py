@@ -1,0 +1,138 @@
+"""Numbers that distributions compute with: operands in one dtype, and random numbers from a key."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.cell import concrete, read
+from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
+from ...core.trace import current_builder
+from ...core.types import Shape, is_inexact
+from ...numpy.promotion import combined_dtype
+from ...run.places import TRACE, place_of_argument, place_of_arguments
+from ..functional.arguments import described
+from ..init import generator
+from ..random import key_of
+
+_NARROW = {"float16", "bfloat16"}
+
+
+def is_number(x: Any) -> bool:
+    """Whether `x` is a number of Python, which takes the dtype of what it meets."""
+    return is_plain(x, float | int)
+
+
+def operands(given: Sequence[Any], default: Any = np.float64) -> list[Any]:
+    """Arrays in one floating-point dtype: that of the floating-point arrays among them, at least float32.
+
+    Args:
+        given: arrays, numbers, traced values, tensors or cells.
+        default: the dtype, if there are only numbers of Python and integers.
+    """
+    xs = read(list(given))
+    kinds = [np.dtype(x.dtype) for x in xs if hasattr(x, "dtype") and is_inexact(np.dtype(x.dtype))]
+    dtype = combined_dtype(*kinds) if kinds else np.dtype(default)
+    dtype = np.dtype(np.float32) if dtype.name in _NARROW else dtype
+    return [_converted(x, dtype) for x in xs]
+
+
+def _converted(x: Any, dtype: np.dtype[Any]) -> Any:
+    if not hasattr(x, "dtype"):
+        return np.asarray(x, dtype)[()]
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def as_parameter(x: Any, what: str) -> Any:
+    """A parameter as it is kept: lists become arrays, everything else stays what it is.
+
+    Raises:
+        TypeError: it is no array of numbers.
+    """
+    if is_number(x):
+        return x
+    if isinstance(x, list | tuple):
+        x = np.stack(x) if place_of_arguments(x) is TRACE or any(hasattr(y, "dtype") for y in x) else np.asarray(x)
+    kind = getattr(getattr(x, "dtype", None), "kind", "")
+    if kind not in ("f", "i", "u", "b", "V"):
+        raise TypeError(
+            f"{what} must be a number or an array of real numbers, not {described(x)}{at_line(user_line())}"
+        )
+    return x
+
+
+def sizes_of(sample_shape: Any, what: str) -> Shape:
+    """The shape in which samples are asked for.
+
+    Raises:
+        TypeError: it is not made of integers.
+        ValueError: a size is negative.
+    """
+    if getattr(sample_shape, "dtype", None) == np.uint32:
+        raise TypeError(f"{what} takes the shape of the sample first; write {what}(rng=key){at_line(user_line())}")
+    try:
+        given = (sample_shape,) if is_plain(sample_shape, int | np.integer) else sample_shape
+        sizes = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(
+            f"sample_shape of {what} must be a tuple of integers, not {sample_shape!r}{at_line(user_line())}"
+        ) from None
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"sample_shape of {what} must not be negative, but is {sample_shape!r}{at_line(user_line())}")
+    return sizes
+
+
+def key_for(rng: Any, what: str) -> Any:
+    """The key for one sample: `rng`, its next key, or one of the generator that `nn.manual_seed` seeds.
+
+    Raises:
+        TypeError: nothing was given inside of a function that is transformed or compiled.
+    """
+    if rng is not None:
+        return key_of(rng, what)
+    if current_builder() is None:
+        return generator().integers(0, 1 << 32, 2, dtype=np.uint32)
+    raise TypeError(
+        f"{what} needs rng in a function that is transformed or compiled, which would otherwise give the same numbers "
+        f"in every call, step and lane: write {what}(rng=self.rng) with self.rng = nn.RngState() in the module, or "
+        f"hand a key to the function and write rng=key{at_line(user_line())}"
+    )
+
+
+def compute(formula: Callable[..., Any], xs: Sequence[Any]) -> Any:
+    """A formula of arrays; arrays of JAX are left to JAX."""
+    place = place_of_arguments(xs)
+    return place.call(formula, tuple(xs), {}) if place.is_jax else formula(*xs)
+
+
+def is_known(x: Any) -> bool:
+    """Whether the elements of an array are known now, and may be checked."""
+    return place_of_argument(x) is not TRACE
+
+
+def tiny(x: Any) -> float:
+    """The smallest normal number of the dtype of an array."""
+    return float(np.finfo(x.dtype).tiny)
+
+
+def eps(x: Any) -> float:
+    """The spacing of the numbers above 1 in the dtype of an array."""
+    return float(np.finfo(x.dtype).eps)
+
+
+def concrete_maximum(x: Any, what: str, name: str) -> int:
+    """The largest of some integers that must be known, because a shape depends on them.
+
+    Raises:
+        TypeError: they are traced.
+    """
+    if not is_known(x):
+        raise TypeError(
+            f"{what} makes an array whose size is {name}, which must be a plain integer and not traced"
+            + at_line(user_line())
+        )
+    return int(np.max(np.asarray(concrete(x))))
