@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 FIGURES = Path(__file__).parent / "distribution_figures.json"
-PROPERTIES = ("mean", "variance", "entropy", "mode")
 MATRIX = "a([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.5]])"
 FACTOR = "a([[1.5, 0.0], [0.5, 0.8]])"
 

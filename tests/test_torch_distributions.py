@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distribution_rows import FIGURES, PAIRS, PROPERTIES, ROWS, TRANSFORMS, figures, made
+from distribution_rows import FIGURES, PAIRS, ROWS, TRANSFORMS, figures, made
 
 torch = pytest.importorskip("torch")
 
@@ -59,7 +59,7 @@ def _of_torch() -> dict[str, Any]:
         d = theirs(text)
         x = array(values)
         found[text] = {"log_prob": rounded(lambda d=d, x=x: d.log_prob(x)), "cdf": rounded(lambda d=d, x=x: d.cdf(x))}
-        found[text] |= {name: rounded(lambda d=d, name=name: getattr(d, name)) for name in PROPERTIES[:2] + ("mode",)}
+        found[text] |= {name: rounded(lambda d=d, name=name: getattr(d, name)) for name in ("mean", "variance", "mode")}
         found[text]["entropy"] = rounded(d.entropy)
         found[text]["shapes"] = [list(d.batch_shape), list(d.event_shape)]
     for p, q in PAIRS:
@@ -67,7 +67,10 @@ def _of_torch() -> dict[str, Any]:
     for text, values in TRANSFORMS:
         f, x = theirs(text), array(values)
         y = f(x)
-        found[f"{text} of {values}"] = [rounded(lambda y=y: y), rounded(lambda f=f, x=x, y=y: f.log_abs_det_jacobian(x, y))]
+        found[f"{text} of {values}"] = [
+            rounded(lambda y=y: y),
+            rounded(lambda f=f, x=x, y=y: f.log_abs_det_jacobian(x, y)),
+        ]
     return found
 
 

@@ -1,5 +1,6 @@
 """Neural networks: a mutable `Module` over pure transformations, with layers, losses and a training loop."""
 
+import importlib as _importlib
 import typing as _typing
 
 from . import data, functional, init, layers, optim, random, utils
@@ -47,6 +48,7 @@ __all__ = [
     "clip_grad_norm_",
     "data",
     "data_parallel",
+    "distributions",
     "fit",
     "from_torch",
     "fsdp",
@@ -79,8 +81,16 @@ __all__ = [
     "vector_to_parameters",
     "vmap",
 ]
-if not _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from . import distributions
+else:
     __all__ += layers.__all__
+
+    def __getattr__(name: str) -> _typing.Any:
+        # SciPy takes a second to import; models without distributions do without.
+        if name == "distributions":
+            return _importlib.import_module(".distributions", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -297,7 +297,7 @@ class Distribution:
             >>> from ftrans.nn import distributions, random
             >>> def draw(scale):
             ...     return distributions.Gamma(2.0, 1.0 / scale).rsample(rng=random.key(0))
-            >>> float(ft.grad(draw)(1.0)) == float(draw(1.0))
+            >>> abs(float(ft.grad(draw)(1.0) - draw(1.0))) < 1e-6
             True
         """
         if not self.has_rsample:
@@ -313,7 +313,7 @@ class Distribution:
         Example:
             >>> from ftrans.nn import distributions, random
             >>> distributions.Categorical([0.5, 0.0, 0.5]).sample((4,), rng=random.key(1))
-            array([0, 2, 0, 0])
+            array([2, 0, 2, 0])
         """
         return stop_gradient(self._drawn("sample", sample_shape, rng))
 
