@@ -195,6 +195,75 @@ ROWS = [
 ]
 
 
+# Functions without a forward pass: arrays, given `nn` of a library and what makes its tensors.
+
+GRADIENTS = [np.array([3.0, -4.0]), np.array([[0.5, 12.0]])]
+
+
+def clipped(clip: Callable[[Any, list[Any]], Any]) -> Callable[[Any, Any], Any]:
+    """What a function returns for parameters, and their gradients then."""
+
+    def call(nn: Any, tensor: Any) -> Any:
+        parameters = [nn.Parameter(tensor(g)) for g in [*GRADIENTS, GRADIENTS[0]]]
+        for p, g in zip(parameters, GRADIENTS, strict=False):
+            p.grad = tensor(g)
+        return [clip(nn.utils, parameters), *[p.grad for p in parameters]]
+
+    return call
+
+
+def fused(layer: str, norm: str, **options: Any) -> Callable[[Any, Any], Any]:
+    """Weight and bias of a layer that a batch normalization is fused with."""
+
+    def call(nn: Any, tensor: Any) -> Any:
+        made, bn = filled(eval(layer, vars(nn))).eval(), filled(eval(norm, vars(nn))).eval()
+        if bn.running_var is not None:
+            loaded(bn, {k: np.abs(np.asarray(x)) for k, x in bn.state_dict().items()})
+        fuse = nn.utils.fuse_linear_bn_eval if "Linear" in layer else nn.utils.fuse_conv_bn_eval
+        new = fuse(made, bn, **options)
+        return [new.weight, new.bias]
+
+    return call
+
+
+def vectors(nn: Any, tensor: Any) -> Any:
+    """Parameters as a vector and back."""
+    model = filled(nn.Linear(3, 2))
+    vector = nn.utils.parameters_to_vector(model.parameters())
+    nn.utils.vector_to_parameters(2 * vector, model.parameters())
+    return [vector, model.weight, model.bias]
+
+
+def stateless(nn: Any, tensor: Any) -> Any:
+    """A call with other arrays."""
+    model = filled(nn.BatchNorm1d(2))
+    given = {"weight": tensor(np.array([1.0, 2.0])), "running_mean": tensor(np.array([3.0, 4.0]))}
+    out = nn.utils.stateless.functional_call(model, given, (tensor(np.arange(6.0).reshape(3, 2)),))
+    return [out, given["running_mean"], model.running_var, model.running_mean]
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "clip_grad_norm_": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 2.0)),
+    "clip_grad_norm_ of one": clipped(lambda utils, ps: utils.clip_grad_norm_(ps[0], 2.0, norm_type=1)),
+    "clip_grad_norm_ by the largest": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 6.0, float("inf"))),
+    "clip_grad_norm_ of order 3": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 6.0, 3.0)),
+    "clip_grad_norm_ of order 0": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 1.5, 0)),
+    "clip_grad_norm_ of small ones": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 100.0)),
+    "clip_grad_norm_ of none": clipped(lambda utils, ps: utils.clip_grad_norm_(ps[2:], 1.0)),
+    "clip_grad_value_": clipped(lambda utils, ps: utils.clip_grad_value_(ps, 3.5)),
+    "clip_grads_with_norm_": clipped(
+        lambda utils, ps: utils.clip_grads_with_norm_(ps, 1.0, utils.get_total_norm([ps[0].grad], -float("inf")))
+    ),
+    "fuse_conv_bn_eval": fused("Conv2d(2, 3, 2)", "BatchNorm2d(3)"),
+    "fuse_conv_bn_eval with groups": fused("Conv1d(2, 4, 2, groups=2, bias=False)", "BatchNorm1d(4, affine=False)"),
+    "fuse_conv_bn_eval transposed": fused("ConvTranspose1d(2, 3, 2)", "BatchNorm1d(3)", transpose=True),
+    "fuse_linear_bn_eval": fused("Linear(3, 2)", "BatchNorm1d(2)"),
+    "fuse_linear_bn_eval of one": fused("Linear(3, 2)", "BatchNorm1d(1)"),
+    "vectors": vectors,
+    "stateless": stateless,
+}
+
+
 def figures_of_torch() -> dict[str, Any]:
     """For each row: results, gradients and the state afterwards."""
     import torch
@@ -212,6 +281,10 @@ def figures_of_torch() -> dict[str, Any]:
             "gradients": {path: rounded(p.grad) for path, p in model.named_parameters() if p.grad is not None},
             "state": {path: rounded(x) for path, x in model.state_dict().items()},
         }
+    figures["calls"] = {
+        name: [None if x is None else rounded(x.detach()) for x in call(torch.nn, torch.tensor)]
+        for name, call in CALLS.items()
+    }
     return figures
 
 

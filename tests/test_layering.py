@@ -224,8 +224,8 @@ PUBLIC_MODULES = [
     "ftrans.scipy.spatial", "ftrans.scipy.spatial.distance", "ftrans.scipy.spatial.transform", "ftrans.scipy.special",
     "ftrans.scipy.stats", "ftrans.testing",
     "ftrans.nn.utils", "ftrans.nn.utils.parametrizations", "ftrans.nn.utils.parametrize", "ftrans.nn.utils.rnn",
-    "ftrans.nn.utils", "ftrans.nn.utils.rnn",
     "ftrans.nn.data",
+    "ftrans.nn.utils.stateless",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tables
-from nn_utils_rows import FIGURES, LENGTHS, ROWS, Row, leaves, total
+from nn_utils_rows import CALLS, FIGURES, LENGTHS, ROWS, Row, leaves, total
 
 import ftrans as ft
 from ftrans import nn
@@ -64,6 +64,14 @@ def test_equals_torch(row: Row) -> None:
     gradients = {path: p.grad.numpy() for path, p in recorded.named_parameters() if p.grad is not None}
     check(row, [x.detach() if hasattr(x, "detach") else x for x in leaves(out)], [x.grad.numpy() for x in inputs],
           gradients, recorded)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_equal_torch(name: str) -> None:
+    for found, expected in zip(CALLS[name](nn, ft.autograd.tensor), STORED["calls"][name], strict=True):
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            close(getattr(found, "data", found), expected)
 
 
 # Packed sequences
@@ -356,6 +364,75 @@ REFUSED_PARAMETRIZATIONS: list[tuple[Any, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("f", "error", "message"), REFUSED_PARAMETRIZATIONS)
 def test_refused_parametrizations(f: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        f()
+    assert __file__ in str(caught.value)
+
+
+# Other functions
+
+
+def test_gradients_in_a_dictionary_are_clipped() -> None:
+    model, x = nn.Linear(3, 2), np.ones((4, 3), np.float32)
+
+    def step(model: Any, x: Any) -> Any:
+        gradients = nn.grad(lambda model, x: (model(x) ** 2).sum())(model, x)
+        before = dict(gradients)
+        norm = nn.utils.clip_grad_norm_(gradients, 0.5, error_if_nonfinite=True)
+        nn.utils.clip_grad_value_(gradients, 0.2)
+        return norm, before, gradients
+
+    run = nn.jit(step)
+    for f in (step, run):
+        norm, before, after = f(model, x)
+        np.testing.assert_allclose(norm, nn.global_norm(before), rtol=1e-6)
+        for path, g in before.items():
+            np.testing.assert_allclose(after[path], np.clip(g * 0.5 / norm, -0.2, 0.2), rtol=1e-5)
+    for f in (step, run):
+        with pytest.raises(RuntimeError, match=r"norm of order 2\.0 of the gradients is not finite"):
+            f(model, x * np.float32(np.nan))
+    # The norm has a derivative of its own.
+    np.testing.assert_allclose(ft.grad(lambda x: nn.utils.get_total_norm({"a": x}))(np.array([3.0, 4.0])), [0.6, 0.8])
+
+
+def test_initial_values_are_skipped() -> None:
+    nn.manual_seed(0)
+    expected = nn.Linear(3, 2).weight.value
+    nn.manual_seed(0)
+    skipped = nn.utils.skip_init(nn.Linear, 3, out_features=2)
+    assert {path: p.shape for path, p in skipped.named_parameters()} == {"weight": (2, 3), "bias": (2,)}
+    np.testing.assert_array_equal(nn.Linear(3, 2).weight.value, expected)
+
+
+def test_fused_layers_compute_the_same() -> None:
+    nn.manual_seed(0)
+    x = np.random.default_rng(0).normal(size=(2, 4, 5)).astype(np.float32)
+    for conv, transpose in ((nn.Conv1d(4, 6, 2, groups=2), False), (nn.ConvTranspose1d(4, 6, 2, groups=2), True)):
+        model = nn.Sequential(conv, nn.BatchNorm1d(6))
+        model(x)
+        model.eval()
+        made = nn.utils.fuse_conv_bn_eval(model[0], model[1], transpose=transpose)
+        np.testing.assert_allclose(made(x), model(x), atol=1e-5)
+        assert made.weight.requires_grad
+
+
+REFUSED_OTHERS: list[tuple[Any, type[Exception], str]] = [
+    (lambda: nn.utils.clip_grad_norm_(nn.Linear(3, 2), -1.0), ValueError, "must not be negative"),
+    (lambda: nn.utils.clip_grads_with_norm_(nn.Linear(3, 2), -1.0, 1.0), ValueError, "must not be negative"),
+    (lambda: nn.utils.clip_grad_value_(nn.Linear(3, 2), -1.0), ValueError, "must not be negative"),
+    (lambda: nn.utils.clip_grad_norm_([1.0], 1.0), TypeError, "or a dictionary of gradients by name, not float"),
+    (lambda: nn.utils.skip_init(nn.functional.linear, 3, 2), TypeError, r"skip_init\(nn.Linear, 3, 2\)"),
+    (lambda: nn.utils.fuse_conv_bn_eval(nn.Conv1d(2, 3, 1), nn.BatchNorm1d(3)), ValueError, r"model.eval\(\) first"),
+    (lambda: nn.utils.fuse_conv_bn_eval(nn.Conv1d(2, 3, 1).eval(), nn.BatchNorm1d(4).eval()), ValueError, "4 features"),
+    (lambda: nn.utils.fuse_linear_bn_eval(nn.Linear(2, 3).eval(), nn.BatchNorm1d(3, track_running_stats=False).eval()),
+     ValueError, "no running statistics"),
+    (lambda: nn.utils.stateless.functional_call(nn.Linear(3, 2), {}, X, strict=True), ValueError, "misses weight"),
+    (lambda: nn.utils.stateless.functional_call(nn.Linear(3, 2), {}, X, tie_weights=False), ValueError, "one cell"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "error", "message"), REFUSED_OTHERS)
+def test_refused_elsewhere(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as caught:
         f()
     assert __file__ in str(caught.value)

@@ -16,11 +16,12 @@ from .layers import *  # noqa: F403
 from .module import Module
 from .optimizer import Optimizer
 from .placing import data_parallel, fsdp, shard, tensor_parallel
-from .precision import LossScale, all_finite, clip_grad_norm, clip_grad_norm_, global_norm
+from .precision import LossScale, all_finite, clip_grad_norm, global_norm
 from .stacks import scan, stack_modules, unstack_modules
 from .state import functional_call, merge, split, state_of
 from .summary import summary
 from .training import Callback, FitState, History, batches, fit, load, save
+from .utils import clip_grad_norm_
 from .vectorize import vmap
 from .vectors import parameters_to_vector, vector_to_parameters
 from .weights import from_torch, to_torch

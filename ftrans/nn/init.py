@@ -7,6 +7,9 @@ seeds or from one that is given.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -424,7 +427,22 @@ def _matrix(tensor: Any, what: str) -> tuple[Shape, np.dtype[Any]]:
     return shape, dtype
 
 
+@contextmanager
+def skipped() -> Iterator[None]:
+    """A block in which the functions of this file leave parameters as they are, and draw nothing."""
+    token = _skips.set(True)
+    try:
+        yield
+    finally:
+        _skips.reset(token)
+
+
+_skips: ContextVar[bool] = ContextVar("whether initial values are left out", default=False)
+
+
 def _filled(tensor: Place, values: Any) -> Place:
+    if _skips.get():
+        return tensor
     tensor.value = np.asarray(values).astype(tensor.dtype, copy=False)
     return tensor
 
@@ -446,6 +464,8 @@ def _drawn(dtype: np.dtype[Any]) -> Any:
 
 
 def _uniform(shape: Shape, dtype: np.dtype[Any], low: float, high: float, rng: Generator | None) -> Any:
+    if _skips.get():
+        return np.broadcast_to(np.zeros((), dtype), shape)
     values: Any = _generator_of(rng).random(shape, _drawn(dtype))
     values *= high - low
     values += low
@@ -453,6 +473,8 @@ def _uniform(shape: Shape, dtype: np.dtype[Any], low: float, high: float, rng: G
 
 
 def _normal(shape: Shape, dtype: np.dtype[Any], mean: float, std: float, rng: Generator | None) -> Any:
+    if _skips.get():
+        return np.broadcast_to(np.zeros((), dtype), shape)
     values: Any = _generator_of(rng).standard_normal(shape, _drawn(dtype))
     values *= std
     values += mean

@@ -163,23 +163,3 @@ def clip_grad_norm(gradients: Mapping[str, Any], max_norm: float) -> dict[str, A
     norm = global_norm(gradients)
     factor = fnp.minimum(max_norm / fnp.maximum(norm, 1e-30), 1.0)
     return {name: (x * factor).astype(x.dtype) for name, x in gradients.items()}
-
-
-def clip_grad_norm_(parameters: Any, max_norm: float) -> float:
-    """Scale the gradients that `backward` has left in parameters, so that their global norm is at most `max_norm`.
-
-    Args:
-        parameters: a module, or parameters.
-        max_norm: maximum norm.
-
-    Returns:
-        The norm before scaling.
-    """
-    given = list(parameters.parameters() if isinstance(parameters, Module) else parameters)
-    gradients = {str(i): p.grad.numpy() for i, p in enumerate(given) if p.grad is not None}
-    norm = float(global_norm(gradients)) if gradients else 0.0
-    clipped = clip_grad_norm(gradients, max_norm)
-    for i, p in enumerate(given):
-        if p.grad is not None:
-            p.grad = clipped[str(i)]
-    return norm
