@@ -1,5 +1,7 @@
 """Define-by-run differentiation: tensors that remember how they were computed, and functions with a context object."""
 
+from typing import Any as _Any
+
 from ..api.anomaly import detect_anomaly, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
 from . import functional
@@ -7,6 +9,7 @@ from .backward import backward, grad
 from .context import Context
 from .creation import (
     arange,
+    bernoulli,
     default_generator,
     empty,
     empty_like,
@@ -14,8 +17,13 @@ from .creation import (
     from_numpy,
     full,
     full_like,
+    get_default_dtype,
+    is_tensor,
     linspace,
+    logspace,
     manual_seed,
+    multinomial,
+    normal,
     ones,
     ones_like,
     rand,
@@ -24,7 +32,10 @@ from .creation import (
     randn,
     randn_like,
     randperm,
+    set_default_dtype,
     tensor,
+    tril_indices,
+    triu_indices,
     zeros,
     zeros_like,
 )
@@ -42,11 +53,36 @@ from .modes import (
     set_grad_enabled,
 )
 from .tensor import Tensor, as_tensor
+from .torch_functions import CONSTANTS, DTYPES, FUNCTIONS
 from .traced_methods import install_on_arrays, install_on_traced_values
 
 install()
 install_on_traced_values()
 install_on_arrays()
+
+globals().update(FUNCTIONS | DTYPES | CONSTANTS)
+
+# What torch has in other places here.
+_ELSEWHERE = {
+    "nn": "from ftrans import nn", "optim": "from ftrans.nn import optim", "utils": "from ftrans.nn import utils",
+    "distributions": "from ftrans.nn import distributions", "compile": "nn.jit(model)", "vmap": "ft.vmap or nn.vmap",
+    "func": "ft.grad, ft.vmap and nn.functional_call", "save": "nn.save or pickle", "load": "nn.load or pickle",
+    "linalg": "numpy.linalg, whose functions take tensors", "fft": "numpy.fft, whose functions take tensors",
+    "special": "scipy.special, whose functions take tensors", "autograd": "ftrans.autograd itself",
+    "cuda": "nothing: tensors are in the memory of the host, and compiled code (nn.jit) runs on JAX's default device",
+    "device": '"cpu", the name itself; compiled code (nn.jit) runs on JAX\'s default device',
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "bfloat16":
+        import ml_dtypes
+        import numpy
+
+        return numpy.dtype(ml_dtypes.bfloat16)
+    end = f"; write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{end}", name=name)
+
 
 __all__ = [
     "AnomalyError",
@@ -58,6 +94,7 @@ __all__ = [
     "arange",
     "as_tensor",
     "backward",
+    "bernoulli",
     "default_generator",
     "detect_anomaly",
     "empty",
@@ -68,15 +105,20 @@ __all__ = [
     "full",
     "full_like",
     "functional",
+    "get_default_dtype",
     "grad",
     "gradcheck",
     "gradgradcheck",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_tensor",
     "linspace",
+    "logspace",
     "manual_seed",
+    "multinomial",
     "no_grad",
+    "normal",
     "once_differentiable",
     "ones",
     "ones_like",
@@ -86,12 +128,16 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "set_default_dtype",
     "set_detect_anomaly",
     "set_grad_enabled",
     "tensor",
+    "tril_indices",
+    "triu_indices",
     "zeros",
     "zeros_like",
 ]
+__all__.extend({**FUNCTIONS, **DTYPES, **CONSTANTS}.keys() - {*__all__})
 
 
 def __dir__() -> list[str]:

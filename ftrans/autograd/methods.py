@@ -192,6 +192,18 @@ def _changing_method(name: str) -> Callable[..., Any]:
     return method
 
 
+def _changing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that changes its first argument as a method."""
+    node = node_name(name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        change(function, self, (PLACE, *args), kwargs, node)
+        return self
+
+    method.__doc__ = function.__doc__
+    return method
+
+
 def _attribute(name: str) -> property:
     function, node = _Attribute(name), node_name(name)
     setting = _Setting(name)
@@ -406,7 +418,7 @@ def _named_methods() -> dict[str, Any]:
     """The methods of NumPy and torch that compute."""
     own = {name for name in vars(Tensor) if not name.startswith("__")}
     methods: dict[str, Any] = {name: method for name, method in METHODS.items() if name not in own}
-    changing = changing_methods()
+    changing = {name: _changing(name, method) for name, method in changing_methods().items()}
     for name, ufunc in UFUNCS.items():
         if name in OWN and name not in RULES:
             continue

@@ -16,12 +16,13 @@ from ..base.cell import read
 from ..base.forward_code import ForwardArray, in_forward, plain
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
+from ..numpy.indexing import require_kept
 from ..numpy.methods import name_methods
 from ..numpy.torch_names import missing
 from .torch_methods import IN_PLACE, METHODS
 from .torch_methods.kinds import requires_grad
-from .torch_methods.pointwise import UFUNCS
-from .torch_methods.shared import element_count, shared
+from .torch_methods.pointwise import OWN, UFUNCS
+from .torch_methods.shared import RULES, element_count, shared
 
 Method = Callable[..., Any]
 
@@ -54,11 +55,18 @@ def fill_(self: Any, value: Any) -> Any:
     return self
 
 
+def copy_(self: Any, source: Any) -> Any:
+    """Copy the values of another array into this one, converted to its dtype."""
+    require_kept(source, self.dtype)
+    self[...] = read(source)
+    return self
+
+
 def changing_methods() -> dict[str, Method]:
     """Methods that change a value in place, by their names."""
     ufuncs = {name: METHODS[name] for name, f in UFUNCS.items() if any(t.endswith("d->d") for t in f.types)}
     methods = {f"{name}_": in_place(name, f) for name, f in (ufuncs | IN_PLACE).items()}
-    return methods | {"zero_": zero_, "fill_": fill_}
+    return methods | {"zero_": zero_, "fill_": fill_, "copy_": copy_}
 
 
 _PROPERTIES: dict[str, property] = {
@@ -74,8 +82,9 @@ _OF_TRACERS = ("type", "size")
 
 def install_on_traced_values() -> None:
     """Give traced values the methods of tensors."""
+    own = {name: f for name, f in vars(Tracer).items() if name not in OWN or name in RULES or hasattr(np.ndarray, name)}
     methods: dict[str, Any] = {
-        name: shared(name, vars(Tracer)[name]) if name in vars(Tracer) else method
+        name: shared(name, own[name]) if name in own else method
         for name, method in METHODS.items()
         if name not in _OF_TRACERS
     }

@@ -19,8 +19,10 @@ from ..api.derivatives import stop_gradient
 from ..api.paths import is_compiling
 from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
+from ..autograd.torch_methods import METHODS
+from ..autograd.torch_methods.shared import ElementCount, element_count
 from ..base.cell import Eager, read
-from ..base.forward_code import plain, reading
+from ..base.forward_code import in_forward, plain, reading, speaking
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
@@ -111,13 +113,13 @@ class ArrayCell(Operand):
         return len(self.array.shape)
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return int(np.prod(self.array.shape, dtype=np.int64))
+    def size(self) -> ElementCount:
+        """Number of elements; called as a method, the shape."""
+        return element_count(self.array)
 
     def numel(self) -> int:
         """Number of elements."""
-        return self.size
+        return int(self.size)
 
     @property
     def path(self) -> str:
@@ -259,12 +261,14 @@ class ArrayCell(Operand):
             raise deleted_error(self.path)
         return self._on_host(now)
 
-    def to(self, dtype: Any) -> ArrayCell:
-        """Convert the array to another dtype, in place.
+    def to(self, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Convert the array to another dtype, in place; in forward code the array in another dtype, as of tensors.
 
         Raises:
             TypeError: the array is complex and the dtype is real; or `dtype` is not a dtype.
         """
+        if speaking.get():
+            return in_forward(METHODS["to"](self.read(), read(dtype), *read(args), **read(kwargs)))
         try:
             dtype = np.dtype(dtype)
         except TypeError:

@@ -60,6 +60,11 @@ def clamp_max(x: Any, max: Any) -> Any:
     return np.clip(x, None, max)
 
 
+def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """With numbers for NaN and for infinities, by default zero and the largest ones of the dtype."""
+    return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
 # By index
 
 
@@ -110,7 +115,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         y[at] = _neutral(reduce, x.dtype)
     if reduce == "mean":
         np.add.at(y, at, values)
-        count = np.full(x.shape, int(include_self), x.dtype)
+        count = np.full_like(x, int(include_self))
         np.add.at(count, at, 1)
         total = np.maximum(count, 1)
         return y / total if x.dtype.kind in "fc" else y // total
@@ -189,7 +194,7 @@ def fill_diagonal(x: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 METHODS: dict[str, Callable[..., Any]] = {
     "masked_fill": masked_fill, "masked_scatter": masked_scatter, "where": _where, "clamp": clamp,
-    "clamp_min": clamp_min, "clamp_max": clamp_max, "clip": clamp, "nan_to_num": np.nan_to_num, "scatter": scatter,
+    "clamp_min": clamp_min, "clamp_max": clamp_max, "clip": clamp, "nan_to_num": nan_to_num, "scatter": scatter,
     "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": index_add, "index_copy": index_copy,
     "index_fill": index_fill, "index_put": index_put, "put": put, "select_scatter": select_scatter,
     "slice_scatter": slice_scatter,

@@ -115,9 +115,9 @@ def sum_to_size(x: Any, *size: Any) -> Any:
     return np.reshape(np.sum(x, (*range(behind), *longer)), wanted)
 
 
-def repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
+def repeat(x: Any, *sizes: Any) -> Any:
     """The whole array, repeated along each axis."""
-    sizes = sizes_of(sizes if repeats is None else (repeats,))
+    sizes = sizes_of(sizes)
     if len(sizes) < x.ndim:
         raise ValueError(f"repeat takes a number for each of {x.ndim} axes, not {sizes}{at_line(user_line())}")
     return np.tile(x, sizes)
