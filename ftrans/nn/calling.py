@@ -163,6 +163,27 @@ class CalledModule(BareModule):
         """
         return add_hook(self, "backward", hook, prepend)
 
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False) -> Handle:
+        """Register a function that is called with the gradients of the results, before they go through the module.
+
+        Args:
+            hook: called as `hook(module, grad_output)`, with a tuple of the gradients of results, None where there is
+                no gradient.  Unless it returns None, its result replaces them.
+            prepend: whether to run it before the existing hooks.
+
+        Returns:
+            A handle whose `remove()` unregisters the hook.
+
+        Example:
+            >>> import numpy as np, ftrans as ft
+            >>> from ftrans import nn
+            >>> layer = nn.ReLU()
+            >>> handle = layer.register_full_backward_pre_hook(lambda module, grad_out: (10 * grad_out[0],))
+            >>> ft.grad(lambda x: layer(x).sum())(np.array([1.0, -1.0]))
+            array([10.,  0.])
+        """
+        return add_hook(self, "backward_pre", hook, prepend)
+
 
 def _has_tensor(xs: Any) -> bool:
     return any(

@@ -154,9 +154,10 @@ class Parameter(ArrayCell):
             return
         self.tensor().grad = gradient
 
-    def zero_grad(self) -> None:
-        """Clear the gradient."""
-        self.grad = None
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradient: to None, or to zeros if there is one."""
+        before = self.grad
+        self.grad = None if set_to_none or before is None else np.zeros_like(before.detach())
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         """`backward` of the leaf tensor."""

@@ -24,19 +24,23 @@ from . import epoch
 from .backward import call_with_backward, operation_of
 from .bare import BareModule
 from .derived import Rule
+from .graph import graph_of
 
 _numbers = iter(range(1 << 62))
+
+# Around the forward code, around the backward pass, and around saving and loading.
+_KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_pre", "state", "load_pre", "load")
 
 
 def add_hook(
     module: BareModule, kind: str, hook: Callable[..., Any], prepend: bool = False, with_kwargs: bool = False
 ) -> Handle:
-    """Add a hook of a kind: "forward_pre", "forward" or "backward"."""
+    """Add a hook of one of the kinds."""
     if not callable(hook):
         raise TypeError(f"a hook must be a function, not {type(hook).__name__}{at_line(user_line())}")
     kinds = module.__dict__.get("_hooks")
     if kinds is None:
-        kinds = {"forward_pre": {}, "forward": {}, "backward": {}}
+        kinds = {kind: {} for kind in _KINDS}
         object.__setattr__(module, "_hooks", kinds)
     hooks, key = kinds[kind], next(_numbers)
     others = dict(hooks) if prepend else {}
@@ -46,6 +50,12 @@ def add_hook(
     hooks |= others
     epoch.bump()
     return _ModuleHandle(module, hooks, key)
+
+
+def hooks_of(module: BareModule, kind: str) -> list[Callable[..., Any]]:
+    """The hooks of a kind that a module has."""
+    kinds = module.__dict__.get("_hooks")
+    return [] if kinds is None else [hook for hook, _ in kinds[kind].values()]
 
 
 class _ModuleHandle(Handle):
@@ -65,7 +75,7 @@ class _ModuleHandle(Handle):
 
 def call_with_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a module that has hooks, or its own `backward`."""
-    hooks = module.__dict__.get("_hooks") or {"forward_pre": {}, "forward": {}, "backward": {}}
+    hooks = module.__dict__.get("_hooks") or {kind: {} for kind in _KINDS}
     for hook, with_kwargs in list(hooks["forward_pre"].values()):
         if with_kwargs:
             new = hook(module, args, kwargs)
@@ -75,7 +85,8 @@ def call_with_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str,
             new = hook(module, args)
             if new is not None:
                 args = new if isinstance(new, tuple) else (new,)
-    out = _with_backward_hooks(module, args, kwargs) if hooks["backward"] else _forward(module, args, kwargs)
+    has_backward = hooks["backward"] or hooks["backward_pre"]
+    out = _with_backward_hooks(module, args, kwargs) if has_backward else _forward(module, args, kwargs)
     for hook, with_kwargs in list(hooks["forward"].values()):
         new = hook(module, args, kwargs, out) if with_kwargs else hook(module, args, out)
         if new is not None:
@@ -104,7 +115,7 @@ def _forward(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def _with_backward_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if current_builder() is None:
         return _on_tensors(module, args, kwargs)
-    hooks = _backward_hooks(module)
+    hooks = [*hooks_of(module, "backward_pre"), *hooks_of(module, "backward")]
 
     def rule() -> Rule:
         return Rule(
@@ -118,22 +129,42 @@ def _with_backward_hooks(module: BareModule, args: tuple[Any, ...], kwargs: dict
     return operation_of(module, "hooked", rule)(args, kwargs)
 
 
-def _backward_hooks(module: BareModule) -> list[Callable[..., Any]]:
-    return [hook for hook, _ in module.__dict__["_hooks"]["backward"].values()]
-
-
 def _edited_derivative(module: BareModule, ctx: Any, grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients of the arguments, after the hooks."""
-    found = ctx.vjp()[0]
+    edited = _before_backward(module, grad_output)
+    found, of_parameters = ctx.vjp() if edited is grad_output else ctx.vjp(*edited)
+    if edited is not grad_output:
+        graph = graph_of(module)
+        for path, cell in zip(graph.paths, graph.cells, strict=True):
+            if path in of_parameters:
+                cell.grad = of_parameters[path]  # type: ignore[attr-defined]
+    grad_output = edited
     count = len(ctx.needs_input_grad)
     found = found if count != 1 else (found,)
     grad_input = tuple([g if n else None for g, n in zip(found, ctx.needs_input_grad, strict=True)])
     return _replaced(module, grad_input, grad_output)
 
 
+def _before_backward(module: BareModule, grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients of the results after the hooks that come first; the same object if none has changed them."""
+    for hook in hooks_of(module, "backward_pre"):
+        new = hook(module, grad_output)
+        if new is None:
+            continue
+        given = new if isinstance(new, tuple | list) else (new,)
+        if len(given) != len(grad_output):
+            raise RuntimeError(
+                f"the backward pre-hook{place_of(hook)} of {module.described()} returned {len(given)} gradients in "
+                f"place of {len(grad_output)}; return a tuple with one for each result, None to leave it unchanged"
+                + at_line(user_line())
+            )
+        grad_output = tuple([_checked(module, hook, a, b) for a, b in zip(grad_output, given, strict=True)])
+    return grad_output
+
+
 def _replaced(module: BareModule, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients of the arguments after all hooks."""
-    for hook in _backward_hooks(module):
+    for hook in hooks_of(module, "backward"):
         new = hook(module, grad_input, grad_output)
         if new is None:
             continue
@@ -239,7 +270,8 @@ class _Behind(Function):
     @staticmethod
     def backward(ctx: Context, *cts: Any) -> Any:
         relay = ctx.relay  # type: ignore[attr-defined]
-        relay.grad_output = relay.outputs.gradients(cts)
+        relay.grad_output = _before_backward(relay.module, relay.outputs.gradients(cts))
+        cts = tuple(relay.outputs.taken(relay.grad_output))
         if not relay.inputs.chosen:
             _replaced(relay.module, relay.inputs.gradients(()), relay.grad_output)
         return (None, *cts)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ..api.call import type_name
 from ..base.cell import Holder
 from ..base.foreign_arrays import numpy_of
 from ..base.interrupts import uninterrupted
@@ -37,18 +35,6 @@ class LoadResult(tuple[list[str], list[str]]):
     def unexpected_keys(self) -> list[str]:
         """Given paths that the module does not have."""
         return self[1]
-
-
-def load_state_dict(module: BareModule, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
-    """Overwrite the cells of a module; see `Module.load_state_dict`."""
-    if not isinstance(state_dict, Mapping):
-        is_file = isinstance(state_dict, str | PathLike)
-        raise TypeError(
-            f"load_state_dict takes a dictionary of arrays by path, but the argument is {type_name(state_dict)}; "
-            + ("nn.load(path) reads one from a file" if is_file else "model.state_dict() gives one")
-            + at_line(user_line())
-        )
-    return put_arrays(module, state_dict, strict, "load_state_dict", {})
 
 
 def put_arrays(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -18,20 +18,19 @@ from . import epoch
 from .array_cell import ArrayCell
 from .backward import overrides_backward
 from .bare import REMEMBERED, joined
-from .calling import CalledModule
 from .cells import Buffer, Parameter
 from .constants import is_constant, is_same
 from .filling import filling
 from .graph import graph_of
-from .loading import LoadResult, array_of, load_state_dict
 from .nested import attributes, walk
-from .paths import all_paths, children_of, is_saved
+from .paths import all_paths, children_of
 from .pytrees import register
+from .stateful import StatefulModule
 
 _PACKAGE = __name__.partition(".")[0]
 
 
-class Module(CalledModule):
+class Module(StatefulModule):
     """Base class of neural networks and their layers.
 
     A subclass assigns parameters (`Parameter`), buffers (`Buffer`), streams of random numbers (`RngState`) and other
@@ -200,33 +199,78 @@ class Module(CalledModule):
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def get_submodule(self, path: str) -> Module:
-        """The module at a path, such as `encoder.0`.
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path, such as `encoder.0`; this module for the empty path.
+
+        Args:
+            target: the path.
 
         Raises:
             AttributeError: there is none.
         """
         for candidate, module in self.named_modules():
-            if candidate == path:
+            if candidate == target:
                 return module
-        raise AttributeError(
-            f"{type(self).__name__} has no module {path!r}; it has "
-            + ", ".join(p for p, _ in self.named_modules() if p)
-        )
+        raise self._not_there("module", target, [p for p, _ in self.named_modules() if p])
 
-    def get_parameter(self, path: str) -> Parameter:
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Replace the module at a path, or add one where the path has none yet.
+
+        Args:
+            target: the path, such as `encoder.0`.
+            module: the module.
+            strict: whether there must be a module at the path already.
+
+        Raises:
+            ValueError: the path is empty.
+            AttributeError: there is no module that it could be put into, or with `strict` none at the path.
+            TypeError: `module` is not a module.
+        """
+        if not isinstance(module, Module):
+            raise TypeError(f"set_submodule takes a Module, not {type(module).__name__}{at_line(user_line())}")
+        if not target:
+            raise ValueError(f"set_submodule takes the path of a module inside this one, not ''{at_line(user_line())}")
+        if strict:
+            self.get_submodule(target)
+        parent, _, name = target.rpartition(".")
+        owner: Any = self.get_submodule(parent)
+        if hasattr(owner, "__setitem__") and not hasattr(owner, name):
+            owner[int(name) if name.isdecimal() else name] = module
+        else:
+            setattr(owner, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path, such as `encoder.0.weight`.
+
+        Args:
+            target: the path.
 
         Raises:
             AttributeError: there is none.
         """
-        for candidate, cell in all_paths(self):
-            if candidate == path and isinstance(cell, Parameter):
+        return self._cell_at(target, Parameter, "parameter")
+
+    def get_buffer(self, target: str) -> Buffer:
+        """The buffer at a path, such as `encoder.1.running_mean`.
+
+        Args:
+            target: the path.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        return self._cell_at(target, Buffer, "buffer")
+
+    def _cell_at(self, target: str, kind: Any, what: str) -> Any:
+        found = [(path, cell) for path, cell in all_paths(self) if isinstance(cell, kind)]
+        for path, cell in found:
+            if path == target:
                 return cell
-        raise AttributeError(
-            f"{type(self).__name__} has no parameter {path!r}; it has "
-            + ", ".join(p for p, _ in self.named_parameters())
-        )
+        raise self._not_there(what, target, [path for path, _ in found])
+
+    def _not_there(self, what: str, path: str, known: list[str]) -> AttributeError:
+        there = f"it has {', '.join(known)}" if known else "it has none"
+        return AttributeError(f"{type(self).__name__} has no {what} {path!r}; {there}{at_line(user_line())}")
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Assign a module to an attribute.
@@ -404,44 +448,14 @@ class Module(CalledModule):
         """Convert real floating-point parameters and buffers to float64."""
         return self._with_real(np.float64)
 
-    def zero_grad(self) -> None:
-        """Clear the gradients that `backward` has accumulated in the parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients that `backward` has accumulated in the parameters.
+
+        Args:
+            set_to_none: whether gradients become None; otherwise they become zeros, where there are any.
+        """
         for parameter in self.parameters():
-            parameter.zero_grad()
-
-    # State
-
-    def state_dict(self, prefix: str = "", rng: bool = False, gather: bool = False) -> dict[str, Any]:
-        """Copies of the parameters and persistent buffers, as NumPy arrays by path.
-
-        Args:
-            prefix: prepended to each path.
-            rng: whether to include the streams of random numbers.
-            gather: whether each process receives arrays whose parts are in several processes; all processes must call
-                this then.  Otherwise such arrays are those of JAX, of which `nn.save` writes the parts.
-
-        Returns:
-            A dictionary with the names and layouts that torch uses for the same layers.  A cell with several paths,
-            such as a tied weight, appears under each of them.
-        """
-        return {prefix + path: array_of(cell, gather) for path, cell in all_paths(self) if is_saved(cell, rng)}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Overwrite parameters and buffers.  They stay on the devices that they are on, divided as they are.
-
-        Args:
-            state_dict: arrays by path, as returned by `state_dict()`; torch tensors are accepted.
-            strict: whether missing and unexpected paths are errors.
-
-        Returns:
-            A named pair of the lists `missing_keys` and `unexpected_keys`.
-
-        Raises:
-            ValueError: paths are missing or unexpected, shapes differ, values cannot be represented in the dtype
-                (imaginary parts, fractions in integers), or paths of one cell have different values.  The message lists
-                all problems, and nothing has been changed.
-        """
-        return load_state_dict(self, state_dict, strict)
+            parameter.zero_grad(set_to_none)
 
     # Print, copies
 

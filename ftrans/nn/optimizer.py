@@ -280,9 +280,9 @@ class Optimizer(Module):
             self._update = update_of(self.transformation, self.paths, structure)
             self._update.make = make
 
-    def zero_grad(self) -> None:
-        """Clear the gradients that `backward` has accumulated in the parameters."""
-        self.model.zero_grad()
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients that `backward` has accumulated in the parameters; see `Module.zero_grad`."""
+        self.model.zero_grad(set_to_none)
 
     def trained_parameters(self) -> dict[str, Parameter]:
         """The parameters that are updated, by path."""
