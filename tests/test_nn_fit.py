@@ -151,7 +151,7 @@ def test_seed_of_dropout() -> None:
 
 def test_bfloat16_keeps_parameters() -> None:
     model = Net()
-    history = fit(model, dtype="bfloat16")
+    history = fit(model, precision="bfloat16")
     assert model.first.dtype == np.float32
     exact = fit(Net())
     np.testing.assert_allclose(history["loss"], exact["loss"], rtol=0.05)

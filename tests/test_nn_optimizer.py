@@ -271,10 +271,8 @@ def test_loss_scale(transform):
     scale = nn.LossScale(2.0**14, growth_interval=2)
 
     def scaled(model, optimizer, scale, x, y):
-        def half(model, x, y):
-            return loss(model, x.astype("float16"), y.astype("float16"))
-
-        value, gradients = nn.value_and_grad(half, dtype="float16", loss_scale=scale)(model, x, y)
+        with nn.autocast("float16"):
+            value, gradients = nn.value_and_grad(loss, loss_scale=scale)(model, x, y)
         return value, scale.step(optimizer, gradients)
 
     train = transform(scaled)

@@ -102,7 +102,7 @@ def loss(model: Net, x: Any) -> Any:
 
 WAYS: dict[str, Callable[[Net], Any]] = {
     "grad": lambda model: nn.grad(loss)(model, X),
-    "in another dtype": lambda model: nn.value_and_grad(loss, dtype="bfloat16")(model, X),
+    "in another dtype": lambda model: nn.autocast("bfloat16")(nn.value_and_grad(loss))(model, X),
     "functional_call": lambda model: nn.functional_call(model, OTHER, X),
     "functional_call on tensors": lambda model: nn.functional_call(model, OTHER, ft.autograd.tensor(X)),
     "gradient of a state": lambda model: ft.grad(lambda s: nn.functional_call(model, s, X)[0])(OTHER),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..base import tree
 from ..base.cell import Eager, concrete
+from ..base.narrow_products import product_dtype
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, type_of
@@ -60,7 +61,7 @@ class Remembered(NamedTuple):
         how: how it called the function.
         paths: the paths of its signature.
         path: the only one of them, if it assumes nothing.
-        mesh: the mesh in use.
+        around: what is set around it.
     """
 
     alike: Alike
@@ -68,7 +69,12 @@ class Remembered(NamedTuple):
     how: Any
     paths: Paths
     path: Path | None
-    mesh: Any
+    around: tuple[Any, str | None]
+
+
+def _around() -> tuple[Any, str | None]:
+    """What is set around a call and decides on the program: the mesh in use, and the dtype of products."""
+    return current_mesh(), product_dtype()
 
 
 class Jitted:
@@ -123,7 +129,7 @@ class Jitted:
         if current_builder() is not None:
             return self.call_inside(args, kwargs)
         known = self._remembered
-        if known is not None and not kwargs and known.mesh is current_mesh():
+        if known is not None and not kwargs and known.around == _around():
             leaves = known.alike.leaves(args)
             if leaves is not None:
                 try:
@@ -189,13 +195,11 @@ class Jitted:
             alike = self.alike(call, args)
             first = paths.paths[0]
             path = None if first.guards or first.strides or first.ends else first
-            self._remembered = (
-                None if alike is None else Remembered(alike, call.key, call.how, paths, path, current_mesh())
-            )
+            self._remembered = None if alike is None else Remembered(alike, call.key, call.how, paths, path, _around())
 
     def _paths(self, call: Call) -> Paths:
-        mesh = current_mesh()
-        key = call.key if mesh is None else (mesh, call.key)
+        around = _around()
+        key = call.key if around == (None, None) else (around, call.key)
         try:
             paths = self._cache.get(key)
         except TypeError:

@@ -17,6 +17,7 @@ from ..base import tree
 from ..base.cell import Eager, concrete
 from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
+from ..base.narrow_products import exact_products
 from ..base.type_questions import is_plain
 from ..core.program import Eqn, Program
 from ..core.trace import Tracer
@@ -298,13 +299,16 @@ def _general(call: Call, name: str) -> Operation | bool:
 def _traced(call: Call, name: str, takes_numbers: bool) -> tuple[Operation, bool]:
     """Trace a call; also return whether the operation is valid for all calls of its kind."""
     try:
-        return _traced_with(call, name, takes_numbers, [False] * len(call.leaves))
+        # What it is for one precision of products is kept for all: `recording.apply` rounds outside of it.
+        with exact_products():
+            return _traced_with(call, name, takes_numbers, [False] * len(call.leaves))
     except (TypeError, ValueError, IndexError):
         is_plain = [not isinstance(x, Eager) for x in call.leaves]
         if takes_numbers or not any(is_plain):
             raise
         # A plain array, such as a shape, may determine the operation.
-        return _traced_with(call, name, False, is_plain)[0], False
+        with exact_products():
+            return _traced_with(call, name, False, is_plain)[0], False
 
 
 def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[bool]) -> tuple[Operation, bool]:

@@ -14,6 +14,7 @@ import numpy as np
 from ..base import tree
 from ..base.cell import holds_cell, read
 from ..base.floating_point import warnings_at_user_line
+from ..base.narrow_products import exact_products, product_dtype, rounded
 from ..base.observe import current_observer
 from ..base.source import user_line
 from ..base.type_questions import is_plain
@@ -31,6 +32,14 @@ from .tensor import Tensor, inference_error
 from .tracing import Note, current_notes
 from .views import enter_view
 
+# The functions that `nn.autocast` is about.
+_PRODUCTS = frozenset(
+    [
+        np.matmul, np.dot, np.inner, np.vdot, np.tensordot, np.einsum, np.vecdot, np.linalg.matmul,
+        np.linalg.tensordot, np.linalg.vecdot, np.linalg.multi_dot,
+    ]
+)  # fmt: skip
+
 
 def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
     """The result of a function of NumPy on tensors, as tensors.
@@ -41,6 +50,10 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         kwargs: its keyword arguments.
         name: name of its nodes.
     """
+    if function in _PRODUCTS and product_dtype() is not None:
+        args = rounded(read(args))
+        with exact_products():
+            return apply(function, args, kwargs, name)
     mode = current_mode()
     key: Any = None
     if mode.records and not kwargs:

@@ -4,6 +4,7 @@ import importlib as _importlib
 import typing as _typing
 
 from . import data, functional, init, layers, optim, random, utils
+from .autocast import autocast
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
 from .checkpoint import checkpoint
@@ -43,6 +44,7 @@ __all__ = [
     "RngState",
     "Sequential",
     "all_finite",
+    "autocast",
     "batches",
     "checkpoint",
     "clip_grad_norm",

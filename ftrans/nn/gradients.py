@@ -14,14 +14,11 @@ from ..base import tree
 from ..base.cell import read
 from ..base.source import at_line, user_line
 from ..core.trace import current_builder
-from ..core.types import is_inexact
-from ..numpy.promotion import asarray
 from .bare import capturing
 from .calls import call_filled, settled
 from .cells import Parameter
 from .graph import Graph, graph_of
 from .module import Module
-from .precision import floating_dtype
 from .roots import graph_of_arguments, in_places, require_module, with_places
 from .traces import require_untraced
 
@@ -31,7 +28,6 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     capture: Sequence[str] = (),
-    dtype: Any = None,
     loss_scale: Any = None,
 ) -> Callable[..., Any]:
     """The value of a function of modules, and its gradient with respect to their parameters.
@@ -47,9 +43,6 @@ def value_and_grad(
         has_aux: whether `f` returns a pair of which only the first element is differentiated.
         capture: paths of modules in the first argument, such as `["encoder.0"]`: their results are returned, too, with
             the gradients with respect to them.
-        dtype: dtype that the parameters are converted to for the computation, such as "bfloat16"; gradients keep the
-            dtype of the parameters.  Other arguments are not converted, and a float32 input promotes the computation
-            to float32: convert inputs, too, `model(x.astype("bfloat16"))`.
         loss_scale: a number, or an `nn.LossScale`, by which the value is multiplied before differentiation; value and
             gradients are divided by it afterwards.
 
@@ -61,8 +54,7 @@ def value_and_grad(
 
     Raises:
         TypeError: the result is not a real scalar, or an argument cannot be differentiated.
-        ValueError: `dtype` is not a floating-point dtype, or a path in `capture` does not exist, or its module runs
-            more than once or not at all.
+        ValueError: a path in `capture` does not exist, or its module runs more than once or not at all.
 
     Example:
         >>> import numpy as np
@@ -72,8 +64,7 @@ def value_and_grad(
         >>> gradients["weight"]
         array([[3., 4.]], dtype=float32)
     """
-    compute_dtype = None if dtype is None else floating_dtype(dtype)
-    settings = _Settings("value_and_grad", f, argnums, has_aux, tuple(capture), compute_dtype, loss_scale)
+    settings = _Settings("value_and_grad", f, argnums, has_aux, tuple(capture), loss_scale)
 
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -102,7 +93,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
         >>> nn.grad(lambda model, x: model(x).sum())(nn.Linear(2, 1), np.ones((1, 2)))["bias"]
         array([1.], dtype=float32)
     """
-    settings = _Settings("grad", f, argnums, has_aux, (), None, None)
+    settings = _Settings("grad", f, argnums, has_aux, (), None)
 
     @functools.wraps(f)
     def grad_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -120,7 +111,6 @@ class _Settings(NamedTuple):
     argnums: int | Sequence[int]
     has_aux: bool
     capture: tuple[str, ...]
-    dtype: Any
     loss_scale: Any
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -136,7 +126,6 @@ class _Settings(NamedTuple):
         places = list(dict.fromkeys(i for w in wanted for i in w))
         if not places and not tree.flatten(others)[0]:
             raise _nothing_to_train(self.what, self.f)
-        computing = {id(p) for m in modules for p in m.parameters() if is_inexact(p.dtype)} if self.dtype else set()
         scale: Any = getattr(self.loss_scale, "scale", self.loss_scale)
         scale = read(scale)
         changed_places: list[int] = []
@@ -152,9 +141,6 @@ class _Settings(NamedTuple):
                 for hook in cell.hooks if isinstance(cell, Parameter) else ():
                     x = grad_hook(x, _hook_on_cotangent(hook))
                 given[i] = x
-            for i, cell in enumerate(graph.cells):
-                if id(cell) in computing:
-                    given[i] = asarray(given.get(i, cell.array)).astype(self.dtype)
 
             def call() -> Any:
                 with _captured(self.capture, args):
@@ -173,7 +159,7 @@ class _Settings(NamedTuple):
                 out, aux = out
                 aux = with_places(aux, of_aux)
             scaled = out if scale is None else out * scale
-            return scaled, (out, aux, [_in_dtype_of(graph.cells[i], x, self.dtype) for i, x in changed.items()])
+            return scaled, (out, aux, [*changed.values()])
 
         values = [graph.cells[i].array if current_builder() is not None else graph.cells[i].value for i in places]
         taking = derivatives.value_and_grad(
@@ -197,11 +183,6 @@ def _trained(graph: Graph, module: Module) -> dict[int, str]:
     """Indices of a module's trainable parameters in the graph, with their paths in the module."""
     places = {id(cell): i for i, cell in enumerate(graph.cells)}
     return {places[id(p)]: path for path, p in graph_of(module).trained_parameters().items()}
-
-
-def _in_dtype_of(cell: Any, x: Any, dtype: Any) -> Any:
-    """A value that forward code in another dtype has assigned to a cell, converted to the cell's dtype."""
-    return x if dtype is None or x.dtype == cell.dtype else x.astype(cell.dtype)
 
 
 def _divided(gradient: Any, scale: Any) -> Any:

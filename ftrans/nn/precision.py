@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,12 @@ class LossScale(Module):
         >>> optimizer = nn.Optimizer(model, optax.sgd(0.1))
         >>> @nn.jit
         ... def step(model, optimizer, scale, x):
-        ...     loss = lambda model, x: (model(x.astype("float16")) ** 2).mean()
-        ...     value, gradients = nn.value_and_grad(loss, dtype="float16", loss_scale=scale)(model, x)
-        ...     scale.step(optimizer, gradients)
-        ...     return value
-        >>> step(model, optimizer, scale, np.ones((4, 2), np.float32)).dtype
-        dtype('float16')
+        ...     with nn.autocast("float16"):
+        ...         loss = lambda model, x: (model(x) ** 2).mean()
+        ...         value, gradients = nn.value_and_grad(loss, loss_scale=scale)(model, x)
+        ...     return scale.step(optimizer, gradients)
+        >>> bool(step(model, optimizer, scale, np.ones((4, 2), np.float32)))
+        True
     """
 
     def __init__(self, initial: float = 2.0**15, growth_interval: int = 2000, factor: float = 2.0) -> None:
@@ -66,10 +66,23 @@ class LossScale(Module):
         Returns:
             Whether the step was taken, a boolean array.
         """
+        return self.guard(optimizer, gradients, lambda: optimizer.step(gradients))
+
+    def guard(self, optimizer: Any, gradients: Mapping[str, Any], update: Callable[[], None]) -> Any:
+        """The same for any update of the optimizer.
+
+        Args:
+            optimizer: the `nn.Optimizer`.
+            gradients: as for `step`.
+            update: calls the optimizer.
+
+        Returns:
+            As `step` does.
+        """
         finite = all_finite(gradients)
         cells = optimizer.changed_cells()
         before = [cell.value for cell in cells]
-        optimizer.step(gradients)
+        update()
         for cell, old in zip(cells, before, strict=True):
             if cell.value is not old:
                 cell.value = fnp.where(finite, cell.value, old)

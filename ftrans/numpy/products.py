@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.narrow_products import dtype_named, product_dtype
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
 from ..ops.contractions import dot_general
@@ -61,7 +62,16 @@ def contract(x: Tracer, x_labels: Labels, y: Tracer, y_labels: Labels, out: Labe
     x, x_labels = _summed(x, x_labels, y_labels, out)
     y, y_labels = _summed(y, y_labels, x_labels, out)
     params, result = _plan(x_labels, y_labels, out)
-    return arranged(dot_general(x, y, **params), result, out)
+    return arranged(product(x, y, **params), result, out)
+
+
+def product(x: Tracer, y: Tracer, **axes: Any) -> Tracer:
+    """`dot_general`, of float32 arrays in the dtype that `nn.autocast` says."""
+    name = product_dtype()
+    if name is None or x.dtype != np.float32:
+        return dot_general(x, y, **axes)
+    dtype = dtype_named(name)
+    return cast(dot_general(cast(x, dtype), cast(y, dtype), **axes), x.dtype)
 
 
 def _dropped(x: Tracer, labels: Labels, label: Any) -> tuple[Tracer, Labels]:
@@ -103,7 +113,7 @@ def matmul(x1: Any, x2: Any, /, *, axes: Any = None) -> Any:
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise _sizes_error("matmul", x, y)
     if x.ndim <= 2 and y.ndim <= 2:
-        return dot_general(x, y, contract=((x.ndim - 1,), (0,)), batch=((), ()))
+        return product(x, y, contract=((x.ndim - 1,), (0,)), batch=((), ()))
     return _stacked_product("matmul", x, ("i", "k")[2 - min(x.ndim, 2) :], y, ("k", "j")[: min(y.ndim, 2)])
 
 
@@ -144,7 +154,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     place = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[place]:
         raise _sizes_error("dot", x, y)
-    return deliver(dot_general(x, y, contract=((x.ndim - 1,), (place,)), batch=((), ())), out, "dot")
+    return deliver(product(x, y, contract=((x.ndim - 1,), (place,)), batch=((), ())), out, "dot")
 
 
 @implements(np.vdot)
@@ -162,7 +172,7 @@ def inner(a: Any, b: Any, /) -> Any:
         return np.multiply(x, y)
     if x.shape[-1] != y.shape[-1]:
         raise _sizes_error("inner", x, y)
-    return dot_general(x, y, contract=((x.ndim - 1,), (y.ndim - 1,)), batch=((), ()))
+    return product(x, y, contract=((x.ndim - 1,), (y.ndim - 1,)), batch=((), ()))
 
 
 @implements(np.outer, keeps_order=True)
@@ -193,7 +203,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     )
     if tuple(x.shape[i] for i in x_axes) != tuple(y.shape[i] for i in y_axes):
         raise ValueError(f"shape-mismatch for sum: axes {axes} of {x.type} and {y.type}{at_line(user_line())}")
-    result = dot_general(x, y, contract=(x_axes, y_axes), batch=((), ()))
+    result = product(x, y, contract=(x_axes, y_axes), batch=((), ()))
     # NumPy reshapes a matrix, which gives an array even if it has no axes.
     return result if result.ndim else own(result, None)
 

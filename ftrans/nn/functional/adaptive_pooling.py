@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.narrow_products import exact_products
 from ...base.source import at_line, user_line
 from ...core.types import Shape, is_inexact
 from .arguments import array
@@ -71,7 +72,8 @@ def _adaptive_avg_pool(count: int, input: Any, output_size: Any) -> Any:
         weights = np.zeros((n, m), x.dtype if is_inexact(x.dtype) else np.float64)
         for i, (start, stop) in enumerate(_bounds(n, m)):
             weights[start:stop, i] = 1 / (stop - start)
-        x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights, -1, axis)
+        with exact_products():
+            x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights, -1, axis)
     return x
 
 

@@ -8,7 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ...base import cell
+from ...base.narrow_products import product_dtype, rounded
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...core.types import Shape, is_inexact, type_of
 from ...numpy.promotion import asarray, has_tracer
 from ...run.places import TRACE, place_of_argument
@@ -36,6 +38,13 @@ def described(x: Any) -> str:
         return (
             f"an array of dtype {x.dtype}" if isinstance(x, np.ndarray) else str(x if x is None else type(x).__name__)
         )
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """`x @ y`.  Plain NumPy arrays, whose product nothing records, are rounded here as `nn.autocast` says."""
+    if product_dtype() is not None and is_plain(x, np.ndarray) and is_plain(y, np.ndarray):
+        x, y = rounded((x, y))
+    return x @ y
 
 
 def numbers_like(x: Any, other: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ...api.derivatives import stop_gradient
 from ...base.source import at_line, user_line
 from ..random import key_of
-from .arguments import array, described, shape_of
+from .arguments import array, described, matrix_product, shape_of
 from .dropout import dropout
 from .entry import functional
 from .linear import linear
@@ -115,10 +115,10 @@ def _by_groups(x: Any, y: Any, groups: int) -> Any:
     """`x @ y`, where each matrix of `y` serves several successive ones of `x`; in the dtype of `y`."""
     x = x if x.dtype == y.dtype else x.astype(y.dtype)
     if groups == 1:
-        return x @ y
+        return matrix_product(x, y)
     shape = shape_of(x)
     grouped = np.reshape(x, (*shape[:-3], shape[-3] // groups, groups, *shape[-2:]))
-    product = grouped @ np.expand_dims(y, -3)
+    product = matrix_product(grouped, np.expand_dims(y, -3))
     return np.reshape(product, (*shape[:-1], shape_of(product)[-1]))
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...api.call import record_or_run
+from ...base.narrow_products import dtype_named, product_dtype
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import Shape
@@ -62,7 +65,10 @@ def _apply(what: str, count: int, x: Any, weight: Any, bias: Any, make: Any) -> 
     def record(operands: list[Tracer]) -> list[Any]:
         dtype = result_dtype(*operands)
         x, weight, *added = (cast(v, dtype) for v in operands)
-        out = make(reshape(x, shape=(1, *x.shape)) if is_single else x, weight)
+        name = product_dtype() if dtype == np.float32 else None
+        if name is not None:
+            x, weight = (cast(v, dtype_named(name)) for v in (x, weight))
+        out = cast(make(reshape(x, shape=(1, *x.shape)) if is_single else x, weight), dtype)
         for b in added:
             out = add(out, broadcast(b, shape=out.shape, dims=(1,)))
         return [reshape(out, shape=out.shape[1:]) if is_single else out]

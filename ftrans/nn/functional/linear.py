@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...numpy.promotion import has_tracer
-from .arguments import array, checked_indices, concrete, described, shape_of
+from .arguments import array, checked_indices, concrete, described, matrix_product, shape_of
 from .entry import functional
 
 __all__ = ["bilinear", "linear", "one_hot"]
@@ -50,7 +50,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         # One product over the last axes of both, which leaves no transpose to the derivative with respect to weights.
         product = np.inner(input, weight)
     else:
-        product = input @ (weight.T if len(of_weight) == 2 else weight)
+        product = matrix_product(input, weight.T if len(of_weight) == 2 else weight)
     return product if bias is None else product + bias
 
 
@@ -82,8 +82,10 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
         )
     count, in1, in2 = of_weight
     # As matrix products: first x1 with all matrices, then one product of vectors for each row.
-    partial = (input1 @ np.transpose(weight, (1, 0, 2)).reshape(in1, count * in2)).reshape(*first[:-1], count, in2)
-    product = (partial @ input2[..., None])[..., 0]
+    partial = matrix_product(input1, np.transpose(weight, (1, 0, 2)).reshape(in1, count * in2)).reshape(
+        *first[:-1], count, in2
+    )
+    product = matrix_product(partial, input2[..., None])[..., 0]
     return product if bias is None else product + bias
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.narrow_products import exact_products
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from .arguments import array, described
@@ -59,7 +60,8 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
         axes.append(places if align_corners else places * ((n - 1) / n))
     points = [*reversed(np.meshgrid(*axes, indexing="ij")), np.ones(space)]
     base = np.reshape(np.stack(points, axis=-1), (-1, count + 1)).astype(theta.dtype)
-    return np.reshape(base @ np.swapaxes(theta, 1, 2), (sizes[0], *space, count))
+    with exact_products():
+        return np.reshape(base @ np.swapaxes(theta, 1, 2), (sizes[0], *space, count))
 
 
 @functional

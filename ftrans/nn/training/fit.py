@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ...api.call import name_of
+from ...base.narrow_products import exact_products, product_dtype
 from ...base.source import at_line, user_line
+from ..autocast import precision_named
 from ..cells import RngState
 from ..graph import graph_of
 from ..module import Module
 from ..optimizer import Optimizer
 from ..placing import place_state
+from ..precision import LossScale
 from ..random import fold_in, key
 from ..roots import require_module
 from .callbacks import Callbacks, FitState
@@ -52,7 +55,7 @@ def fit(
     resume: bool | str | os.PathLike[str] = False,
     callbacks: Any = (),
     seed: int | None = None,
-    dtype: Any = None,
+    precision: Any = None,
     check_finite: bool = True,
     progress: bool = True,
     mesh: Any = None,
@@ -96,8 +99,10 @@ def fit(
             or directory, which must exist.
         callbacks: functions of an `nn.FitState`, called after each epoch, or objects like `nn.Callback`.
         seed: seed for the model's streams of random numbers (dropout and similar layers); by default they continue.
-        dtype: dtype of parameters and inputs in the forward and backward pass, such as "bfloat16"; for an objective, of
-            all floating-point arrays of the batch.
+        precision: "bfloat16" or "float16" for mixed precision: what the model computes is inside of `nn.autocast`, and
+            so is an objective; a loss is not.  By default that of the block that `fit` is called in.  With float16 the
+            loss is scaled by `optimizer.loss_scale`, which is an `nn.LossScale()` unless it has been set before, and a
+            step whose gradients overflow is left out.
         check_finite: whether to stop at a loss or gradient that is NaN or infinite.
         progress: whether to show the progress on stderr.
         mesh: a mesh of devices on which the training runs, such as `ft.mesh({"data": 8})`; by default that of
@@ -171,7 +176,8 @@ def fit(
             f"checkpoint_format is {checkpoint_format!r}, but checkpoints are written as {' or '.join(FORMATS)}"
             + at_line(user_line())
         )
-    measure = Measure(loss, objective, named_metrics)
+    precision = precision_named(product_dtype() if precision is None else precision, "nn.fit")
+    measure = Measure(loss, objective, named_metrics, precision)
     monitor = monitor or ("loss" if validation is None else "val_loss")
     known = [*measure.names, *(f"val_{name}" for name in measure.names if validation is not None)]
     if objective is None and not callbacks and monitor not in known:
@@ -183,7 +189,13 @@ def fit(
         "steps_per_epoch": steps_per_epoch,
         "save_every": save_every,
     }
-    settings |= {"patience": patience, "check_finite": check_finite, "dtype": dtype, "seed": seed, **source.facts()}
+    settings |= {
+        "patience": patience,
+        "check_finite": check_finite,
+        "precision": precision,
+        "seed": seed,
+        **source.facts(),
+    }
     # Those by which a process decides whether to do what all of them do together.
     settings |= {"whether there is a directory": directory is not None, "whether to resume": bool(resume)}
     settings |= {"checkpoint_format": checkpoint_format, "monitor": monitor, "mode": mode, "min_delta": min_delta}
@@ -191,10 +203,11 @@ def fit(
     settings |= {} if validation_source is None else validation_source.facts()
     Together().require_same(model, settings, [loss, objective, *named_metrics.values()])
     placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)
+    optimizer = _optimizer(model, optimizer)
+    if precision == "float16" and getattr(optimizer, "loss_scale", None) is None:
+        optimizer.loss_scale = LossScale()
     training = Training(
-        FitState(
-            model, _optimizer(model, optimizer), History(), int(epochs), None if directory is None else Path(directory)
-        ),
+        FitState(model, optimizer, History(), int(epochs), None if directory is None else Path(directory)),
         measure,
         source,
         validation_source,
@@ -208,14 +221,15 @@ def fit(
     training.save_every = save_every
     training.checkpoint_format = checkpoint_format
     training.restore_best = restore_best
-    training.dtype = dtype
-    training.step = training_step(measure, check_finite, dtype, placement is not None and placement.masks)
+    training.step = training_step(measure, check_finite, placement is not None and placement.masks)
     if not training.resume(resume) and seed is not None:
         for number, cell in enumerate(c for _, c in model.named_cells() if isinstance(c, RngState)):
             cell.value = np.append(fold_in(key(seed), number), np.uint32(0))
     if not model.training:
         model.train()
-    return training.run(Callbacks(callbacks), progress)
+    # What surrounds the model, such as the update, has no part in a block around the call.
+    with exact_products():
+        return training.run(Callbacks(callbacks), progress)
 
 
 def _expect_function(what: str, f: Any) -> None:

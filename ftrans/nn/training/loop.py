@@ -46,7 +46,6 @@ class Training:
     save_every: int | None = None
     checkpoint_format: str | None = None
     restore_best = False
-    dtype: Any = None
     step: Callable[..., None]
 
     def __init__(
@@ -230,7 +229,7 @@ class Training:
         state.step -= found.late
         self.save(checkpoints.LAST)
         with self.together.on_host(state.model, found.batch) as batch:
-            error = explain(self.measure, state.model, batch, self.dtype, is_filled_up(found.batch))
+            error = explain(self.measure, state.model, batch, is_filled_up(found.batch))
         path = None if state.directory is None else checkpoints.newest(state.directory, checkpoints.LAST)
         saved = "" if path is None else f", and is saved in {path}"
         error.add_note(

@@ -13,6 +13,7 @@ from ...api.vmap import vmap
 from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
+from ..autocast import autocast
 from ..module import Module
 
 # The loss and the metrics of a step.
@@ -29,31 +30,23 @@ class Measure:
         loss: function of output and target, or None.
         objective: function of the model and the batch, or None.
         metrics: functions of output and target, by name.
+        precision: that of the products of the model, or of the objective.
 
     Attributes:
         names: names of the values, the loss first; those that the objective returns are added by its first trace.
     """
 
-    def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any]) -> None:
+    def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any], precision: str = "float32") -> None:
         self._loss = loss
         self._objective = objective
         self._metrics = dict(metrics)
+        self._block = autocast(precision)
         self.names = ["loss", *self._metrics]
         # Modules among them must be arguments of what is compiled.
         self.modules = [x for x in (loss, *self._metrics.values()) if isinstance(x, Module)]
         self._is_known = objective is None
         # By which errors name it.
         self.__name__ = name_of(loss if objective is None else objective)
-
-    def in_dtype(self, batch: Any, dtype: Any) -> Any:
-        """A batch with its floating-point arrays, except for the target, converted to another dtype."""
-        if dtype is None:
-            return batch
-        if isinstance(batch, dict):
-            kept = () if self._loss is None else (_NAME_OF_TARGET,)
-            return {name: x if name in kept else _in_dtype(x, dtype) for name, x in batch.items()}
-        inputs = len(batch) if self._loss is None else len(batch) - 1
-        return (*_in_dtype(batch[:inputs], dtype), *batch[inputs:])
 
     @property
     def has_output(self) -> bool:
@@ -78,10 +71,12 @@ class Measure:
             if _NAME_OF_TARGET not in batch or len(batch) < 2:
                 raise _no_target(f"a dictionary of {', '.join(map(repr, batch))}")
             named = {name: x for name, x in batch.items() if name != _NAME_OF_TARGET}
-            return model(**named), batch[_NAME_OF_TARGET]
+            with self._block:
+                return model(**named), batch[_NAME_OF_TARGET]
         if len(batch) < 2:
             raise _no_target("one array")
-        return model(*batch[:-1]), batch[-1]
+        with self._block:
+            return model(*batch[:-1]), batch[-1]
 
     def _of(self, output: Any, target: Any, mask: Any) -> list[Any]:
         if mask is None:
@@ -111,7 +106,8 @@ class Measure:
 
     def _by_objective(self, model: Module, batch: Any) -> tuple[Any, list[Any]]:
         given = self._objective
-        found = given(model, **batch) if isinstance(batch, dict) else given(model, *batch)
+        with self._block:
+            found = given(model, **batch) if isinstance(batch, dict) else given(model, *batch)
         figures: Mapping[str, Any] = {}
         if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
             found, figures = found
@@ -130,14 +126,6 @@ class Measure:
         self._is_known, self.names[1:] = True, names
         loss = _number(found, f"the objective {name_of(given)}")
         return loss, [_number(x, f"the figure {name}") for name, x in figures.items()]
-
-
-def _in_dtype(x: Any, dtype: Any) -> Any:
-    if isinstance(x, dict):
-        return {name: _in_dtype(y, dtype) for name, y in x.items()}
-    if isinstance(x, tuple | list):
-        return tuple([_in_dtype(y, dtype) for y in x])
-    return x.astype(dtype) if is_inexact(x.dtype) else x
 
 
 def _floating(x: Any) -> Any:

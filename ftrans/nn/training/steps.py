@@ -53,7 +53,7 @@ class Meters(Module):
         return self.sums + np.concatenate([np.stack(numbers), rest]) * (samples * 1.0)
 
 
-def training_step(measure: Measure, check_finite: bool, dtype: Any, masks: bool = False) -> Callable[..., None]:
+def training_step(measure: Measure, check_finite: bool, masks: bool = False) -> Callable[..., None]:
     """The compiled step: a function of (model, optimizer, meters, *batch), or with a dictionary at the end.
 
     With `masks`, the mask of the samples comes before the batch.
@@ -64,25 +64,24 @@ def training_step(measure: Measure, check_finite: bool, dtype: Any, masks: bool 
         cells = graph_of_arguments((model, optimizer), {}).cells
         # Assigning to elements changes what a traced value stands for.
         before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
-        taking = value_and_grad(measure, has_aux=True, dtype=dtype)
-        (loss, figures), gradients = taking(model, measure.in_dtype(batch, dtype), mask)
+        scale = getattr(optimizer, "loss_scale", None)
+        (loss, figures), gradients = value_and_grad(measure, has_aux=True, loss_scale=scale)(model, batch, mask)
 
-        def objective(model: Any) -> Any:
-            if dtype is not None:
-                raise TypeError(
-                    f"{type(optimizer).__name__} evaluates the loss itself, in the dtype of the parameters; leave out "
-                    f"dtype= of nn.fit{at_line(user_line())}"
-                )
-            return measure(model, batch, mask)[0]
+        def update() -> None:
+            optimizer.step_of_fit(gradients, loss, lambda model: measure(model, batch, mask)[0])
 
-        optimizer.step_of_fit(gradients, loss, objective)
+        if scale is None:
+            update()
+        else:
+            scale.guard(optimizer, gradients, update)
         sums = meters.add([loss, *figures], _count(batch, mask))
         if not check_finite:
             meters.sums = sums
             return
         is_good = np.isfinite(loss) & (meters.skipped == 0)
-        for gradient in gradients.values():
-            is_good = is_good & _is_finite(gradient)
+        # With a scale an overflow of the gradients is no error, unless smaller scales have not helped.
+        for is_finite in map(_is_finite, gradients.values()) if scale is None else [scale.scale >= 1]:
+            is_good = is_good & is_finite
         for cell, old in zip(cells, before, strict=True):
             new = cell.array
             if (new is not old and new.atom is not old.atom) and tuple(new.shape) == tuple(old.shape):
@@ -333,14 +332,13 @@ class Averages:
 # When a step was left out
 
 
-def explain(measure: Measure, model: Module, batch: Any, dtype: Any, is_filled_up: bool) -> FloatingPointError:
+def explain(measure: Measure, model: Module, batch: Any, is_filled_up: bool) -> FloatingPointError:
     """The error for a skipped step, found by running it again under `detect_anomaly`.
 
     Args:
         measure: what was computed.
         model: the model, as it was before the step.
         batch: its batch, in the memory of this process.
-        dtype: dtype of the forward and backward pass.
         is_filled_up: whether some of the samples do not count.
     """
     bad = _bad_argument(model, batch)
@@ -348,8 +346,7 @@ def explain(measure: Measure, model: Module, batch: Any, dtype: Any, is_filled_u
         return FloatingPointError(bad)
 
     def loss_and_gradients(model: Any, modules: Any, *arrays: Any) -> Any:
-        taking = value_and_grad(measure, has_aux=True, dtype=dtype)
-        (loss, _), gradients = taking(model, measure.in_dtype(_batch(arrays), dtype))
+        (loss, _), gradients = value_and_grad(measure, has_aux=True)(model, _batch(arrays))
         return loss, gradients
 
     loss_and_gradients.__name__ = measure.__name__
