@@ -10,26 +10,51 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ... import numpy as fnp
 from ...api.call import run
+from ...api.jit import jit
 from ...autograd.tensor import Tensor
-from ...base.cell import read
+from ...base.cell import Eager, read
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
-from ...core.trace import current_builder
-from ...core.types import is_complex, type_of
-from ...xla import place
+from ...core.program import Program
+from ...core.trace import Tracer, current_builder
+from ...core.types import ArrayType, is_complex, type_of
+from ...xla import is_jax, is_jax_tracer, place
+from .. import epoch
 from ..cells import Buffer, Cells, Parameter
+from ..filling import filling
 from ..module import Module
 from ..optimizer import Optimizer
 from ..placing import placement_beside
 from . import states
 from .groups import Layout, ParamGroup, listed
 from .updates import update_program
+
+
+class Plan(NamedTuple):
+    """What a step does, as long as no structure changes.
+
+    Attributes:
+        epoch: of the structure.
+        reads: cells and tensors that the program reads, None where a gradient comes.
+        writes: those that its results are put into.
+        program: the program.
+    """
+
+    epoch: int
+    reads: list[Any]
+    writes: list[Any]
+    program: Program
+
+
+# The plans of each optimizer, by the paths of gradients.
+_plans: WeakKeyDictionary[Any, dict[tuple[str, ...], Plan]] = WeakKeyDictionary()
 
 
 class GroupedOptimizer(Optimizer):
@@ -214,22 +239,11 @@ class GroupedOptimizer(Optimizer):
             loss, gradients = gradients(), None
         if gradients is None:
             self._complete_unfrozen()
-        parameters = self.trained_parameters()
-        found = self.gradients_for(gradients, parameters)
-        layouts, operands, places = [], [], []
-        for number, group in enumerate(self.param_groups):
-            trained = self._trained(group)
-            has = tuple(path in found for path, _ in trained)
-            layouts.append(group.layout(has))
-            cells: list[Any] = [self.state[f"{name}.{number}"] for name in self._rule.counters]
-            operands += [held_by(group.numbers), *map(held_by, cells)]
-            places += cells
-            for (path, p), is_given in zip(trained, has, strict=True):
-                if is_given:
-                    cells = [p, *(self.state[f"{slot}.{path}"] for slot in self._slots(group))]
-                    operands += [found[path], *map(held_by, cells)]
-                    places += cells
-        write(places, self._run(layouts, operands))
+        found = self._gradients(gradients)
+        plan = self._plan(tuple(found))
+        given = iter(found.values())
+        results = run_update(plan.program, [next(given) if x is None else held_by(x) for x in plan.reads])
+        write(plan.writes, results)
         return loss
 
     def functional_step(
@@ -301,9 +315,47 @@ class GroupedOptimizer(Optimizer):
         new = dict(zip(names, self._run(layouts, operands), strict=True))
         return {path: new.pop(path) for path in self.paths}, new
 
+    def _gradients(self, gradients: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The gradients of a step, in the order of the parameters."""
+        parameters = self.trained_parameters()
+        if gradients is None:
+            tensors = {path: p.grad for path, p in parameters.items()}
+            found = {path: x.array for path, x in tensors.items() if x is not None}
+            if found and all(x.dtype == parameters[path].dtype for path, x in found.items()):
+                return found
+        found = self.gradients_for(gradients, parameters)
+        return {path: found[path] for path in self.paths if path in found}
+
+    def _plan(self, given: tuple[str, ...]) -> Plan:
+        """What a step with gradients for these paths reads, runs and writes."""
+        plans = _plans.setdefault(self, {})
+        plan = plans.get(given)
+        if plan is None or plan.epoch != epoch.now():
+            plan = plans[given] = self._new_plan(set(given))
+        return plan
+
+    def _new_plan(self, given: set[str]) -> Plan:
+        layouts, writes = [], []
+        reads: list[Any] = []
+        for number, group in enumerate(self.param_groups):
+            trained = self._trained(group)
+            layouts.append(group.layout(tuple(path in given for path, _ in trained)))
+            cells: list[Any] = [self.state[f"{name}.{number}"] for name in self._rule.counters]
+            reads += [group.numbers, *cells]
+            writes += cells
+            for path, p in trained:
+                if path in given:
+                    cells = [p, *(self.state[f"{slot}.{path}"] for slot in self._slots(group))]
+                    reads += [None, *cells]
+                    writes += cells
+        # A gradient, which has no cell here, has the type of the parameter behind it.
+        like = [x if x is not None else reads[i + 1] for i, x in enumerate(reads)]
+        types = tuple(ArrayType(tuple(x.shape), np.dtype(x.dtype)) for x in like)
+        return Plan(epoch.now(), reads, writes, update_program(self._rule, tuple(layouts), types))
+
     def _run(self, layouts: Sequence[Layout], operands: Sequence[Any]) -> list[Any]:
         program = update_program(self._rule, tuple(layouts), tuple(map(type_of, operands)))
-        return run(program, operands)
+        return run_update(program, operands)
 
     def _complete_unfrozen(self) -> None:
         """Make the state of parameters that have got their first gradient since the optimizer was made."""
@@ -395,6 +447,17 @@ def _numbers_of(group: ParamGroup, numbers: Mapping[str, Any]) -> Any:
     return fnp.stack([fnp.asarray(read(x), np.float64) for x in entries])
 
 
+def run_update(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """The results of an update: recorded where a trace runs or tensors are given, compiled for arrays of JAX."""
+    kinds = set(map(type, operands))
+    if kinds == {np.ndarray} or any(issubclass(kind, Tracer | Eager) for kind in kinds):
+        return run(program, operands)
+    if any(map(is_jax_tracer, operands)) or not any(map(is_jax, operands)):
+        return run(program, operands)
+    compiled = program.derive("compiled update", lambda: jit(lambda *xs: run(program, xs)))
+    return list(compiled(*operands))
+
+
 def held_by(x: Any) -> Any:
     """The array of a cell or a tensor where it is; in a trace, a cell knows whether it was given."""
     if isinstance(x, Tensor):
@@ -405,8 +468,12 @@ def held_by(x: Any) -> Any:
 @uninterrupted
 def write(places: Sequence[Any], arrays: Sequence[Any]) -> None:
     """Put new arrays into cells and tensors."""
+    is_plain = current_builder() is None and filling.get() is None
     for x, new in zip(places, arrays, strict=True):
         if isinstance(x, Tensor):
             x.data = new
+        elif is_plain and type(new) is np.ndarray and x.sharding is None:
+            # It has the type of the array before.
+            x.held = new
         else:
             x.value = new

@@ -29,7 +29,10 @@ def _toward(x: Any, target: Any, weight: Any) -> Any:
 
 def _root(x: Any) -> Any:
     """The square root, with derivative 0 at 0: where a gradient is zero, an update has a derivative all the same."""
-    return np.where(x > 0, np.sqrt(x), 0)
+    if x.dtype.itemsize < 4:
+        return np.where(x > 0, np.sqrt(x), 0)
+    # The root of the smallest normal number is far less than any eps.
+    return np.sqrt(np.maximum(x, float(np.finfo(x.dtype).tiny)))
 
 
 class SGDRule(Rule):
