@@ -242,6 +242,33 @@ def stateless(nn: Any, tensor: Any) -> Any:
     return [out, given["running_mean"], model.running_var, model.running_mean]
 
 
+def pruned(*steps: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What is left of a weight after some steps of pruning, given `prune` and the layer; its mask; and after that."""
+
+    def call(nn: Any, tensor: Any) -> Any:
+        layer = filled(nn.Linear(4, 3))
+        for step in steps:
+            step(nn.utils.prune, layer)
+        found = [layer.weight, layer.weight_mask, layer.weight_orig, layer(tensor(np.ones((1, 4))))]
+        return [*found, nn.utils.prune.remove(layer, "weight").weight]
+
+    return call
+
+
+def pruned_together(nn: Any, tensor: Any) -> Any:
+    """Several parameters pruned as one, one of which has a mask."""
+    first, second = filled(nn.Linear(4, 3)), filled(nn.Linear(2, 2))
+    prune = nn.utils.prune
+    prune.l1_unstructured(first, "weight", 3)
+    scores = {(second, "bias"): tensor(np.array([0.01, 5.0]))}
+    places = [(first, "weight"), (second, "weight"), (second, "bias")]
+    prune.global_unstructured(places, prune.L1Unstructured, scores, amount=0.4)
+    method = prune.LnStructured(1, n=2, dim=0)
+    return [first.weight, second.weight, second.bias, method.prune(first.weight_orig)]
+
+
+SCORES = np.arange(12.0).reshape(3, 4) % 7 + np.arange(12).reshape(3, 4) / 100
+
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "clip_grad_norm_": clipped(lambda utils, ps: utils.clip_grad_norm_(ps, 2.0)),
     "clip_grad_norm_ of one": clipped(lambda utils, ps: utils.clip_grad_norm_(ps[0], 2.0, norm_type=1)),
@@ -260,6 +287,23 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "fuse_linear_bn_eval": fused("Linear(3, 2)", "BatchNorm1d(2)"),
     "fuse_linear_bn_eval of one": fused("Linear(3, 2)", "BatchNorm1d(1)"),
     "vectors": vectors,
+    "l1_unstructured": pruned(lambda prune, m: prune.l1_unstructured(m, "weight", 0.3)),
+    "l1_unstructured twice": pruned(*[lambda prune, m: prune.l1_unstructured(m, "weight", amount=0.5)] * 2),
+    "ln_structured": pruned(lambda prune, m: prune.ln_structured(m, "weight", 2, n=1, dim=1)),
+    "ln_structured of all orders": pruned(
+        *[lambda prune, m, n=n: prune.ln_structured(m, "weight", 1, n, 1) for n in (float("inf"), -float("inf"), 3)]
+    ),
+    "pruned in several ways": pruned(
+        lambda prune, m: prune.l1_unstructured(m, "weight", 4),
+        lambda prune, m: prune.ln_structured(m, "weight", amount=0.25, n=2, dim=-1),
+        lambda prune, m: prune.ln_structured(m, "weight", amount=1, n=2, dim=0),
+        lambda prune, m: prune.l1_unstructured(m, "weight", 1),
+    ),
+    "custom_from_mask": pruned(
+        lambda prune, m: prune.identity(m, "weight"),
+        lambda prune, m: prune.custom_from_mask(m, "weight", m.weight_mask * (m.weight_orig > 0)),
+    ),
+    "pruned together": pruned_together,
     "stateless": stateless,
 }
 
@@ -267,6 +311,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 def figures_of_torch() -> dict[str, Any]:
     """For each row: results, gradients and the state afterwards."""
     import torch
+    import torch.nn.utils.prune
 
     warnings.simplefilter("ignore")
     figures = {}

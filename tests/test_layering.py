@@ -225,7 +225,7 @@ PUBLIC_MODULES = [
     "ftrans.scipy.stats", "ftrans.testing",
     "ftrans.nn.utils", "ftrans.nn.utils.parametrizations", "ftrans.nn.utils.parametrize", "ftrans.nn.utils.rnn",
     "ftrans.nn.data",
-    "ftrans.nn.utils.stateless",
+    "ftrans.nn.utils.prune", "ftrans.nn.utils.stateless",
 ]  # fmt: skip
 
 

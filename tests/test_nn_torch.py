@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nn_utils_rows
 import numpy as np
 import pytest
 from layer_samples import ROWS, Row
@@ -213,3 +215,17 @@ def test_a_state_dict_of_bfloat16() -> None:
     ours = nn.Linear(3, 2).bfloat16()
     ours.load_state_dict(theirs.state_dict())
     np.testing.assert_array_equal(ours.weight.value.astype(np.float32), theirs.weight.detach().float().numpy())
+
+
+def test_figures_of_nn_utils() -> None:
+    """What the tests of `nn.utils` compare with is what torch computes."""
+
+    def flat(x: Any) -> Any:
+        if isinstance(x, dict | list):
+            return [leaf for y in (x.values() if isinstance(x, dict) else x) for leaf in flat(y)]
+        return [np.nan if x is None else x]
+
+    stored, found = json.loads(nn_utils_rows.FIGURES.read_text()), nn_utils_rows.figures_of_torch()
+    assert list(stored) == list(found)
+    for name, figures in found.items():
+        np.testing.assert_allclose(flat(stored[name]), flat(figures), rtol=1e-6, atol=1e-9, err_msg=name)

@@ -436,3 +436,102 @@ def test_refused_elsewhere(f: Any, error: type[Exception], message: str) -> None
     with pytest.raises(error, match=message) as caught:
         f()
     assert __file__ in str(caught.value)
+
+
+# Pruning
+
+prune = nn.utils.prune
+
+
+def test_pruned_modules_are_trained_and_copied() -> None:
+    import optax
+
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), np.ones((5, 4), np.float32)
+    prune.random_unstructured(model[0], "weight", 5)
+    prune.random_structured(model[1], "weight", 0.34, dim=1)
+    assert prune.is_pruned(model)
+    assert (model[0].weight_mask.value == 0).sum() == 5
+    assert (model[1].weight_mask.value == 0).sum(axis=0).tolist().count(2) == 1
+    assert list(model.state_dict()) == [
+        f"{i}.{name}" for i in (0, 1) for name in ("bias", "weight_orig", "weight_mask")
+    ]
+    mask, traced = model[0].weight_mask.value, []
+    optimizer = nn.Optimizer(model, optax.sgd(0.1))
+
+    @nn.jit
+    def step(model: Any, optimizer: Any, x: Any) -> Any:
+        traced.append(x)
+        optimizer.step(nn.grad(lambda model, x: (model(x) ** 2).sum())(model, x))
+
+    before = model[0].weight_orig.value
+    step(model, optimizer, x)
+    np.testing.assert_array_equal((model[0].weight_orig.value == before)[mask == 0], True)
+    prune.l1_unstructured(model[0], "weight", 3)
+    step(model, optimizer, x)
+    # Pruning further compiles nothing.
+    assert len(traced) == 1
+    assert (model[0].weight_mask.value == 0).sum() == 8
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    np.testing.assert_array_equal(copied(x), model(x))
+    expected = model(x)
+    for layer in model:
+        prune.remove(layer, "weight")
+    assert not prune.is_pruned(model)
+    np.testing.assert_allclose(model(x), expected, rtol=1e-6)
+    assert {type(layer) for layer in model} == {nn.Linear}
+
+
+class FirstHalf(prune.BasePruningMethod):
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        mask = default_mask.clone()
+        mask.view(-1)[: t.numel() // 2] = 0
+        return mask
+
+
+def test_own_methods_and_their_order() -> None:
+    layer = nn.Linear(4, 2)
+    FirstHalf.apply(layer, "weight")
+    assert layer.weight_mask.value.tolist() == [[0] * 4, [1] * 4]
+    FirstHalf.apply(layer, "weight")
+    assert layer.weight_mask.value.tolist() == [[0] * 4, [0, 0, 1, 1]]
+    methods = prune.PruningContainer(FirstHalf(), prune.Identity())
+    assert (len(methods), [type(m) for m in methods]) == (2, [FirstHalf, type(methods[1])])
+    assert prune.L1Unstructured(1).prune(np.array([2.0, 1.0])).tolist() == [2.0, 0.0]
+    scored = prune.l1_unstructured(nn.Linear(2, 1), "weight", 1, importance_scores=np.array([[1.0, 2.0]]))
+    assert scored.weight_mask.value.tolist() == [[0, 1]]
+    nuclear = prune.ln_structured(nn.Conv1d(2, 3, 2), "weight", 1, n="nuc", dim=0)
+    assert (nuclear.weight_mask.value == 0).sum() == 4
+
+
+class OfNoType(FirstHalf):
+    PRUNING_TYPE = "other"
+
+
+REFUSED_PRUNING: list[tuple[Any, type[Exception], str]] = [
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "weight", 1.5), ValueError, "fraction from 0.0 to 1.0, not 1.5"),
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "weight", -1), ValueError, "not -1"),
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "weight", "1"), TypeError, "not str"),
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "weight", 7), ValueError, "but there are 6"),
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "w", 1), ValueError, "it has weight, bias"),
+    (lambda: prune.l1_unstructured(nn.Linear(3, 2), "weight", 1, X), ValueError, r"shape \(2, 3\) of the parameter"),
+    (lambda: prune.ln_structured(nn.Linear(3, 2), "bias", 1, 2, 0), ValueError, "take l1_unstructured"),
+    (lambda: prune.ln_structured(nn.Linear(3, 2), "weight", 1, "nuc", 0), ValueError, "slices that are matrices"),
+    (lambda: prune.random_structured(nn.Linear(3, 2), "weight", 1, 2), IndexError, "dim=2"),
+    (lambda: prune.custom_from_mask(nn.Linear(3, 2), "weight", X), ValueError, r"not \(4, 3, 2\)"),
+    (lambda: prune.remove(nn.Linear(3, 2), "weight"), ValueError, "is not pruned"),
+    (lambda: prune.global_unstructured([], prune.L1Unstructured, amount=1), ValueError, "no parameters"),
+    (lambda: prune.global_unstructured([], prune.LnStructured, amount=1, n=2), TypeError, "which is structured"),
+    (lambda: setattr(prune.identity(nn.Linear(3, 2), "weight"), "weight", X), TypeError, "assign weight_orig"),
+    (lambda: prune.identity(parametrizations.weight_norm(nn.Linear(3, 2)), "weight"), ValueError, "already computed"),
+    (lambda: OfNoType.apply(prune.identity(nn.Linear(3, 2), "weight"), "weight"), ValueError, "not 'other'"),
+    (lambda: prune.PruningContainer(3), TypeError, "not int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "error", "message"), REFUSED_PRUNING)
+def test_refused_pruning(f: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        f()
+    assert __file__ in str(caught.value)
