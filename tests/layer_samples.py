@@ -44,6 +44,8 @@ class Row(NamedTuple):
     batched: bool = True
     # Whether it is compiled in tests; some layers only put others together.
     compiled: bool = True
+    # Whether torch has this layer, too.
+    in_torch: bool = True
 
     @property
     def name(self) -> str:
@@ -184,7 +186,11 @@ ROWS = [
         compiled=False,
     ),
     Row("Transformer(6, 2, 1, 1, 8, batch_first=True)", ((2, 5, 6), (2, 4, 6)), compiled=False),
+    Row("MultiheadAttention(6, 2, add_bias_kv=True, add_zero_attn=True)", ((5, 2, 6),) * 3, batched=False),
+    Row("MultiheadAttention(6, 2, 0.0, True, False, True, batch_first=True)", ((2, 5, 6),) * 3, compiled=False),
+    Row("RotaryEmbedding(interleaved=True)", ((2, 3, 5, 6),), in_torch=False),
     # Recurrent layers.
+    Row("LSTM(3, 5, 2, True, True, 0.0, True, 2)", ((2, 5, 3),), batched=False),
     Row("RNN(3, 4, nonlinearity='relu')", ((5, 2, 3),), batched=False, compiled=False),
     Row("RNN(3, 4, 2, bias=False, batch_first=True)", ((2, 5, 3), (2, 2, 4)), batched=False, compiled=False),
     Row("LSTM(3, 4, num_layers=2, bidirectional=True, dropout=0.3)", ((5, 2, 3),), batched=False, compiled=False),

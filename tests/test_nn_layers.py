@@ -645,6 +645,20 @@ def test_groups_of_no_sample() -> None:
     assert nn.GroupNorm(1, 4)(np.ones((0, 4), np.float32)).shape == (0, 4)
 
 
+def test_rotated_products_depend_on_differences_of_positions() -> None:
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
+    for options in ({}, {"interleaved": True}, {"dim": 4}):
+        layer = nn.RotaryEmbedding(**options)
+        products = [layer(q, at) @ layer(k, at).T for at in (np.array([0, 3]), np.array([7, 10]))]
+        close(products[0], products[1], 1e-12)
+        close(layer(q)[0], q[0], 0)
+        close(layer(q, np.array([0, 1])), layer(q), 0)
+    # Elements i and i + 3 of the one are elements 2 i and 2 i + 1 of the other.
+    order = [0, 3, 1, 4, 2, 5]
+    close(nn.RotaryEmbedding()(q)[:, order], nn.RotaryEmbedding(interleaved=True)(q[:, order]), 1e-12)
+
+
 # Errors
 
 
@@ -700,6 +714,7 @@ def test_inputs_that_do_not_fit(text: str, inputs: list[tuple[int, ...]], words:
         ("MultiheadAttention(5, 2)", "num_heads=2 does not divide embed_dim=5"),
         ("TransformerEncoderLayer(4, 2, activation='swish')", "'relu', 'gelu' or a function"),
         ("RNN(3, 4, nonlinearity='sigmoid')", "'tanh' or 'relu'"),
+        ("LSTM(3, 4, proj_size=4)", "proj_size=4 of LSTM must be less than hidden_size=4"),
         ("LSTM(3, 0)", "hidden_size must be at least 1"),
         ("Conv2d(3, 4, 3, stride=(1, 0))", "stride must be at least 1"),
         ("ConvTranspose1d(3, 4, 0)", "kernel_size must be at least 1"),
@@ -712,11 +727,30 @@ def test_settings_that_do_not_fit(text: str, words: str) -> None:
         Row(text, ()).make()
 
 
-def test_a_cache_takes_no_masks() -> None:
+def test_a_cache_with_masks() -> None:
+    model, x = nn.MultiheadAttention(6, 2, batch_first=True), np.random.default_rng(0).normal(size=(2, 5, 6))
+    x = x.astype(np.float32)
+    # The second sequence begins with two places of padding; of the others, one is not looked at by all.
+    padding, mask = np.zeros((2, 8), bool), np.zeros((5, 8), np.float32)
+    padding[1, :2], mask[3, 1] = True, -math.inf
+    expected, _ = model(x, x, x, padding[:, :5], attn_mask=mask[:, :5], is_causal=True)
+    for step in (lambda m, x, **options: m(x, x, x, **options)[0], nn.jit(lambda m, x, **o: m(x, x, x, **o)[0])):
+        cache = model.new_cache(2, 8)
+        parts = [
+            step(model, x[:, i : i + 1], key_padding_mask=padding, attn_mask=mask[i : i + 1], cache=cache)
+            for i in range(5)
+        ]
+        close(np.concatenate(parts, axis=1), expected)
+    with pytest.raises(ValueError, match=r"key_padding_mask must be of shape \(2, 8\)"):
+        model(x, x, x, padding[:, :5], cache=model.new_cache(2, 8))
+    added = nn.MultiheadAttention(6, 2, add_zero_attn=True, batch_first=True)
+    with pytest.raises(ValueError, match="takes no cache"):
+        added(x, x, x, cache=added.new_cache(2, 8))
+
+
+def test_a_cache_of_another_size() -> None:
     model, x = nn.MultiheadAttention(4, 2, batch_first=True), np.ones((1, 1, 4), np.float32)
     cache = model.new_cache(1, 4)
-    with pytest.raises(ValueError, match="neither attn_mask nor key_padding_mask"):
-        model(x, x, x, attn_mask=np.zeros((1, 1), bool), cache=cache)
     with pytest.raises(ValueError, match="for 1 sequences"):
         model(*(np.ones((2, 1, 4), np.float32),) * 3, cache=cache)
     with pytest.raises(ValueError, match="one cache for each layer"):

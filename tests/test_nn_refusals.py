@@ -51,6 +51,11 @@ ROWS: list[tuple[str, str]] = [
     ("nn.AdaptiveLogSoftmaxWithLoss(4, 9, [5, 5])", "cutoffs .* must increase from at least 1 to at most 8"),
     ("nn.AdaptiveLogSoftmaxWithLoss(5, 9, [5])(x[0, 0], i[0, 0])", r"takes input \(N, in_features\) and target"),
     ("nn.ConvTranspose2d(1, 1, 2, padding_mode='reflect')", "padding_mode of ConvTranspose2d can be 'zeros' only"),
+    # Attention
+    ("F.rotary_embedding(x)", r"rotates an even number of the E elements, not 5 of f64\[1,2,4,5\]"),
+    ("F.rotary_embedding(x[..., :4], np.arange(3))", r"must broadcast to \(1, 2, 4\), not i64\[3\]"),
+    ("F.lstm(x[0], None, [(x, x, x)])", "weight_hr of lstm must be"),
+    ("F.lstm(x[0], None, [(x,)])", r"and weight_hr behind them if states are projected"),
     # Losses
     ("F.triplet_margin_with_distance_loss(x, x, x, margin=0)", "margin of triplet_margin_with_distance_loss"),
 ]

@@ -23,6 +23,7 @@ from .patches import *
 from .pooling import *
 from .power_pooling import *
 from .recurrent import *
+from .rotary import *
 from .sampling import *
 from .softmax import *
 from .unpooling import *

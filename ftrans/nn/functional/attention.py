@@ -169,6 +169,9 @@ def multi_head_attention_forward(
     q_proj_weight: Any = None,
     k_proj_weight: Any = None,
     v_proj_weight: Any = None,
+    bias_k: Any = None,
+    bias_v: Any = None,
+    add_zero_attn: bool = False,
     average_attn_weights: bool = True,
     is_causal: bool = False,
     batch_first: bool = False,
@@ -198,6 +201,10 @@ def multi_head_attention_forward(
         q_proj_weight: projection matrix of queries, of shape (E, E).
         k_proj_weight: projection matrix of keys, of shape (E, K).
         v_proj_weight: projection matrix of values, of shape (E, V).
+        bias_k: a key that is added to those of each sequence, after projection, of shape (1, 1, E).
+        bias_v: its value, of shape (1, 1, E); both are given or none.
+        add_zero_attn: whether a key 0 with value 0 is added to those of each sequence.  Masks have no columns for added
+            keys, to which every query may attend.
         average_attn_weights: whether returned weights are averaged over the heads.
         is_causal: whether query i may attend to the keys up to i only, in addition to the masks.
         batch_first: whether the batch is axis 0.
@@ -205,7 +212,7 @@ def multi_head_attention_forward(
 
     Returns:
         `(output, weights)`: the output has the shape of `query`; the weights are of shape (N, L, S) if averaged, else
-        (N, H, L, S), or the same without N; None if not wanted.
+        (N, H, L, S), or the same without N, with S counting added keys; None if not wanted.
 
     Raises:
         ValueError: shapes do not match.
@@ -213,8 +220,8 @@ def multi_head_attention_forward(
     random = key_of(rng, "multi_head_attention_forward") if dropout_p else None
     return _multi_head_attention(
         query, key, value, num_heads, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, dropout_p,
-        key_padding_mask, need_weights, attn_mask, q_proj_weight, k_proj_weight, v_proj_weight, average_attn_weights,
-        is_causal, batch_first, random,
+        key_padding_mask, need_weights, attn_mask, (q_proj_weight, k_proj_weight, v_proj_weight),
+        (bias_k, bias_v, add_zero_attn), average_attn_weights, is_causal, batch_first, random,
     )  # fmt: skip
 
 
@@ -232,9 +239,8 @@ def _multi_head_attention(
     key_padding_mask: Any,
     need_weights: bool,
     attn_mask: Any,
-    q_proj_weight: Any,
-    k_proj_weight: Any,
-    v_proj_weight: Any,
+    single: tuple[Any, Any, Any],
+    added: tuple[Any, Any, bool],
     average_attn_weights: bool,
     is_causal: bool,
     batch_first: bool,
@@ -245,16 +251,18 @@ def _multi_head_attention(
     if not batched:
         query, key, value = (np.expand_dims(x, 0) for x in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else np.expand_dims(key_padding_mask, 0)
-    projected = _projections(
-        (query, key, value), in_proj_weight, in_proj_bias, (q_proj_weight, k_proj_weight, v_proj_weight)
-    )
+    projected = _projections((query, key, value), in_proj_weight, in_proj_bias, single)
     # To (N, H, length, E / H).
     order = (0, 2, 1, 3) if batch_first or not batched else (1, 2, 0, 3)
     heads = [np.transpose(np.reshape(x, (*shape_of(x)[:2], num_heads, -1)), order) for x in projected]
     count, _, rows, _ = shape_of(heads[0])
     columns = shape_of(heads[1])[2]
-    mask = _scores_mask(attn_mask, key_padding_mask, (count, num_heads, rows, columns), is_causal)
-    plainly_causal = is_causal and attn_mask is None and key_padding_mask is None
+    mask = scores_mask(attn_mask, key_padding_mask, (count, num_heads, rows, columns), is_causal)
+    plainly_causal = is_causal and mask is None
+    if any(x is not None and x is not False for x in added):
+        mask = np.tri(rows, columns, dtype=np.bool_) if plainly_causal else mask
+        heads, mask = _with_added(heads, mask, *added)
+        plainly_causal = False
     weights, total = _weights(heads[0], heads[1], mask, plainly_causal, None, 1)
     kept = dropout(weights, dropout_p, rng=random)
     out = np.transpose(_by_groups(kept, heads[2], 1) / total, (0, 2, 1, 3) if order[0] == 0 else (2, 0, 1, 3))
@@ -265,6 +273,30 @@ def _multi_head_attention(
     if not batched:
         out, shares = out[0], None if shares is None else shares[0]
     return out, shares
+
+
+def _with_added(heads: list[Any], mask: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool) -> tuple[list[Any], Any]:
+    """Queries, keys and values of shape (N, H, length, E / H) and the mask, with what is added to keys and values."""
+    count, num_heads, _, size = shape_of(heads[1])
+    more: list[list[Any]] = [[], []]
+    if (bias_k is None) != (bias_v is None) or any(
+        x is not None and shape_of(x) != (1, 1, num_heads * size) for x in (bias_k, bias_v)
+    ):
+        raise ValueError(
+            f"bias_k and bias_v must both be of shape (1, 1, {num_heads * size}), or None, not {described(bias_k)} and "
+            f"{described(bias_v)}{at_line(user_line())}"
+        )
+    for rows, bias in zip(more, (bias_k, bias_v), strict=True):
+        if bias is not None:
+            rows.append(np.broadcast_to(np.reshape(bias, (1, num_heads, 1, size)), (count, num_heads, 1, size)))
+        if add_zero_attn:
+            rows.append(np.zeros((count, num_heads, 1, size), heads[1].dtype))
+    new = [np.concatenate([x, *rows], axis=2) for x, rows in zip(heads[1:], more, strict=True)]
+    if mask is not None:
+        shape = (*shape_of(mask)[:-1], len(more[0]))
+        free = np.ones(shape, np.bool_) if mask.dtype.kind == "b" else np.zeros(shape, mask.dtype)
+        mask = np.concatenate([mask, free], axis=-1)
+    return [heads[0], *new], mask
 
 
 def _check_heads(query: Any, key: Any, value: Any, num_heads: int, packed: Any, batch_axis: int) -> None:
@@ -301,7 +333,7 @@ def _projections(inputs: tuple[Any, Any, Any], packed: Any, bias: Any, single: t
     return [linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
-def _scores_mask(attn_mask: Any, padding_mask: Any, shape: tuple[int, int, int, int], is_causal: bool) -> Any:
+def scores_mask(attn_mask: Any, padding_mask: Any, shape: tuple[int, int, int, int], is_causal: bool) -> Any:
     """The masks combined to one, as `scaled_dot_product_attention` takes it."""
     count, heads, rows, columns = shape
     masks = []

@@ -147,39 +147,48 @@ def _one_step(
     what: str, step: Step, gates: int, input: Any, states: tuple[Any, ...], weights: Weights
 ) -> tuple[Any, ...]:
     input = array(input)
-    weight_ih, weight_hh, bias_ih, bias_hh = _checked(what, gates, shape_of(input)[-1], weights)
+    weight_ih, weight_hh, bias_ih, bias_hh, _ = _checked(what, gates, shape_of(input)[-1], weights)
     shape = (*input.shape[:-1], shape_of(weight_hh)[1])
-    state = _states(what, states, shape, (input, weight_ih, weight_hh), f"(..., {shape[-1]})")
+    state = _states(what, states, (shape,) * len(states), (input, weight_ih, weight_hh), f"(..., {shape[-1]})")
     return step(linear(input, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh), state)
 
 
 def _states(
-    what: str, given: Sequence[Any], shape: tuple[int, ...], others: Sequence[Any], expected: str
+    what: str, given: Sequence[Any], shapes: Sequence[tuple[int, ...]], others: Sequence[Any], expected: str
 ) -> tuple[Any, ...]:
     """The given states, or zeros, in the dtype that a step with the other operands gives them."""
-    for x in given:
+    for x, shape in zip(given, shapes, strict=True):
         if x is not None and shape_of(x) != shape:
             raise ValueError(
                 f"hx of {what} must have shape {expected}, here {shape}, not {described(x)}" + at_line(user_line())
             )
     states = [None if x is None else array(x) for x in given]
     dtype = result_dtype(*others, *(x for x in states if x is not None))
-    return tuple(np.zeros(shape, dtype) if x is None else x if x.dtype == dtype else x.astype(dtype) for x in states)
+    return tuple(
+        np.zeros(shape, dtype) if x is None else x if x.dtype == dtype else x.astype(dtype)
+        for x, shape in zip(states, shapes, strict=True)
+    )
 
 
 def _checked(what: str, gates: int, size: int, weights: Weights) -> list[Any]:
-    """The four weights of a layer in one direction, with checked shapes; biases may be None."""
-    if len(weights) not in (2, 4):
+    """The weights of a layer in one direction, with checked shapes: biases, and a projection, which may be None."""
+    projects = what == "lstm" and len(weights) in (3, 5)
+    if len(weights) not in (2, 4) and not projects:
         raise ValueError(
             f"{what} takes (weight_ih, weight_hh, bias_ih, bias_hh), or the first two, for each layer and direction, "
-            f"not {len(weights)} arrays{at_line(user_line())}"
+            + ("and weight_hr behind them if states are projected, " if what == "lstm" else "")
+            + f"not {len(weights)} arrays{at_line(user_line())}"
         )
-    weight_ih, weight_hh, bias_ih, bias_hh = found = [*weights, None, None][:4]
-    hidden = shape_of(weight_hh)[-1] if shape_of(weight_hh) else 0
+    *given, weight_hr = weights if projects else (*weights, None)
+    weight_ih, weight_hh, bias_ih, bias_hh = four = [*given, None, None][:4]
+    of_state = shape_of(weight_hh)[-1] if shape_of(weight_hh) else 0
+    hidden = of_state if weight_hr is None else shape_of(weight_hr)[-1]
     rows = gates * hidden
     many = f"{gates} * " if gates > 1 else ""
+    found = [*four, weight_hr]
     for name, x, expected, meaning in (
-        ("weight_hh", weight_hh, (rows, hidden), f"({many}H, H)"),
+        ("weight_hr", weight_hr, (of_state, hidden), "(P, H)"),
+        ("weight_hh", weight_hh, (rows, of_state), f"({many}H, {'H' if weight_hr is None else 'P'})"),
         ("weight_ih", weight_ih, (rows, size), f"({many}H, D)"),
         ("bias_ih", bias_ih, (rows,), f"({many}H,)"),
         ("bias_hh", bias_hh, (rows,), f"({many}H,)"),
@@ -255,7 +264,8 @@ def lstm(
     Args:
         input: as for `rnn`.
         hx: a pair of initial hidden states and cell states, each as for `rnn`; None for zeros.
-        weights: as for `rnn`, of shapes (4 H, D), (4 H, H), (4 H,), (4 H,).
+        weights: as for `rnn`, of shapes (4 H, D), (4 H, H), (4 H,), (4 H,); a fifth matrix of shape (P, H) projects
+            hidden states to P elements, and the second is (4 H, P) then (Sak et al., 2014).
         bidirectional: as for `rnn`.
         batch_first: as for `rnn`.
         between: as for `rnn`.
@@ -332,12 +342,17 @@ def _layers(
         )
     x = np.swapaxes(x, 0, 1) if batch_first and ndim == 3 else x
     checked = [_checked(what, gates, shape_of(x)[-1], w) for w in weights[:directions]]
-    hidden = shape_of(checked[0][1])[1]
-    checked += [_checked(what, gates, directions * hidden, w) for w in weights[directions:]]
+    # The first state may be projected, the cell state of an LSTM is not.
+    sizes = [shape_of(checked[0][1])[1], shape_of(checked[0][1])[0] // gates][: len(first)]
+    checked += [_checked(what, gates, directions * sizes[0], w) for w in weights[directions:]]
     lead = x.shape[1:-1]
     others = [x, *(w for of_layer in checked for w in of_layer if w is not None)]
     states = _states(
-        what, first, (len(weights), *lead, hidden), others, "(layers * directions, N, H)" if lead else "(layers, H)"
+        what,
+        first,
+        [(len(weights), *lead, size) for size in sizes],
+        others,
+        "(layers * directions, N, H)" if lead else "(layers, H)",
     )
     inside = None if lengths is None else _inside(what, lengths, x.shape)
     last: list[tuple[Any, ...]] = []
@@ -378,10 +393,12 @@ def _loop(
 
     Where `inside` is False, the state stays as it was, so a reverse direction begins at the end of each sequence.
     """
-    weight_ih, weight_hh, bias_ih, bias_hh = weights
+    weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
 
     def body(state: tuple[Any, ...], of_input: Any) -> tuple[tuple[Any, ...], Any]:
         state = step(of_input, linear(state[0], weight_hh, bias_hh), state)
+        if weight_hr is not None:
+            state = (linear(state[0], weight_hr), *state[1:])
         return state, state[0]
 
     def masked(state: tuple[Any, ...], given: Any) -> tuple[tuple[Any, ...], Any]:

@@ -17,6 +17,7 @@ from .normalization import *
 from .pooling import *
 from .recurrent import *
 from .resizing import *
+from .rotary import *
 from .shaping import *
 from .transformer import *
 

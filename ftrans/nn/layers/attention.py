@@ -14,6 +14,7 @@ from .. import functional as F
 from .. import init
 from ..cells import Buffer, RngState
 from ..functional.arguments import concrete, described, shape_of
+from ..functional.attention import scores_mask
 from ..module import Module
 from .arguments import empty, expect_last_axis, positive, put
 from .linear import Linear
@@ -120,6 +121,8 @@ class MultiheadAttention(Module):
         num_heads: number of heads; must divide E.
         dropout: dropout probability of attention weights in training.
         bias: whether the projections have biases.
+        add_bias_kv: whether a trained key and value are added to those of each sequence.
+        add_zero_attn: whether a key 0 with value 0 is added to those of each sequence.
         kdim: size of keys; E by default.
         vdim: size of values; E by default.
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
@@ -132,6 +135,7 @@ class MultiheadAttention(Module):
         q_proj_weight: projection matrix of queries, of shape (E, E), if sizes differ; also `k_proj_weight` and
             `v_proj_weight`.
         in_proj_bias: vector of shape (3 E,), or None.
+        bias_k: the key that is added, of shape (1, 1, E), or None; also `bias_v`, its value.
         out_proj: a `Linear` layer from E to E.
         rng: the stream of random numbers for dropout; None without dropout.
 
@@ -154,6 +158,8 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
@@ -176,6 +182,9 @@ class MultiheadAttention(Module):
         self.k_proj_weight = None if packed else empty((embed_dim, self.kdim), dtype)
         self.v_proj_weight = None if packed else empty((embed_dim, self.vdim), dtype)
         self.in_proj_bias = empty((3 * embed_dim,), dtype) if bias else None
+        self.bias_k = empty((1, 1, embed_dim), dtype) if add_bias_kv else None
+        self.bias_v = empty((1, 1, embed_dim), dtype) if add_bias_kv else None
+        self.add_zero_attn = add_zero_attn
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
         self.rng = RngState() if dropout else None
         self._reset()
@@ -193,6 +202,9 @@ class MultiheadAttention(Module):
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
+        for added in (self.bias_k, self.bias_v):
+            if added is not None:
+                init.xavier_normal_(added)
 
     def new_cache(self, batch_size: int, max_length: int) -> KeyValueCache:
         """An empty cache for this layer; see `KeyValueCache`."""
@@ -223,7 +235,8 @@ class MultiheadAttention(Module):
             average_attn_weights: whether returned weights are averaged over the heads.
             is_causal: whether query i may attend to the keys up to i only, in addition to the masks.
             cache: from `new_cache`: the arguments are the next positions, which attend to all positions so far and to
-                those up to themselves.  Takes no masks and returns no weights.
+                those up to themselves.  Masks are for all positions of the cache then, S = max_length; no weights are
+                returned.
 
         Returns:
             `(output, weights)`; see `functional.multi_head_attention_forward`.
@@ -238,12 +251,7 @@ class MultiheadAttention(Module):
         ):
             expect_last_axis(self, x, size, name)
         if cache is not None:
-            if attn_mask is not None or key_padding_mask is not None:
-                raise ValueError(
-                    "attention with a cache is causal, and takes neither attn_mask nor key_padding_mask"
-                    + at_line(user_line())
-                )
-            return self._with_cache(query, key, value, cache), None
+            return self._with_cache(query, key, value, cache, attn_mask, key_padding_mask), None
         drops = self.training and self.dropout > 0
         return F.multi_head_attention_forward(
             query,
@@ -261,13 +269,18 @@ class MultiheadAttention(Module):
             q_proj_weight=self.q_proj_weight,
             k_proj_weight=self.k_proj_weight,
             v_proj_weight=self.v_proj_weight,
+            bias_k=self.bias_k,
+            bias_v=self.bias_v,
+            add_zero_attn=self.add_zero_attn,
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
             batch_first=self.batch_first,
             rng=self.rng.next_key() if drops and self.rng is not None else None,
         )
 
-    def _with_cache(self, query: Any, key: Any, value: Any, cache: KeyValueCache) -> Any:
+    def _with_cache(
+        self, query: Any, key: Any, value: Any, cache: KeyValueCache, attn_mask: Any, key_padding_mask: Any
+    ) -> Any:
         """The output for the next positions."""
         shape = shape_of(query)
         if len(shape) != 3 or shape_of(key)[:2] != shape[:2] or shape_of(value)[:2] != shape[:2]:
@@ -275,9 +288,21 @@ class MultiheadAttention(Module):
                 "attention with a cache takes queries, keys and values of the next positions, each with a batch "
                 f"axis, not {', '.join(map(described, (query, key, value)))}{at_line(user_line())}"
             )
+        if self.bias_k is not None or self.add_zero_attn:
+            raise ValueError(
+                "attention with add_bias_kv or add_zero_attn takes no cache; make the layer without them, or call it "
+                f"with all positions and no cache{at_line(user_line())}"
+            )
+        batch = shape[0 if self.batch_first else 1]
+        size = (batch, self.num_heads, shape[1 if self.batch_first else 0], cache.key.shape[1])
+        mask = scores_mask(attn_mask, key_padding_mask, size, False)
         queries, keys, values = (self._heads(x, place) for place, x in enumerate((query, key, value)))
         keys, values, allowed = cache.extend(keys, values)
         drops = self.training and self.dropout > 0
+        if mask is not None and mask.dtype.kind == "b":
+            allowed = allowed & mask
+        elif mask is not None:
+            allowed = np.where(allowed, mask, -math.inf)
         found = F.scaled_dot_product_attention(
             np.swapaxes(queries, 1, 2),
             np.swapaxes(keys, 1, 2),

@@ -42,12 +42,19 @@ class _Recurrent(Module):
         dropout: float,
         bidirectional: bool,
         dtype: Any,
+        proj_size: int = 0,
     ) -> None:
         positive(hidden_size=hidden_size, num_layers=num_layers)
         if not 0 <= dropout <= 1:
             raise ValueError(
                 f"dropout={dropout} of {type(self).__name__} must be a probability, from 0 to 1" + at_line(user_line())
             )
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(
+                f"proj_size={proj_size} of {type(self).__name__} must be less than hidden_size={hidden_size}, or 0 for "
+                f"no projection{at_line(user_line())}"
+            )
+        self.proj_size = proj_size
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -55,12 +62,14 @@ class _Recurrent(Module):
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
-        rows = self._gates * hidden_size
+        rows, of_state = self._gates * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
-            size = hidden_size * (1 + bidirectional) if layer else input_size
-            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, size), "weight_hh": (rows, hidden_size)}
+            size = of_state * (1 + bidirectional) if layer else input_size
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, size), "weight_hh": (rows, of_state)}
             if bias:
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
             for ending in self._endings(layer):
                 for name, shape in shapes.items():
                     setattr(self, name + ending, empty(shape, dtype))
@@ -75,7 +84,8 @@ class _Recurrent(Module):
         _fill(self, self.hidden_size)
 
     def _weights(self) -> list[tuple[Parameter, ...]]:
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if self.bias else 2]
+        names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        names += ["weight_hr"] if self.proj_size else []
         endings = [ending for layer in range(self.num_layers) for ending in self._endings(layer)]
         return [tuple([getattr(self, name + ending) for name in names]) for ending in endings]
 
@@ -104,6 +114,7 @@ class _Recurrent(Module):
 
     def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]
+        shown += [f"proj_size={self.proj_size}"] if self.proj_size else []
         shown += [f"num_layers={self.num_layers}"] if self.num_layers != 1 else []
         shown += ["bias=False"] if not self.bias else []
         shown += ["batch_first=True"] if self.batch_first else []
@@ -184,6 +195,7 @@ class LSTM(_Recurrent):
         batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
         dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
+        proj_size: size P that hidden states are projected to; 0 for no projection.
         device: where they are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
@@ -210,10 +222,11 @@ class LSTM(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         device: Any = None,
         dtype: Any = np.float32,
     ) -> None:
-        self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        self._set_up(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype, proj_size)
         put(self, device)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
