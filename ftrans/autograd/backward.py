@@ -16,7 +16,7 @@ import numpy as np
 from ..api import anomaly
 from ..base.contexts import in_own_context
 from ..base.floating_point import warnings_at_user_line
-from ..base.source import Line, at_line, attributed_to, user_line
+from ..base.source import Line, at_line, attribute, attributed_line, user_line
 from ..base.type_questions import is_plain
 from ..core.types import is_complex
 from .anomalies import check_gradients, check_rule
@@ -28,30 +28,24 @@ from .tensor import Tensor, as_tensor, held
 Tensors = Tensor | Sequence[Tensor]
 
 
-class _Sum:
-    """The sum of the cotangents that have arrived somewhere.
+# What has arrived somewhere: for each result, the sum of the cotangents (an array, or a tensor if the backward pass is
+# recorded; None for nothing), followed by whether nobody else holds the array.
+_Sums = list[Any]
 
-    Attributes:
-        total: an array, or a tensor if the backward pass is recorded.
-        is_fresh: whether nobody else holds the array.
-    """
 
-    __slots__ = ("is_fresh", "total")
-
-    def __init__(self, total: Any, is_fresh: bool) -> None:
-        self.total = total
-        self.is_fresh = is_fresh
-
-    def add(self, ct: Any) -> None:
-        """Add one more."""
-        if self.is_fresh and type(self.total) is np.ndarray and self.total.ndim:
-            self.total += ct
-        else:
-            self.total, self.is_fresh = self.total + ct, True
+def _add(sums: _Sums, place: int, ct: Any, is_fresh: bool) -> None:
+    """Add a cotangent to what has arrived."""
+    total = sums[place]
+    if total is None:
+        sums[place], sums[place + 1] = ct, is_fresh
+    elif sums[place + 1] and type(total) is np.ndarray and total.ndim:
+        total += ct
+    else:
+        sums[place], sums[place + 1] = total + ct, True
 
 
 class _Sweep:
-    """One backward pass through a graph.
+    """One backward pass through a graph, which runs in a context of its own.
 
     Attributes:
         leaves: the leaves that were reached, by `id`, each with the sum of what arrived.
@@ -62,30 +56,35 @@ class _Sweep:
         self._create_graph = create_graph
         self._retain_graph = retain_graph
         self._inputs = inputs
+        self._wanted: set[int] | None = None
         self._heap: list[tuple[int, Node]] = []
-        self._waiting: dict[Node, dict[int, _Sum]] = {}
-        self.leaves: dict[int, tuple[Tensor, _Sum]] = {}
+        self._waiting: dict[Node, _Sums] = {}
+        self.leaves: dict[int, tuple[Tensor, _Sums]] = {}
         self.inner: dict[tuple[Node, int], Any] = {}
 
     def run(self, roots: Sequence[tuple[Edge, Any]]) -> None:
         """Carry cotangents back from the places of the results."""
+        edges, given = [edge for edge, _ in roots], [ct for _, ct in roots]
+        root_nodes = {target for target, _ in edges if isinstance(target, Node)}
         wanted = None
         if self._inputs is not None:
-            wanted = _leading_to(self._inputs, [edge.target for edge, _ in roots])
+            wanted = self._wanted = _leading_to(self._inputs, root_nodes)
             self.inner = {(x.node, x.output): None for x in self._inputs if x.node is not None}
-        for edge, ct in roots:
-            self._arrive(edge, ct, False, wanted)
-        root_nodes = {edge.target for edge, _ in roots}
+        heap, waiting, outer = self._heap, self._waiting, attributed_line()
         checks = anomaly.is_anomaly_enabled()
-        while self._heap:
-            node = heappop(self._heap)[1]
-            cts = self._cotangents(node, self._waiting.pop(node))
-            if wanted is not None and not any([id(edge.target) in wanted for edge in node.edges]):
+        self._arrive(edges, given, repeat(False))
+        while heap:
+            node = heappop(heap)[1]
+            cts = waiting.pop(node)[::2]
+            if node.hooks is not None or self.inner:
+                attribute(outer)
+                self._show(node, cts)
+            if wanted is not None and not any([id(target) in wanted for target, _ in node.edges]):
                 # It is an input itself, and nothing behind it is asked for.
                 continue
+            attribute(node.line or outer)
             try:
-                with attributed_to(node.line):
-                    outs, fresh = (node.pull_tensors(cts), None) if self._create_graph else node.pull(cts)
+                outs, fresh = (node.pull_tensors(cts), repeat(False)) if self._create_graph else node.pull(cts)
             except np.linalg.LinAlgError as error:
                 error.add_note(f"  in the backward pass through {node!r}{at_line(node.line)}")
                 raise
@@ -94,34 +93,32 @@ class _Sweep:
             if not self._retain_graph:
                 node.release(node in root_nodes)
             del cts
-            for edge, ct, is_fresh in zip(node.edges, outs, fresh or repeat(False), strict=False):
-                if ct is not None:
-                    self._arrive(edge, ct, is_fresh, wanted)
+            self._arrive(node.edges, outs, fresh)
+        attribute(outer)
 
-    def _arrive(self, edge: Edge, ct: Any, is_fresh: bool, wanted: set[int] | None) -> None:
-        target, index = edge
-        if wanted is not None and id(target) not in wanted:
-            return
-        sums = self._waiting.get(target)
-        if sums is not None:
-            if index in sums:
-                sums[index].add(ct)
+    def _arrive(self, edges: Sequence[Edge], cts: Sequence[Any], fresh: Iterable[bool]) -> None:
+        """Take cotangents to where edges lead."""
+        wanted, waiting = self._wanted, self._waiting
+        for (target, index), ct, is_fresh in zip(edges, cts, fresh, strict=False):
+            if ct is None or (wanted is not None and id(target) not in wanted):
+                continue
+            sums = waiting.get(target)
+            if sums is not None:
+                _add(sums, 2 * index, ct, is_fresh)
+            elif isinstance(target, Node):
+                if target.result_count == 1:
+                    waiting[target] = [ct, is_fresh]
+                else:
+                    waiting[target] = sums = [None] * (2 * target.result_count)
+                    sums[2 * index], sums[2 * index + 1] = ct, is_fresh
+                heappush(self._heap, (-target.order, target))
+            elif id(target) in self.leaves:
+                _add(self.leaves[id(target)][1], 0, ct, is_fresh)
             else:
-                sums[index] = _Sum(ct, is_fresh)
-        elif isinstance(target, Node):
-            self._waiting[target] = {index: _Sum(ct, is_fresh)}
-            heappush(self._heap, (-target.order, target))
-        elif id(target) in self.leaves:
-            self.leaves[id(target)][1].add(ct)
-        else:
-            self.leaves[id(target)] = target, _Sum(ct, is_fresh)
+                self.leaves[id(target)] = target, [ct, is_fresh]
 
-    def _cotangents(self, node: Node, sums: dict[int, _Sum]) -> list[Any]:
-        """The cotangents of the results of a node, after its hooks."""
-        if node.result_count == 1:
-            cts = [sums[0].total]
-        else:
-            cts = [sums[index].total if index in sums else None for index in range(node.result_count)]
+    def _show(self, node: Node, cts: list[Any]) -> None:
+        """Show the cotangents of the results of a node to its hooks, and keep those that are asked for."""
         if node.hooks is not None:
             for index, ct in enumerate(cts):
                 if ct is not None:
@@ -129,7 +126,6 @@ class _Sweep:
         for place in self.inner:
             if place[0] is node and cts[place[1]] is not None:
                 self.inner[place] = cts[place[1]]
-        return cts
 
     def gradient(self, x: Tensor) -> Tensor | None:
         """What arrived at a tensor, as a tensor of its own."""
@@ -139,7 +135,7 @@ class _Sweep:
             arrived = self.leaves.get(id(x))
             if arrived is None:
                 return None
-            total, is_fresh = arrived[1].total, arrived[1].is_fresh
+            total, is_fresh = arrived[1]
             if x.hooks is not None:
                 total, is_fresh = _hooked(x.hooks, 0, total), False
         if total is None or isinstance(total, Tensor):
@@ -190,9 +186,9 @@ def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:
         node = pending.pop()
         if node not in nodes:
             nodes[node] = None
-            pending += [e.target for e in node.edges if isinstance(e.target, Node)]
+            pending += [target for target, _ in node.edges if isinstance(target, Node)]
     for node in sorted(nodes, key=lambda n: n.order):
-        if any(id(e.target) in wanted for e in node.edges):
+        if any([id(target) in wanted for target, _ in node.edges]):
             wanted.add(id(node))
     return wanted
 
@@ -210,13 +206,13 @@ def _swept(
     roots: list[tuple[Edge, Any]] = []
     for x, ct in zip(tensors, cotangents, strict=True):
         seed = _seed(x, ct)
-        edge = Edge(x, 0) if x.node is None else Edge(x.node, x.output)
+        edge = (x, 0) if x.node is None else (x.node, x.output)
         roots.append((edge, seed if create_graph else seed.array))
     checks = anomaly.is_anomaly_enabled()
     with set_grad_enabled(create_graph), anomaly.without_warnings() if checks else warnings_at_user_line():
         sweep.run(roots)
     if checks:
-        found = [*(arrived.total for _, arrived in sweep.leaves.values()), *sweep.inner.values()]
+        found = [*(arrived[0] for _, arrived in sweep.leaves.values()), *sweep.inner.values()]
         check_gradients(tensors, [ct for _, ct in roots], [x for x in found if x is not None])
     return sweep
 

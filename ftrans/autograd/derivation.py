@@ -35,24 +35,23 @@ class Pull:
         takes: the kept values that the program takes: first by their numbers, finally by their positions.
         in_active: which of the active arguments get a cotangent.
         is_fresh: for each resulting cotangent, whether it is a new array.
+        function: the program on NumPy arrays, whose results may share memory with the arguments; None until first used.
     """
 
-    __slots__ = ("_function", "in_active", "is_fresh", "program", "takes")
+    __slots__ = ("function", "in_active", "is_fresh", "program", "takes")
 
     def __init__(self, program: Program, takes: Sequence[int], in_active: Flags, run: Run | None = None) -> None:
         self.program = program
         self.takes = tuple(takes)
         self.in_active = in_active
-        self._function: Function | None = None if run is None else lambda *args: run(program, args)
+        self.function: Function | None = None if run is None else lambda *args: run(program, args)
         fresh = {v for eqn in program.eqns if not eqn.primitive.aliases for v in eqn.outputs} - _viewed(program)
         self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
 
-    def __call__(self, *args: Any) -> list[Any]:
-        """Run on NumPy arrays; results may share memory with the arguments."""
-        function = self._function
-        if function is None:
-            function = self._function = function_of(self.program, fresh=False)
-        return function(*args)
+    def compiled(self) -> Function:
+        """What `function` is from now on."""
+        found = self.function = function_of(self.program, fresh=False)
+        return found
 
 
 class Derivative:
@@ -65,6 +64,7 @@ class Derivative:
         active: which arguments are active.
         out_active: which results depend on an active argument.
         out_types: types of the results.
+        result_count: number of results.
         inputs: which arguments are kept.
         outputs: which results are kept.
         extras: a program that computes the extra values; None if there are none.
@@ -87,8 +87,17 @@ class Derivative:
         self.active = active
         self._parts = linearize(program, active)
         self.out_active = self._parts.out_active
+        self.result_count = len(self.out_active)
         self.out_types = program.out_types
         self._pulls: dict[Flags, Pull] = {}
+        self._only: Pull | None = None
+
+    def only_pull(self) -> Pull:
+        """The backward of an operation with one result."""
+        found = self._only
+        if found is None:
+            found = self._only = self.pull((True,))
+        return found
 
     def pull(self, present: Flags) -> Pull:
         """The backward for cotangents of the results flagged in `present`, which must be active."""

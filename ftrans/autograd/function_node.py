@@ -155,9 +155,7 @@ class FunctionNode(KeepingNode):
         differentiable: Sequence[int],
         line: Line | None,
     ) -> None:
-        edges = [
-            Edge(x, 0) if x.node is None else Edge(x.node, x.output) for x, a in zip(leaves, active, strict=True) if a
-        ]
+        edges = [(x, 0) if x.node is None else (x.node, x.output) for x, a in zip(leaves, active, strict=True) if a]
         super().__init__(function.__name__, edges, line, len(raw))
         self._function = function
         self._active = active
@@ -268,7 +266,7 @@ class FunctionNode(KeepingNode):
         """Gradients whose own derivative is an error."""
         with no_grad():
             found = self._called(ctx, [None if ct is None else ct.detach() for ct in cotangents])
-        more = [Edge(*_place(ct)) for ct in cotangents if ct is not None and ct.requires_grad]
+        more = [_place(ct) for ct in cotangents if ct is not None and ct.requires_grad]
         node = OnceNode(f"{self.name}Backward", [*self.edges, *more], self.line, len(found), reason)
         results: list[Any] = []
         for index, x in enumerate(found):

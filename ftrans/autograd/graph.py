@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base.cell import Eager
 from ..base.source import Line, at_line
@@ -19,16 +19,8 @@ from .memory import Memory, Watched
 next_order = count().__next__
 
 
-class Edge(NamedTuple):
-    """Where the cotangent of an argument goes.
-
-    Attributes:
-        target: the node that made the argument, or the leaf.
-        output: which result of the node it is.
-    """
-
-    target: Any
-    output: int
+# Where the cotangent of an argument goes: the node that made the argument, or the leaf; and which result it is.
+Edge = tuple[Any, int]
 
 
 class Node:
@@ -72,7 +64,7 @@ class Node:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that this one passes gradients to, each with the index of a result of it."""
         return tuple(
-            (e.target if isinstance(e.target, Node) else AccumulateGrad(e.target), e.output) for e in self.edges
+            (target if isinstance(target, Node) else AccumulateGrad(target), output) for target, output in self.edges
         )
 
     @property

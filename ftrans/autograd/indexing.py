@@ -71,11 +71,11 @@ def _is_at(view: Tensor, base: Tensor, index: Any) -> bool:
     if window.is_detached and current_mode().records:
         # What is assigned has no gradient then.
         return False
-    step = Step(call, None)
+    path = Path(Step(operator.getitem, call.emptied(), None))
     if base.window is None:
-        return window.base is base and window.path == Path(step)
+        return window.base is base and window.path == path
     return (
-        window.base is base.window.base and base.window.path is not None and window.path == base.window.path.then(step)
+        window.base is base.window.base and base.window.path is not None and window.path == base.window.path.then(path)
     )
 
 

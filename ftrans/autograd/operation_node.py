@@ -11,11 +11,9 @@ from typing import Any
 from ..base.observe import current_observer
 from ..base.source import Line
 from .derivation import Derivative
-from .graph import Edge, KeepingNode
+from .graph import Edge, KeepingNode, next_order
 from .memory import Memory, Watched
 from .tensor import Tensor
-
-_SINGLE = (True,)
 
 
 class OperationNode(KeepingNode):
@@ -37,25 +35,34 @@ class OperationNode(KeepingNode):
         kept: Sequence[Any],
         watched: Sequence[tuple[Memory | Watched, int | bytes]],
     ) -> None:
-        super().__init__(name, edges, line, len(derivative.out_active))
+        # All in one place: this runs for each operation.
+        self.name = name
+        self.edges = edges
+        self.line = line
+        self.order = next_order()
+        self.result_count = derivative.result_count
+        self.hooks = None
         self.derivative = derivative
         self.kept = kept
         self.watched = watched
 
     def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
-        kept = self.checked(self.derivative.uses_arguments)
+        derivative = self.derivative
+        kept = self.checked(derivative.uses_arguments)
         if len(cotangents) == 1:
             # The one that there is has arrived, or the way would not lead here.
-            pull = self.derivative.pull(_SINGLE)
-            args = [*[kept[i] for i in pull.takes], cotangents[0]]
+            pull = derivative.only_pull()
+            args = [kept[i] for i in pull.takes]
+            args.append(cotangents[0])
         else:
-            pull = self.derivative.pull(tuple([ct is not None for ct in cotangents]))
+            pull = derivative.pull(tuple([ct is not None for ct in cotangents]))
             args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
+        function = pull.function or pull.compiled()
         observer = current_observer()
         if observer is None:
-            outs = pull(*args)
+            outs = function(*args)
         else:
-            outs = observer.operation(f"{self.name}Backward", pull.program, args, lambda: pull(*args), self.line)
+            outs = observer.operation(f"{self.name}Backward", pull.program, args, lambda: function(*args), self.line)
         if len(outs) == len(self.edges):
             return outs, pull.is_fresh
         found = iter(zip(outs, pull.is_fresh, strict=True))

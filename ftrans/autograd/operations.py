@@ -29,9 +29,9 @@ from .derivation import Derivative, Flags, OfCall, OfProgram, Run
 # Python numbers are part of the kind of call until it has been seen with this many different ones.
 _MOST_NUMBERS = 4
 _MOST_OPERATIONS = 10_000
-_SCALARS: dict[type, type[np.generic]] = {float: np.float64, int: np.int64, complex: np.complex128}
-_NUMBERS = tuple(_SCALARS)
-_MOST_INTEGER = 2**63 - 1
+SCALARS: dict[type, type[np.generic]] = {float: np.float64, int: np.int64, complex: np.complex128}
+_NUMBERS = tuple(SCALARS)
+MOST_INTEGER = 2**63 - 1
 _NODE_NAMES = {
     "multiply": "Mul", "subtract": "Sub", "divide": "Div", "power": "Pow", "negative": "Neg", "absolute": "Abs",
     "getitem": "Index", "setitem": "IndexPut",
@@ -79,15 +79,13 @@ class Operation:
 
     def numbers(self, call: Call) -> list[Any]:
         """The numbers of a call that are arguments of the program."""
-        return [_SCALARS[cls](cls(x)) for cls, x in call.numbers] if self.takes_numbers else []
+        return [SCALARS[cls](cls(x)) for cls, x in call.numbers] if self.takes_numbers else []
 
     @property
-    def is_simple(self) -> bool:
-        """Whether its arguments are those of the call, and its result is one new array."""
-        outputs = self.program.outputs
-        if self.takes_numbers or self.constants or self.mutated or len(outputs) != 1:
-            return False
-        return any(outputs[0] in eqn.outputs and not eqn.primitive.aliases for eqn in self.program.eqns)
+    def makes_array(self) -> bool:
+        """Whether its first result is an array of its own, no matter what it is given."""
+        result = self.program.outputs[0]
+        return any(result in eqn.outputs and not eqn.primitive.aliases for eqn in self.program.eqns)
 
 
 def operation_of(program: Program, run: Run | None) -> Operation:
@@ -284,7 +282,7 @@ def operation_for(call: Call, name: str) -> Operation:
 
 def _fit(numbers: Sequence[Any]) -> bool:
     """Whether numbers can be arguments of a program."""
-    return all([cls is not int or abs(int(x)) <= _MOST_INTEGER for cls, x in numbers])
+    return all([cls is not int or abs(int(x)) <= MOST_INTEGER for cls, x in numbers])
 
 
 def _general(call: Call, name: str) -> Operation | bool:

@@ -14,17 +14,21 @@ class Step(Static):
     """A call that leads from an array to a view of it.
 
     Args:
-        call: the call; its only array is the one that is viewed.
+        function: what is called.
+        arguments: its positional and keyword arguments, with `PLACE` for the array, which is the only one.
         index: which of several results the view is.
     """
 
-    __slots__ = ("_arguments", "_function", "_index", "_key")
+    __slots__ = ("_arguments", "_function", "_index")
 
-    def __init__(self, call: Call, index: int | None) -> None:
-        self._function = call.function
-        self._arguments = call.emptied()
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, Any], index: int | None) -> None:
+        self._function = function
+        self._arguments = arguments
         self._index = index
-        self._key = (call.key, tuple(call.numbers), index)
+
+    def _key(self) -> tuple[Any, ...]:
+        call = Call(self._function, *self._arguments)
+        return call.key, tuple(call.numbers), self._index
 
     def __call__(self, x: Any) -> Any:
         args, kwargs = filled(self._arguments, x)
@@ -36,10 +40,10 @@ class Step(Static):
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Step) and self._key == other._key
+        return isinstance(other, Step) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self._key())
 
 
 class Path(Static):
@@ -55,9 +59,9 @@ class Path(Static):
             base = step(base)
         return base
 
-    def then(self, step: Step) -> Path:
-        """This path, and one step more."""
-        return Path(*self._steps, step)
+    def then(self, path: Path) -> Path:
+        """This path, and another one from where it ends."""
+        return Path(*self._steps, *path._steps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Path) and self._steps == other._steps

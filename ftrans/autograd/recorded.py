@@ -156,7 +156,7 @@ def _reached(y: Tensor) -> set[int]:
         target = pending.pop()
         if id(target) not in found:
             found.add(id(target))
-            pending += [e.target for e in target.edges] if isinstance(target, Node) else []
+            pending += [t for t, _ in target.edges] if isinstance(target, Node) else []
     return found
 
 

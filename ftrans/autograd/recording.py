@@ -20,9 +20,9 @@ from ..base.source import user_line
 from ..base.type_questions import is_plain
 from ..core.primitive import MissingRule
 from ..core.program import Program
-from ..core.types import ArrayType
 from ..run.places import NUMPY
 from .derivation import Derivative, OfProgram
+from .frequent import add_to_key, enter, frequent, kept_array
 from .graph import Edge
 from .memory import Memory, Watched, protected
 from .modes import current_mode
@@ -55,29 +55,49 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         with exact_products():
             return apply(function, args, kwargs, name)
     mode = current_mode()
-    key: Any = None
-    if mode.records and not kwargs:
-        key, values = _quick_key(function, args)
-        if key is not None:
-            derivative = _quick.get(key)
-            if derivative is not None:
-                array = run_numpy(function, args, kwargs, values, kwargs, name)
-                result = Tensor(array, derivative.out_types[0])
-                connect(name, derivative, [x for x in args if type(x) is Tensor], (result,))
-                return result
-    if holds_cell((args, kwargs)):
-        return apply(function, read(args), read(kwargs), name)
     tensors: list[Tensor] = []
-    plain_args, plain_kwargs = stripped((args, kwargs), tensors)
+    plain_args: Any = []
+    plain_kwargs: Any = kwargs
+    parts: list[Any] = [function]
+    numbers: list[Any] = []
+    is_known, is_recorded = True, False
+    for x in args:
+        if type(x) is Tensor:
+            if x.window is not None:
+                x._settle()
+            is_active = (x.node is not None or x.asked is not False) and mode.records
+            is_recorded = is_recorded or is_active
+            tensors.append(x)
+            plain_args.append(x.array)
+            parts.append(x.array_type)
+            parts.append(is_active)
+            is_known = is_known and not x.is_inferred
+        else:
+            plain_args.append(x)
+            is_known = is_known and add_to_key(x, parts, numbers)
+    for option, x in kwargs.items():
+        parts.append(option)
+        is_known = is_known and add_to_key(x, parts, numbers)
+    if not is_known:
+        if holds_cell((args, kwargs)):
+            return apply(function, read(args), read(kwargs), name)
+        tensors = []
+        plain_args, plain_kwargs = stripped((args, kwargs), tensors)
+        is_recorded = mode.records and any([x.requires_grad for x in tensors])
+    key = tuple(parts), tuple(numbers)
+    if is_recorded and is_known:
+        kind = frequent(*key)
+        if kind is not None and current_observer() is None and current_notes() is None:
+            return kind.record(tensors, plain_args, kwargs, numbers)
     result = run_numpy(function, args, kwargs, plain_args, plain_kwargs, name)
     arrays, structure = ([result], tree.LEAF) if type(result) is np.ndarray else tree.flatten(result)
-    if mode.records and any([x.requires_grad for x in tensors]):
+    if is_recorded:
         call = Call(function, args, kwargs)
         operation = operation_for(call, name)
         operands = [*call.leaves, *operation.numbers(call), *operation.constants]
         results = record(operation, operands, arrays)
-        if key is not None and structure is tree.LEAF and operation.is_simple:
-            _enter_quick(key, operation, results[0])
+        if is_known and structure is tree.LEAF and _is_frequent(operation, args, results[0]):
+            enter(*key, function, operation, [x.requires_grad for x in tensors])
     else:
         results = [_unrecorded(x, mode.infers) for x in arrays]
     for index, (x, array) in enumerate(zip(results, arrays, strict=True)):
@@ -85,6 +105,14 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
             place = None if structure is tree.LEAF else index
             enter_view(x, array, tensors, function, args, kwargs, place, not mode.records)
     return tree.unflatten(structure, results)
+
+
+def _is_frequent(operation: Operation, args: tuple[Any, ...], result: Any) -> bool:
+    """Whether calls that were recorded as an operation are described by it completely."""
+    if operation.constants or operation.mutated or not isinstance(result, Tensor) or result.node is None:
+        return False
+    is_view_of_first = type(args[0]) is Tensor and len(operation.program.inputs) == 1
+    return result.array_type is operation.program.out_types[0] and (operation.makes_array or is_view_of_first)
 
 
 def run_numpy(
@@ -101,37 +129,6 @@ def run_numpy(
         except MissingRule:
             return function(*plain_args, **plain_kwargs)
         return observer.operation(name, program, arrays, lambda: function(*plain_args, **plain_kwargs))
-
-
-# Derivatives of frequent calls: those whose arguments are tensors and numbers, and whose result is one new array.
-_quick: dict[Any, Derivative] = {}
-_MOST_QUICK = 10_000
-
-
-def _quick_key(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """The key of such a call, and its arguments with arrays for tensors; the key is None for another call."""
-    key: list[Any] = [function]
-    values: list[Any] = []
-    for x in args:
-        cls = type(x)
-        if cls is Tensor:
-            key.append(x.array_type)
-            key.append(x.requires_grad)
-            values.append(x.array)
-        elif (cls is float or cls is int) and x:
-            key.append(cls)
-            key.append(x)
-            values.append(x)
-        else:
-            return None, values
-    return tuple(key), values
-
-
-def _enter_quick(key: Any, operation: Operation, result: Any) -> None:
-    if isinstance(result, Tensor) and result.array_type is operation.program.out_types[0]:
-        if len(_quick) > _MOST_QUICK:
-            _quick.clear()
-        _quick[key] = operation.derivative(tuple(key[i + 1] for i, x in enumerate(key) if isinstance(x, ArrayType)))
 
 
 def _unrecorded(array: Any, infers: bool) -> Any:
@@ -175,16 +172,15 @@ def connect(
     out_active = derivative.out_active
     if True not in out_active:
         return
-    edges = []
+    edges: list[Edge] = []
     for x, is_active in zip(operands, derivative.active, strict=True):
         if is_active:
-            edges.append(Edge(x, 0) if x.node is None else Edge(x.node, x.output))
+            edges.append((x, 0) if x.node is None else (x.node, x.output))
         if type(x) is Tensor and x.is_inferred:
             raise inference_error()
     watched: list[tuple[Memory | Watched, int | bytes]] = []
     kept = [_kept(operands[i], watched) for i in derivative.inputs]
-    for j in derivative.outputs:
-        kept.append(_kept(results[j], watched))
+    kept += [_kept(results[j], watched) for j in derivative.outputs]
     if derivative.extras is not None:
         extras = derivative.extras(*[x.array if isinstance(x, Tensor) else x for x in (*operands, *results)])
     kept += extras
@@ -199,16 +195,7 @@ def connect(
 
 
 def _kept(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
-    if not isinstance(x, Tensor):
-        return protected(x, watched)
-    if type(x.array) is np.ndarray:
-        memory = x.memory
-        if memory is None:
-            memory = x.memory = Memory()
-            watched.append((memory, 0))
-        else:
-            watched.append((memory, memory.look()))
-    return x.array
+    return kept_array(x, watched) if type(x) is Tensor else protected(x, watched)
 
 
 # Programs

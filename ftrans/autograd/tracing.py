@@ -132,7 +132,7 @@ def program_of(
     """
     cut = None if inputs is None else [_place(x) for x in inputs]
     nodes = _nodes_behind([_place(x) for x in outputs], cut or [], notes)
-    if notes is not None and any(place.target.hooks is not None for place in cut or ()):
+    if notes is not None and any(target.hooks is not None for target, _ in cut or ()):
         raise NoProgram("an input has hooks")
     if inputs is None:
         inputs = _leaves(nodes, outputs)
@@ -154,11 +154,12 @@ def program_of(
 
 
 def _place(x: Tensor) -> Edge:
-    return Edge(x, 0) if not x.requires_grad or x.node is None else Edge(x.node, x.output)
+    return (x, 0) if not x.requires_grad or x.node is None else (x.node, x.output)
 
 
 def _key(place: Edge) -> tuple[int, int]:
-    return id(place.target), place.output
+    target, output = place
+    return id(target), output
 
 
 def _nodes_behind(ends: Sequence[Edge], cut: Sequence[Edge], notes: Notes | None) -> list[OperationNode]:
@@ -168,7 +169,7 @@ def _nodes_behind(ends: Sequence[Edge], cut: Sequence[Edge], notes: Notes | None
     pending = list(ends)
     while pending:
         place = pending.pop()
-        node = place.target
+        node = place[0]
         if not isinstance(node, Node) or _key(place) in known or node in found:
             continue
         if notes is None:
@@ -186,7 +187,7 @@ def _nodes_behind(ends: Sequence[Edge], cut: Sequence[Edge], notes: Notes | None
 
 
 def _leaves(nodes: Sequence[OperationNode], outputs: Sequence[Tensor]) -> list[Tensor]:
-    targets = [e.target for node in nodes for e in node.edges] + [_place(x).target for x in outputs]
+    targets = [target for node in nodes for target, _ in node.edges] + [_place(x)[0] for x in outputs]
     return list(dict.fromkeys(x for x in targets if isinstance(x, Tensor)))
 
 
@@ -222,7 +223,7 @@ def _replayed(
 def _from_outside(edge: Edge, type: ArrayType, note: Note | None) -> Any:
     """A value that was computed before the graph began."""
     if note is None:
-        return edge.target if isinstance(edge.target, Tensor) else Unknown(type)
+        return edge[0] if isinstance(edge[0], Tensor) else Unknown(type)
     return Tensor.at(_unchanged(note), *edge)
 
 

@@ -42,7 +42,8 @@ def enter_view(
     """
     base = _base_of(array, tensors)
     if base is not None:
-        _make_view(x, base, _step(function, args, kwargs, index), is_detached)
+        step = step_of(function, args, kwargs, index)
+        make_view(x, base, None if step is None else Path(step), is_detached)
     elif (array.base is not None or index is not None) and _is_lent(array, (args, kwargs)):
         x.shared_memory().lend(array)
 
@@ -62,21 +63,28 @@ def _is_lent(array: np.ndarray[Any, Any], arguments: Any) -> bool:
     return any(may_be_written(x) and np.may_share_memory(array, x) for x in found)
 
 
-def _step(
+def step_of(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], index: int | None
 ) -> Step | None:
     """The call of a view as a step from its base; None where it depends on more than its base."""
     call = Call(function, args, kwargs)
-    return Step(call, index) if call.key is not None and len(call.leaves) == 1 else None
+    return Step(function, call.emptied(), index) if call.key is not None and len(call.leaves) == 1 else None
 
 
-def _make_view(x: Tensor, base: Tensor, step: Step | None, is_detached: bool) -> None:
+def make_view(x: Tensor, base: Tensor, path: Path | None, is_detached: bool) -> None:
+    """Make a tensor a view.
+
+    Args:
+        x: the tensor.
+        base: what it is a view of, perhaps a view itself.
+        path: the calls that lead to it from there; None if unknown.
+        is_detached: whether nothing was recorded.
+    """
     memory = x.memory = base.shared_memory()
     window = base.window
     x.is_inferred = x.is_inferred or base.is_inferred
     if window is None:
-        path = None if step is None else Path(step)
         x.window = Window(base, path, memory.version, is_detached)
     else:
-        path = None if step is None or window.path is None else window.path.then(step)
+        path = None if path is None or window.path is None else window.path.then(path)
         x.window = Window(window.base, path, memory.version, is_detached or window.is_detached)

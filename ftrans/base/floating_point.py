@@ -9,11 +9,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Container
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from .foreign import VARIABLE_OF_ERROR_MODES
 from .source import Line, user_line
 
 # Where the namespace of generated code holds the user's lines, one for each line of the text; and a function that
@@ -24,11 +26,55 @@ _WARNS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"
 _CALLS = {"divide": "call", "over": "call", "invalid": "call"}
 
 
-def warnings_at_user_line() -> np.errstate:
-    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
+_variable = VARIABLE_OF_ERROR_MODES
+# What NumPy makes of error modes is kept: for values of the variable, the values for the same with warnings sent.
+_sent: dict[Any, Any] = {}
+_MOST_MODES = 100
+
+
+def _sending() -> np.errstate:
     modes: Any = np.geterr()
     modes = _CALLS if modes == _WARNS else {k: "call" for k, v in modes.items() if v == "warn"}
     return np.errstate(call=_warn, **modes)
+
+
+class warnings_at_user_line:
+    """A context in which NumPy's floating-point warnings are given at the user's line of the equation that runs."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = send_warnings()
+
+    def __exit__(self, *_: object) -> None:
+        end_sending(self._token)
+
+
+def _enter_modes(variable: ContextVar[Any], modes: Any) -> Any:
+    with _sending():
+        found = variable.get()
+    if len(_sent) >= _MOST_MODES:
+        _sent.clear()
+    _sent[modes] = _sent[found] = found
+    return found
+
+
+def send_warnings() -> Any:
+    """Enter `warnings_at_user_line` without a context; return what `end_sending` takes."""
+    if _variable is None:
+        context = _sending()
+        context.__enter__()
+        return context
+    modes = _variable.get()
+    return _variable.set(_sent.get(modes) or _enter_modes(_variable, modes))
+
+
+def end_sending(token: Any) -> None:
+    """Leave what `send_warnings` entered."""
+    if _variable is None:
+        token.__exit__(None, None, None)
+    else:
+        _variable.reset(token)
 
 
 def _warn(kind: str, flag: int) -> None:

@@ -204,6 +204,10 @@ def attributed_line() -> Line | None:
     return _attributed.get()
 
 
+# Attribute what follows to a line, or to nothing: for code in a context of its own, where it need not be taken back.
+attribute = _attributed.set
+
+
 def user_line(skipped: int = 1) -> Line | None:
     """The line of user code that runs now, or the one that the present work is attributed to.
 
