@@ -73,7 +73,7 @@ class Categorical(ClassProbabilities):
     def support(self) -> Constraint:
         return integer_interval(0, self.num_events - 1)
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         shape = np.broadcast_shapes(shape_of(x), shape_of(logits)[:-1])
         index = np.broadcast_to(x.astype(np.int64), shape)[..., None]
         return np.take_along_axis(np.broadcast_to(logits, (*shape, shape_of(logits)[-1])), index, -1)[..., 0]
@@ -106,7 +106,7 @@ class OneHotCategorical(ClassProbabilities):
     def event_shape(self) -> Shape:
         return (self.num_events,)
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         return np.sum(np.where(x == 1, logits, 0.0), axis=-1)
 
     def _mean(self, probs: Any, logits: Any) -> Any:
@@ -169,7 +169,7 @@ class Multinomial(ClassProbabilities):
     def support(self) -> Constraint:
         return multinomial(self.total_count)
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         weighted = np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logits))
         return gammaln(np.sum(x, axis=-1) + 1) + np.sum(weighted - gammaln(x + 1), axis=-1)
 
@@ -214,7 +214,7 @@ class RelaxedBernoulli(BinaryProbabilities):
     ) -> None:
         self._set_either(validate_args, probs, logits, temperature=temperature)
 
-    def _log_prob(self, x: Any, temperature: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, temperature: Any, logits: Any) -> Any:
         log_x, log_rest = np.log(x), np.log1p(-x)
         gap = logits - (log_x - log_rest) * temperature
         return np.log(temperature) + gap - 2 * softplus(gap) - log_x - log_rest
@@ -254,7 +254,7 @@ class RelaxedOneHotCategorical(ClassProbabilities):
         """The number of classes."""
         return int((self._probs if "_probs" in vars(self) else self._logits).shape[-1])
 
-    def _log_prob(self, x: Any, temperature: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, temperature: Any, logits: Any) -> Any:
         t, log_x, n = temperature[..., None], np.log(x), shape_of(logits)[-1]
         scores = log_softmax(logits - t * log_x, axis=-1)
         return math.lgamma(n) + (n - 1) * np.log(temperature) + np.sum(scores - log_x, axis=-1)

@@ -63,7 +63,7 @@ class Bernoulli(BinaryProbabilities):
     has_enumerate_support = True
     _support = boolean
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         return -_cross_entropy(x, logits)
 
     def _cdf(self, x: Any, probs: Any, logits: Any) -> Any:
@@ -93,7 +93,7 @@ class Geometric(BinaryProbabilities):
 
     _support = nonnegative_integer
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         # Each failure adds log(1 - probs), and the success log(probs).
         return x * log_expit(-logits) + log_expit(logits)
 
@@ -155,7 +155,7 @@ class Binomial(BinaryProbabilities):
     def support(self) -> Constraint:
         return integer_interval(0, self.total_count)
 
-    def _log_prob(self, x: Any, n: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, n: Any, logits: Any) -> Any:
         choices = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
         return choices + x * logits - n * softplus(logits)
 
@@ -175,7 +175,7 @@ class Binomial(BinaryProbabilities):
         most = concrete_maximum(n, "Binomial.entropy", "total_count")
         x = np.arange(most + 1, dtype=n.dtype).reshape(-1, *((1,) * len(self.batch_shape)))
         inside = x <= n
-        log_p = self._log_prob(np.minimum(x, n), n, probs, logits)
+        log_p = self._log_prob(np.minimum(x, n), n, logits)
         return -np.sum(np.where(inside, np.exp(log_p) * log_p, 0.0), axis=0)
 
     def _values(self) -> Any:
@@ -245,7 +245,7 @@ class NegativeBinomial(BinaryProbabilities):
     ) -> None:
         self._set_either(validate_args, probs, logits, total_count=total_count)
 
-    def _log_prob(self, x: Any, n: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, n: Any, logits: Any) -> Any:
         choices = gammaln(n + x) - gammaln(x + 1) - gammaln(n)
         return choices + n * log_expit(-logits) + x * log_expit(logits)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...api.derivatives import stop_gradient
+from ...autograd.modes import no_grad
 from ...base.cell import Cell, concrete, read
 from ...base.source import at_line, user_line
 from ...core.types import Shape
@@ -54,8 +55,7 @@ class Distribution:
         """Keep the parameters that were given, and check them."""
         self._validate_args = validate_args is not False
         for name, x in parameters.items():
-            if x is not None:
-                setattr(self, name, as_parameter(x, f"{name.lstrip('_')} of {type(self).__name__}"))
+            setattr(self, name, as_parameter(x, f"{name.lstrip('_')} of {type(self).__name__}"))
         if self._validate_args:
             self._check_parameters()
 
@@ -67,8 +67,8 @@ class Distribution:
         names = ((name, name if name in held else f"_{name}") for name in self.arg_constraints)
         return {name: held[kept] for name, kept in names if kept in held}
 
-    def _parameters(self) -> list[Any]:
-        """What formulas take after the value: by default, the parameters."""
+    def _parameters(self, what: str = "") -> list[Any]:
+        """What a formula takes after the value: by default, the parameters."""
         return [getattr(self, name) for name in self.arg_constraints]
 
     def _check_parameters(self) -> None:
@@ -146,16 +146,21 @@ class Distribution:
         """
         shape = sizes_of(batch_shape, f"{type(self).__name__}.expand")
         new = copy.copy(self)
-        for name, x in self._given().items():
+        given = self._given()
+        # Numbers of Python take any shape, but one parameter must have it.
+        if all(map(is_number, given.values())):
+            name, x = given.popitem()
+            given = {name: np.float32(x)}
+        for name, x in given.items():
             event = shape_of(x)[len(shape_of(x)) - self.arg_constraints[name].event_dim :]
-            if shape_of(x) != (*shape, *event):
+            if shape_of(x) != (*shape, *event) and not is_number(x):
                 setattr(new, name if name in vars(new) else f"_{name}", _broadcast(x, (*shape, *event), name))
         return new
 
     # Values
 
-    def _operands(self, *values: Any) -> list[Any]:
-        return operands([*values, *self._parameters()])
+    def _operands(self, what: str = "", *values: Any) -> list[Any]:
+        return operands([*values, *self._parameters(what)])
 
     def _checked_value(self, value: Any, what: str) -> Any:
         value = as_parameter(value, f"the value of {type(self).__name__}.{what}")
@@ -182,7 +187,7 @@ class Distribution:
             self._check(self.support, value, f"value of {type(self).__name__}.{what}")
         shape = shape_of(value)
         batch = np.broadcast_shapes(shape[: len(shape) - len(self.event_shape)], self.batch_shape)
-        return compute(lambda *xs: _broadcast_result(formula(*xs), batch), self._operands(value))
+        return compute(lambda *xs: _broadcast_result(formula(*xs), batch), self._operands(what, value))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density, or of the probability, at values.
@@ -230,7 +235,7 @@ class Distribution:
 
     def _of_parameters(self, what: str, event: Shape) -> Any:
         formula, batch = self._formula(what), self.batch_shape
-        return compute(lambda *xs: _broadcast_result(formula(*xs), (*batch, *event)), self._operands())
+        return compute(lambda *xs: _broadcast_result(formula(*xs), (*batch, *event)), self._operands(what))
 
     @property
     def mean(self) -> Any:
@@ -315,12 +320,13 @@ class Distribution:
             >>> distributions.Categorical([0.5, 0.0, 0.5]).sample((4,), rng=random.key(1))
             array([2, 0, 2, 0])
         """
-        return stop_gradient(self._drawn("sample", sample_shape, rng))
+        with no_grad():
+            return stop_gradient(self._drawn("sample", sample_shape, rng))
 
     def _drawn(self, what: str, sample_shape: Any, rng: Any) -> Any:
         what = f"{type(self).__name__}.{what}"
         shape = self._extended_shape(sizes_of(sample_shape, what))
-        key = key_for(rng, what)
+        key = key_for(rng, what, [*self._given().values()])
         xs = operands(self._parameters(), np.float32)
         return compute(lambda key, *xs: self._draw(key, shape, *xs), [key, *xs])
 

@@ -131,7 +131,7 @@ class Chi2(Gamma):
         """That of the gamma distribution that it is: 1/2."""
         return 0.5
 
-    def _parameters(self) -> list[Any]:
+    def _parameters(self, what: str = "") -> list[Any]:
         return [self.concentration, self.rate]
 
 

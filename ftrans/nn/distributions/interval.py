@@ -104,9 +104,9 @@ class Kumaraswamy(_TwoConcentrations):
 
 def log_norm(logits: Any) -> Any:
     """The logarithm of sinh(h) / h, where h is half of the logits."""
-    h = abs(0.5 * logits)
-    is_small = h < 0.02
-    safe = np.where(is_small, 1.0, h)
+    h = 0.5 * logits
+    is_small = abs(h) < 0.02
+    safe = np.where(is_small, 1.0, abs(h))
     return np.where(is_small, h * h / 6 - h**4 / 180, safe + np.log(-np.expm1(-2 * safe)) - np.log(2 * safe))
 
 
@@ -128,30 +128,32 @@ class ContinuousBernoulli(BinaryProbabilities):
     has_rsample = True
     _support = unit_interval
 
-    def _log_prob(self, x: Any, probs: Any, logits: Any) -> Any:
+    def _log_prob(self, x: Any, logits: Any) -> Any:
         return logits * (x - 0.5) - log_norm(logits)
 
     def _cdf(self, x: Any, probs: Any, logits: Any) -> Any:
         # Of the two that are mirrored, the one whose exponentials do not overflow.
-        y, n = np.where(logits > 0, 1 - x, x), -abs(logits)
+        is_mirrored = logits > 0
+        y, n = np.where(is_mirrored, 1 - x, x), np.where(is_mirrored, -logits, logits)
         share = y * exprel(n * y) / exprel(n)
-        return np.where(logits > 0, 1 - share, share)
+        return np.where(is_mirrored, 1 - share, share)
 
     def _icdf(self, q: Any, probs: Any, logits: Any) -> Any:
-        p, n = np.where(logits > 0, 1 - q, q), -abs(logits)
-        is_small = n > -1e-3
-        safe = np.where(is_small, -1.0, n)
-        series = p + 0.5 * n * p * (1 - p) + n * n * p * (1 - p) * (1 - 2 * p) / 6
-        y = np.where(is_small, series, np.log1p(p * np.expm1(safe)) / safe)
-        return np.where(logits > 0, 1 - y, y)
+        is_mirrored = logits > 0
+        p, n = np.where(is_mirrored, 1 - q, q), np.where(is_mirrored, -logits, logits)
+        z = p * np.expm1(n)
+        is_small = abs(z) < 1e-4
+        safe = np.where(is_small, 1.0, z)
+        y = p * exprel(n) * np.where(is_small, 1 - z / 2 + z**2 / 3 - z**3 / 4, np.log1p(safe) / safe)
+        return np.where(is_mirrored, 1 - y, y)
 
     def _mean(self, probs: Any, logits: Any) -> Any:
         return mean_of(logits)
 
     def _variance(self, probs: Any, logits: Any) -> Any:
-        h = abs(0.5 * logits)
-        is_small = h < 0.1
-        safe = np.where(is_small, 1.0, h)
+        h = 0.5 * logits
+        is_small = abs(h) < 0.1
+        safe = np.where(is_small, 1.0, abs(h))
         series = 1 / 12 - h**2 / 60 + h**4 / 378 - h**6 / 2700
         by_sinh = (np.exp(-safe) / (-0.5 * np.expm1(-2 * safe))) ** 2
         return np.where(is_small, series, 0.25 * (1 / safe**2 - by_sinh))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...base.cell import concrete
 from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
 from ...core.types import Shape
@@ -116,7 +117,7 @@ class Wishart(Distribution):
         check_definite(self, validate_args, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix)
         self._set(validate_args, df=df, **factor_of(covariance_matrix, precision_matrix, scale_tril, "Wishart"))
         n = self.event_shape[-1]
-        if self._validate_args and is_known(self.df) and not np.all(np.asarray(self.df) > n - 1):
+        if self._validate_args and is_known(self.df) and not np.all(np.asarray(concrete(self.df)) > n - 1):
             raise ValueError(
                 f"df of Wishart must be more than {n - 1}, for matrices of size {n}, but is {self.df}"
                 + at_line(user_line())

@@ -14,12 +14,10 @@ from ...base.type_questions import is_plain
 from ...core.trace import current_builder
 from ...core.types import Shape, is_inexact
 from ...numpy.promotion import combined_dtype
-from ...run.places import TRACE, place_of_argument, place_of_arguments
+from ...run.places import JAX_TRACE, TRACE, place_of_argument, place_of_arguments
 from ..functional.arguments import described
 from ..init import generator
 from ..random import key_of
-
-_NARROW = {"float16", "bfloat16"}
 
 
 def is_number(x: Any) -> bool:
@@ -37,7 +35,7 @@ def operands(given: Sequence[Any], default: Any = np.float64) -> list[Any]:
     xs = read(list(given))
     kinds = [np.dtype(x.dtype) for x in xs if hasattr(x, "dtype") and is_inexact(np.dtype(x.dtype))]
     dtype = combined_dtype(*kinds) if kinds else np.dtype(default)
-    dtype = np.dtype(np.float32) if dtype.name in _NARROW else dtype
+    dtype = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
     return [_converted(x, dtype) for x in xs]
 
 
@@ -86,15 +84,20 @@ def sizes_of(sample_shape: Any, what: str) -> Shape:
     return sizes
 
 
-def key_for(rng: Any, what: str) -> Any:
+def key_for(rng: Any, what: str, parameters: Sequence[Any] = ()) -> Any:
     """The key for one sample: `rng`, its next key, or one of the generator that `nn.manual_seed` seeds.
+
+    Args:
+        rng: a key, what has `next_key()`, or None.
+        what: who asks, for messages.
+        parameters: those of the distribution, which JAX may trace.
 
     Raises:
         TypeError: nothing was given inside of a function that is transformed or compiled.
     """
     if rng is not None:
         return key_of(rng, what)
-    if current_builder() is None:
+    if current_builder() is None and all(map(is_known, parameters)):
         return generator().integers(0, 1 << 32, 2, dtype=np.uint32)
     raise TypeError(
         f"{what} needs rng in a function that is transformed or compiled, which would otherwise give the same numbers "
@@ -111,7 +114,7 @@ def compute(formula: Callable[..., Any], xs: Sequence[Any]) -> Any:
 
 def is_known(x: Any) -> bool:
     """Whether the elements of an array are known now, and may be checked."""
-    return place_of_argument(x) is not TRACE
+    return place_of_argument(x) not in (TRACE, JAX_TRACE)
 
 
 def tiny(x: Any) -> float:

@@ -31,7 +31,11 @@ class ProbsOrLogits(Distribution):
                 f"{type(self).__name__} takes either probs or logits, and was given {given}; logits are what a network "
                 f"computes: {type(self).__name__}(logits=...){at_line(user_line())}"
             )
-        self._set(validate_args, **more, _probs=probs, _logits=logits)
+        self._set(validate_args, **more, **({"_logits": logits} if probs is None else {"_probs": probs}))
+
+    def _parameters(self, what: str = "") -> list[Any]:
+        # Densities are computed from logits, most else from both.
+        return [getattr(self, name) for name in self.arg_constraints if what != "log_prob" or name != "probs"]
 
     @property
     def probs(self) -> Any:

@@ -122,7 +122,8 @@ class Transform:
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        shown = [f"{name}={x}" for name, x in vars(self).items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class InverseTransform(Transform):
