@@ -535,3 +535,58 @@ def test_refused_pruning(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as caught:
         f()
     assert __file__ in str(caught.value)
+
+
+# In forward code
+
+
+class Reader(nn.Module):
+    """Forward code of a user, with the methods of torch, over packed sequences."""
+
+    def __init__(self) -> None:
+        self.embedding = nn.Embedding(5, 2)
+        self.encoder = parametrizations.weight_norm(nn.LSTM(2, 3, batch_first=True), "weight_hh_l0")
+        self.decoder = prune.l1_unstructured(nn.Linear(3, 2), "weight", 2)
+
+    def forward(self, tokens: Any, lengths: Any, packed: Any = None) -> Any:
+        x = self.embedding(tokens)
+        given = rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        assert given.data.unsqueeze(0).size(0) == 1
+        out, (h, _) = self.encoder(given)
+        assert self.decoder.weight.unsqueeze(0).size(0) == 1
+        assert packed is None or packed.data.unsqueeze(0).size(0) == 1
+        return out, self.decoder(h[-1])
+
+
+def test_forward_code_of_a_user() -> None:
+    model, tokens = Reader(), np.array([[1, 2, 0], [1, 2, 3]])
+    packed, out = model(tokens, np.array([2, 3]))
+    assert type(packed.data) is np.ndarray
+    assert type(out) is np.ndarray
+    again, _ = model(tokens, [2, 3], packed)
+    np.testing.assert_array_equal(again.data, packed.data)
+    assert type(packed.data) is np.ndarray
+
+    def loss(model: Any, tokens: Any, lengths: Any) -> Any:
+        return (model(tokens, lengths)[1] ** 2).sum()
+
+    gradients = nn.grad(loss)(model, tokens, [2, 3])
+    given = ft.autograd.tensor(np.ones((3, 2, 2), np.float32))
+    # Tensors are found inside packed sequences, so that gradients of parameters are recorded.
+    found, _ = model.encoder(rnn.pack_padded_sequence(given, [3, 2]))
+    assert found.data.requires_grad
+    loss(model, ft.autograd.tensor(tokens), [2, 3]).backward()
+    for path, p in model.named_parameters():
+        np.testing.assert_allclose(p.grad.numpy(), gradients[path], atol=1e-6)
+
+
+def test_half_precision() -> None:
+    x = np.ones((1, 3), np.float32)
+    for f in (parametrizations.weight_norm, parametrizations.spectral_norm, parametrizations.orthogonal,
+              nn.utils.weight_norm, nn.utils.spectral_norm):  # fmt: skip
+        for dtype in ("float16", "bfloat16"):
+            model = f(nn.Linear(3, 3)).to(dtype)
+            given = x.astype(model.bias.dtype)
+            assert model.weight.dtype == dtype
+            assert model(given).dtype == model.bias.dtype
+            np.testing.assert_allclose(model(given).astype(float), model.to("float32").eval()(x), atol=0.05)

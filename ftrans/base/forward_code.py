@@ -26,6 +26,25 @@ _view = np.ndarray.view
 _TEXTS = "OSUTmM"
 
 
+# Classes of what may hold a `ForwardArray`.
+_NESTED: set[type] = {tuple, list, dict}
+
+
+class ArrayContainer:
+    """Base class of containers, other than Python's own, whose arrays are `ForwardArray`s inside forward code."""
+
+    def __init_subclass__(cls) -> None:
+        _NESTED.add(cls)
+
+    def arrays(self) -> tuple[Any, ...]:
+        """The arrays."""
+        raise NotImplementedError
+
+    def with_arrays(self, arrays: Iterable[Any]) -> Any:
+        """A container with other arrays in it."""
+        raise NotImplementedError
+
+
 class ForwardArray(np.ndarray):
     """An array inside forward code, with the methods of NumPy and of torch."""
 
@@ -61,6 +80,9 @@ class ForwardArray(np.ndarray):
         return self.copy()
 
 
+_NESTED.add(ForwardArray)
+
+
 def in_forward(x: Any) -> Any:
     """What forward code gets for a result: arrays and numbers of NumPy as `ForwardArray`, also in lists and tuples."""
     cls = type(x)
@@ -77,6 +99,8 @@ def in_forward(x: Any) -> Any:
         return cls([in_forward(y) for y in x])
     if cls is dict:
         return {name: in_forward(y) for name, y in x.items()}
+    if isinstance(x, ArrayContainer):
+        return x.with_arrays(map(in_forward, x.arrays()))
     return x._make([in_forward(y) for y in x]) if isinstance(x, tuple) and hasattr(x, "_make") else x
 
 
@@ -91,7 +115,7 @@ def plain(x: Any) -> Any:
         return {name: plain(y) for name, y in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_make"):
         return x._make([plain(y) for y in x])
-    return x
+    return x.with_arrays(map(plain, x.arrays())) if isinstance(x, ArrayContainer) else x
 
 
 def returned(x: ForwardArray) -> Any:
@@ -101,9 +125,6 @@ def returned(x: ForwardArray) -> Any:
     base: Any = x.base
     is_whole = type(base) is _PLAIN and base.shape == x.shape and base.strides == x.strides and base.dtype is x.dtype
     return base if is_whole else _view(x, _PLAIN)
-
-
-_NESTED = frozenset((ForwardArray, tuple, list, dict))
 
 
 def stands_for_element(x: ForwardArray) -> bool:

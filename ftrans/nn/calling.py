@@ -10,14 +10,16 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..base.cell import Eager
-from ..base.forward_code import in_forward, plain, reading, speaking
+from ..base.forward_code import ArrayContainer, in_forward, plain, reading, speaking
 from ..base.source import scope
+from ..base.tree import LEAVES
 from ..core.trace import current_builder
 from ..numpy.torch_names import add_hint
 from .bare import BareModule, capturing
 from .crossing import entering, give_back, leaving
 from .filling import Filling, filling
 from .hooks import add_hook, call_with_hooks
+from .nested import parts_of
 
 # Paths of the modules whose forward code runs, the outermost first.
 _running: ContextVar[tuple[BareModule, ...]] = ContextVar("running modules", default=())
@@ -186,11 +188,12 @@ class CalledModule(BareModule):
 
 
 def _has_tensor(xs: Any) -> bool:
-    return any(
-        [
-            isinstance(x, Eager)
-            or (type(x) in (list, tuple) and _has_tensor(x))
-            or (type(x) is dict and _has_tensor(x.values()))
-            for x in xs
-        ]
-    )
+    return any([isinstance(x, Eager) or (type(x) not in LEAVES and _holds_tensor(x)) for x in xs])
+
+
+def _holds_tensor(x: Any) -> bool:
+    """Whether a container holds a tensor."""
+    if isinstance(x, ArrayContainer):
+        return _has_tensor(x.arrays())
+    parts = parts_of(x)
+    return parts is not None and _has_tensor([part for _, part in parts])

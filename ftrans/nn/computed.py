@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Protocol
 
+from ..base.forward_code import in_forward, speaking
 from ..base.source import at_line, user_line
 from . import epoch
 from .module import Module
@@ -33,7 +34,8 @@ class WithComputed:
     def __getattr__(self, name: str) -> Any:
         rule = rule_of(self, name)
         if rule is not None:
-            return rule.compute(self, name)
+            found = rule.compute(self, name)
+            return in_forward(found) if speaking.get() else found
         above = getattr(super(), "__getattr__", None)
         # What is missing, or fails as a property, raises the error of all objects.
         return object.__getattribute__(self, name) if above is None else above(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.forward_code import ForwardArray, in_forward, returned
+from ..base.forward_code import ArrayContainer, ForwardArray, in_forward, returned
 from .nested import parts_of
 
 _KEPT = (str, int, float, type(None))
@@ -32,6 +32,8 @@ def _entering(x: Any, borrowed: list[Any]) -> Any:
         _exchange(x, lambda y: _entering(y, borrowed), borrowed)
     elif isinstance(x, tuple) and hasattr(x, "_make"):
         return x._make([_entering(y, borrowed) for y in x])
+    elif isinstance(x, ArrayContainer):
+        return in_forward(x)
     return x
 
 
@@ -46,6 +48,8 @@ def leaving(x: Any) -> Any:
         return tuple([leaving(y) for y in x])
     if isinstance(x, tuple) and hasattr(x, "_make"):
         return x._make([leaving(y) for y in x])
+    if isinstance(x, ArrayContainer):
+        return x.with_arrays(map(leaving, x.arrays()))
     _exchange(x, leaving, [])
     return x
 

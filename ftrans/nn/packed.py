@@ -8,18 +8,20 @@ the padded array together with the traced lengths.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
+from .. import numpy as fnp
 from ..base.cell import read
+from ..base.forward_code import ArrayContainer
 from ..base.source import at_line, user_line
 from .functional.arguments import concrete, described, shape_of
 from .pytrees import register_container
 
 
-class PackedSequence:
+class PackedSequence(ArrayContainer):
     """Sequences of different lengths, packed by `nn.utils.rnn.pack_padded_sequence` or `pack_sequence`.
 
     It is a container of one array for `ft.grad`, `nn.jit` and other transformations; the lengths are part of its
@@ -103,7 +105,8 @@ class PackedSequence:
 
     def astype(self, dtype: Any) -> PackedSequence:
         """The same in another dtype."""
-        return self._with(lambda x: x.astype(dtype))
+        first, *others = self.arrays()
+        return self.with_arrays([first.astype(dtype), *others])
 
     to = astype
 
@@ -119,8 +122,12 @@ class PackedSequence:
         """The same in float16."""
         return self.astype(np.float16)
 
-    def _with(self, f: Callable[[Any], Any]) -> PackedSequence:
-        return PackedSequence.of_parts(f(self.data), self.batch_sizes, self.sorted_indices)
+    def arrays(self) -> tuple[Any, ...]:
+        return (self.data,)
+
+    def with_arrays(self, arrays: Iterable[Any]) -> PackedSequence:
+        (data,) = arrays
+        return PackedSequence.of_parts(data, self.batch_sizes, self.sorted_indices)
 
     # What recurrent layers need
 
@@ -139,7 +146,7 @@ class PackedSequence:
         starts = np.cumsum(self.batch_sizes) - self.batch_sizes
         found = data[np.where(inside, starts[:, None] + np.arange(count), 0)]
         inside = inside.reshape(inside.shape + (1,) * (len(data.shape) - 1))
-        return np.where(inside, found, np.asarray(padding_value, data.dtype))
+        return fnp.where(inside, found, np.asarray(padding_value, data.dtype))
 
     def with_padded(self, padded: Any) -> PackedSequence:
         """Sequences of the same lengths, from an array of shape (T, N, ...)."""
@@ -193,17 +200,20 @@ class PaddedSequence(PackedSequence):
     def unsorted_indices(self) -> Any:  # type: ignore[override]
         return self._packed().unsorted_indices
 
+    def arrays(self) -> tuple[Any, ...]:
+        return self._array, self._lengths
+
+    def with_arrays(self, arrays: Iterable[Any]) -> PackedSequence:
+        return PaddedSequence(*arrays)
+
     def __repr__(self) -> str:
         return f"PackedSequence(padded={self._array!r}, lengths={self._lengths!r})"
-
-    def _with(self, f: Callable[[Any], Any]) -> PackedSequence:
-        return PaddedSequence(f(self._array), self._lengths)
 
     def padded(self, padding_value: Any = 0) -> Any:
         array = read(self._array)
         inside = np.arange(array.shape[0])[:, None] < self._lengths
         inside = inside.reshape((*inside.shape, *(1,) * (len(array.shape) - 2)))
-        return np.where(inside, array, np.asarray(padding_value, array.dtype))
+        return fnp.where(inside, array, np.asarray(padding_value, array.dtype))
 
     def with_padded(self, padded: Any) -> PackedSequence:
         return PaddedSequence(padded, self._lengths)
@@ -242,7 +252,7 @@ def _static(name: str, x: Any) -> np.ndarray[Any, Any]:
 def _parts(packed: PackedSequence) -> tuple[tuple[Any, ...], Any]:
     order = packed.sorted_indices
     sizes = tuple(packed.batch_sizes.tolist())
-    return (packed.data,), (sizes, None if order is None else tuple(order.tolist()))
+    return packed.arrays(), (sizes, None if order is None else tuple(order.tolist()))
 
 
 def _put_together(structure: Any, parts: Any) -> PackedSequence:
@@ -252,4 +262,4 @@ def _put_together(structure: Any, parts: Any) -> PackedSequence:
 
 
 register_container(PackedSequence, _parts, _put_together)
-register_container(PaddedSequence, lambda x: ((x._array, x._lengths), None), lambda _, parts: PaddedSequence(*parts))
+register_container(PaddedSequence, lambda x: (x.arrays(), None), lambda _, parts: PaddedSequence(*parts))

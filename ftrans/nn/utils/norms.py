@@ -44,7 +44,8 @@ class _SpectralNorm(NamedTuple):
     def compute(self, module: Any, name: str) -> Any:
         weight = getattr(module, f"{name}_orig").read()
         u, v = (stop_gradient(getattr(module, f"{name}_{part}").read()) for part in "uv")
-        return weight / (u @ (as_matrix(weight, self.dim) @ v))
+        # NumPy multiplies matrices of bfloat16 in float32.
+        return weight / (u @ (as_matrix(weight, self.dim) @ v)).astype(weight.dtype)
 
     def assign(self, module: Any, name: str, value: Any) -> None:
         raise _not_assigned(module, name, f"{name}_orig")
@@ -65,8 +66,8 @@ class _PowerMethod(NamedTuple):
         matrix = as_matrix(stop_gradient(getattr(module, f"{self.name}_orig").read()), self.dim)
         u, v = (cell.value for cell in cells)
         for _ in range(self.iterations):
-            v = normalize(matrix.T @ u, dim=0, eps=self.eps)
-            u = normalize(matrix @ v, dim=0, eps=self.eps)
+            v = normalize(matrix.T @ u, dim=0, eps=self.eps).astype(matrix.dtype)
+            u = normalize(matrix @ v, dim=0, eps=self.eps).astype(matrix.dtype)
         for cell, x in zip(cells, (u, v), strict=True):
             cell.value = x
 

@@ -133,8 +133,8 @@ class _SpectralNorm(Module):
     def _iterate(self, matrix: Any, count: int) -> None:
         u, v = self._u.value, self._v.value
         for _ in range(count):
-            u = normalize(matrix @ v, dim=0, eps=self.eps)
-            v = normalize(matrix.T @ u, dim=0, eps=self.eps)
+            u = normalize(matrix @ v, dim=0, eps=self.eps).astype(matrix.dtype)
+            v = normalize(matrix.T @ u, dim=0, eps=self.eps).astype(matrix.dtype)
         self._u, self._v = u, v
 
     def forward(self, weight: Any) -> Any:
@@ -143,7 +143,9 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             self._iterate(stop_gradient(matrix), self.n_power_iterations)
-        return weight / (stop_gradient(self._u.read()) @ (matrix @ stop_gradient(self._v.read())))
+        norm = stop_gradient(self._u.read()) @ (matrix @ stop_gradient(self._v.read()))
+        # NumPy multiplies matrices of bfloat16 in float32.
+        return weight / norm.astype(weight.dtype)
 
     def right_inverse(self, value: Any) -> Any:
         return value
@@ -246,11 +248,14 @@ class _Orthogonal(Module):
         self.base = None
 
     def forward(self, x: Any) -> Any:
-        is_wide = x.shape[-2] < x.shape[-1]
+        dtype, is_wide = x.dtype, x.shape[-2] < x.shape[-1]
         x = _transposed(x) if is_wide else x
+        # Linear algebra needs at least 32 bits.
+        x = x.astype(_wide(dtype))
         q = with_reflections(x) if self.orthogonal_map == "householder" else self._by_rotation(x)
         if self.base is not None:
             q = self.base.read() @ q
+        q = q.astype(dtype)
         return _transposed(q) if is_wide else q
 
     def _by_rotation(self, x: Any) -> Any:
@@ -281,13 +286,14 @@ class _Orthogonal(Module):
                 + at_line(user_line())
             )
         is_wide = given.shape[-2] < given.shape[-1]
-        q = np.swapaxes(given, -1, -2) if is_wide else given
+        dtype = given.dtype
+        q = (np.swapaxes(given, -1, -2) if is_wide else given).astype(_wide(dtype))
         if self.use_trivialization:
             base = completed(q) if q.shape[-1] < q.shape[-2] else q if is_orthogonal(q) else orthonormal(q)
             if self.base is None:
-                self.base = Buffer(base.copy())
+                self.base = Buffer(base.astype(dtype))
             else:
-                self.base.value = base.copy()
+                self.base.value = base.astype(dtype)
             # The reflections of this matrix, and the rotation of its lower triangle, are the identity.
             return np.broadcast_to(-np.eye(*given.shape[-2:], dtype=given.dtype), given.shape)
         if self.orthogonal_map != "householder":
@@ -295,11 +301,15 @@ class _Orthogonal(Module):
                 f"orthogonal_map={self.orthogonal_map!r} cannot be assigned to with use_trivialization=False"
                 + at_line(user_line())
             )
-        found = reflections_of(q)
+        found = reflections_of(q).astype(dtype)
         return np.swapaxes(found, -1, -2) if is_wide else found
 
     def extra_repr(self) -> str:
         return f"orthogonal_map={self.orthogonal_map!r}, use_trivialization={self.use_trivialization}"
+
+
+def _wide(dtype: Any) -> Any:
+    return dtype if np.dtype(dtype).itemsize >= 4 else np.dtype(np.float32)
 
 
 def _transposed(x: Any) -> Any:

@@ -18,11 +18,12 @@ import numpy as np
 from ...autograd.creation import from_numpy
 from ...autograd.modes import current_mode, no_grad
 from ...base.cell import Eager, read
+from ...base.forward_code import reading, speaking
 from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
 from ...core.trace import Tracer, current_builder
 from ...core.types import type_of
-from ..array_cell import ArrayCell, reading
+from ..array_cell import ArrayCell
 from ..cells import Buffer, Parameter
 from ..computed import cell_of, compute_attribute, own_class, stop_computing
 from ..containers import ModuleDict, ModuleList
@@ -325,7 +326,7 @@ def _computed(parametrizations: ParametrizationList) -> Any:
         return parametrizations()
     # What is read depends on the trace, on the mode, and on what a transformation has put into the cells.
     used = (parametrizations, current_builder(), *[p.array for p in parametrizations.parameters()])
-    key = (*map(id, used), reading.get() == "arrays", current_mode())
+    key = (*map(id, used), reading.get() == "arrays", speaking.get(), current_mode())
     if key not in kept:
         kept[key] = (used, parametrizations())
     return kept[key][1]
