@@ -13,8 +13,6 @@ import argparse
 from importlib.util import find_spec
 
 import numpy as np
-import optax
-from scipy.optimize import minimize
 
 import ftrans as ft
 from ftrans import nn
@@ -57,7 +55,8 @@ def random_points(rng, count):
 
 def train_by_adam(u, rng, steps, points):
     """Train on new points in each step, in float32."""
-    optimizer = nn.Optimizer(u, optax.adam(optax.exponential_decay(5e-3, transition_steps=1000, decay_rate=0.7)))
+    optimizer = nn.optim.Adam(u.parameters(), lr=5e-3)
+    scheduler = nn.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.7 ** (1 / 1000))
 
     @nn.jit
     def step(u, optimizer, t, x):
@@ -68,6 +67,7 @@ def train_by_adam(u, rng, steps, points):
     for i in range(1, steps + 1):
         t, x = random_points(rng, points)
         value = step(u, optimizer, np.float32(t), np.float32(x))
+        scheduler.step()
         if i % 250 == 0:
             print(f"Adam    {i:5} steps   loss {value:.2e}")
 
@@ -76,25 +76,19 @@ def train_by_lbfgs(u, rng, steps, points):
     """Train on the same points all the time, in float64: L-BFGS measures how gradients change from step to step."""
     u.double()
     t, x = random_points(rng, points)
-    compiled = nn.jit(nn.value_and_grad(loss))
+    # A step is up to 250 iterations, each with a search along its direction, in one compiled program.
+    optimizer = nn.optim.LBFGS(
+        u, max_iter=min(250, steps), max_eval=500, history_size=50, line_search_fn="strong_wolfe",
+        tolerance_grad=0, tolerance_change=0,
+    )  # fmt: skip
 
-    def value_and_gradient(vector):
-        nn.vector_to_parameters(vector, u)
-        value, gradients = compiled(u, t, x)
-        return value, nn.parameters_to_vector(gradients)
+    @nn.jit
+    def step(u, optimizer, t, x):
+        return optimizer.step(lambda u: loss(u, t, x))
 
-    done = 0
-
-    def report(intermediate_result):
-        nonlocal done
-        done += 1
-        if done % 250 == 0:
-            print(f"L-BFGS  {done:5} steps   loss {intermediate_result.fun:.2e}")
-
-    start = nn.parameters_to_vector(u)
-    options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 50, "ftol": 0, "gtol": 0}
-    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options)
-    nn.vector_to_parameters(found.x, u)
+    for i in range(0, steps, 250):
+        value = step(u, optimizer, t, x)
+        print(f"L-BFGS  {i:5} steps   loss {value:.2e}")
 
 
 def exact(t, x, nodes=200):

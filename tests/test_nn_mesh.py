@@ -211,6 +211,48 @@ def test_the_state_of_an_optimizer_is_where_its_parameters_are():
     assert specs_of(later) == specs_of(optimizer)
 
 
+@pytest.mark.parametrize("name", ["Adam", "LBFGS"] if tables.whole else ["Adam"])
+def test_optimizers_of_torch_on_a_mesh(name):
+    """Steps in nn.jit, steps by themselves, and new rates, from groups, equal those on one device."""
+    make = {
+        "Adam": lambda model: nn.optim.AdamW([{"params": model[i].parameters(), "lr": 0.1} for i in (0, 2)]),
+        "LBFGS": lambda model: nn.optim.LBFGS(model.parameters(), max_iter=3, history_size=4),
+    }[name]
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(16, n)).astype(np.float32) for n in (6, 2))
+    found, traces = [], []
+    for rules in (None, nn.fsdp(min_size=1)):
+        nn.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+        if rules is not None:
+            nn.shard(model, mesh_of(8), rules)
+        optimizer = make(model)
+
+        def loss(model, x, y):
+            return mse(model(x), y)
+
+        def step(model, optimizer, x, y):
+            traces.append(x)
+            value, gradients = nn.value_and_grad(loss)(model, x, y)
+            optimizer.step(gradients, value=value, value_fn=lambda model: loss(model, x, y))
+            return value
+
+        compiled = nn.jit(step, donate_argnums=(0, 1))
+        where = {path: cell.sharding for path, cell in optimizer.named_cells()}
+        for _ in range(4):
+            compiled(model, optimizer, x, y)
+            optimizer.param_groups[0]["lr"] *= 0.5
+        if name != "LBFGS":
+            step(model, optimizer, x, y)
+        assert {path: cell.sharding for path, cell in optimizer.named_cells()} == where
+        found.append({path: np.array(p.value) for path, p in model.named_parameters()})
+    for path, value in found[0].items():
+        np.testing.assert_allclose(found[1][path], value, rtol=2e-4, atol=2e-5, err_msg=path)
+    assert len(traces) == (2 if name == "LBFGS" else 4)
+    if name == "Adam":
+        assert optimizer.state["exp_avg.0.weight"].sharding.spec == model[0].weight.sharding.spec != P()
+
+
 @pytest.mark.parametrize("debias", [False, True])
 def test_an_average_is_where_its_parameters_are(debias):
     found = []

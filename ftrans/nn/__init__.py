@@ -15,6 +15,7 @@ from .init import generator, manual_seed
 from .jit import jit
 from .layers import *  # noqa: F403
 from .module import Module
+from .optim import LBFGS
 from .optimizer import Optimizer
 from .placing import data_parallel, fsdp, shard, tensor_parallel
 from .precision import LossScale, all_finite, clip_grad_norm, global_norm
@@ -29,6 +30,7 @@ from .weights import from_torch, to_torch
 
 __all__ = [
     "EMA",
+    "LBFGS",
     "Buffer",
     "Callback",
     "FitState",
