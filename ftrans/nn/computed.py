@@ -6,12 +6,15 @@ attributes has a subclass of its class, of the same name, so that other modules 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
 from ..base.forward_code import in_forward, speaking
+from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from . import epoch
+from .array_cell import ArrayCell
 from .module import Module
 
 
@@ -79,31 +82,38 @@ def rule_of(module: Any, name: str) -> Any:
     return module.__dict__.get("_computed", {}).get(name)
 
 
-def compute_attribute(module: Module, name: str, rule: Rule) -> Any:
-    """Let an attribute of a module be computed from now on.
+@uninterrupted
+def exchange(module: Module, rules: Mapping[str, Any], gone: Iterable[str], new: Mapping[str, Any]) -> None:
+    """Exchange attributes of a module, all of them, or none if one is refused.
 
-    Returns:
-        The cell that it was.
-
-    Raises:
-        AttributeError: the module has no such parameter or buffer.
+    Args:
+        module: the module.
+        rules: for each name how that attribute is computed from now on; None if it is not computed any more.
+        gone: names of attributes that are left out.
+        new: new attributes by name.
     """
-    cell = module.__dict__.pop(name)
-    cell.owner = None
-    object.__setattr__(module, "_computed", {**module.__dict__.get("_computed", {}), name: rule})
-    object.__setattr__(module, "__class__", _class_for(own_class(module)))
-    epoch.bump()
-    return cell
-
-
-def stop_computing(module: Module, name: str) -> None:
-    """Leave out a computed attribute."""
-    rules = {key: rule for key, rule in module.__dict__["_computed"].items() if key != name}
-    object.__setattr__(module, "_computed", rules)
-    if not rules:
-        object.__delattr__(module, "_computed")
-        object.__setattr__(module, "__class__", own_class(module))
-    epoch.bump()
+    before, cls = module.__dict__.copy(), type(module)
+    computed = {**before.get("_computed", {}), **rules}
+    computed = {name: rule for name, rule in computed.items() if rule is not None}
+    try:
+        for name in gone:
+            del module.__dict__[name]
+        module.__dict__.pop("_computed", None)
+        if computed:
+            module.__dict__["_computed"] = computed
+        object.__setattr__(module, "__class__", _class_for(own_class(module)) if computed else own_class(module))
+        for name, x in new.items():
+            if isinstance(x, ArrayCell):
+                # It may have been that of another path.
+                x.owner = None
+            setattr(module, name, x)
+    except BaseException:
+        module.__dict__.clear()
+        module.__dict__.update(before)
+        object.__setattr__(module, "__class__", cls)
+        raise
+    finally:
+        epoch.bump()
 
 
 def cell_of(module: Module, name: str, what: str) -> Any:
@@ -113,8 +123,6 @@ def cell_of(module: Module, name: str, what: str) -> Any:
         TypeError: `module` is not a module.
         ValueError: there is no such cell, or it is computed already.
     """
-    from .array_cell import ArrayCell
-
     if not isinstance(module, Module):
         raise TypeError(f"{what} takes a module, not {type(module).__name__}{at_line(user_line())}")
     if rule_of(module, name) is not None:

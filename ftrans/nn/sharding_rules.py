@@ -134,7 +134,7 @@ class TensorParallel(Rule):
         found: dict[int, Entries] = {}
         for module in graph.modules.values():
             for name, entries in self._of_layer(module, id(module) in reducing):
-                cell = getattr(module, name, None)
+                cell = vars(module).get(name)
                 if isinstance(cell, ArrayCell) and all(
                     [entry is None or n % count == 0 for entry, n in zip(entries, cell.shape, strict=False)]
                 ):

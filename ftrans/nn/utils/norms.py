@@ -14,7 +14,7 @@ from ...api.derivatives import stop_gradient
 from ...autograd.modes import no_grad
 from ...base.source import at_line, user_line
 from ..cells import Buffer, Parameter
-from ..computed import cell_of, compute_attribute, rule_of, stop_computing
+from ..computed import cell_of, exchange, rule_of
 from ..functional import normalize
 from ..module import Module
 from .parametrizations import as_matrix, norm_except, require_iterations, rows_of, unit_vector
@@ -92,10 +92,8 @@ def weight_norm(module: Layer, name: str = "weight", dim: int | None = 0) -> Lay
         ['bias', 'weight_g', 'weight_v']
     """
     cell = cell_of(module, name, "weight_norm")
-    compute_attribute(module, name, _WeightNorm(dim))
-    weight = cell.value
-    setattr(module, f"{name}_g", Parameter(np.array(norm_except(weight, dim)), cell.requires_grad))
-    setattr(module, f"{name}_v", cell)
+    norm = Parameter(np.array(norm_except(cell.value, dim)), cell.requires_grad)
+    exchange(module, {name: _WeightNorm(dim)}, [name], {f"{name}_g": norm, f"{name}_v": cell})
     return module
 
 
@@ -144,10 +142,9 @@ def spectral_norm(
     cell = cell_of(module, name, "spectral_norm")
     rows = rows_of(module, dim) % len(cell.shape)
     height, width = as_matrix(cell.value, rows).shape
-    compute_attribute(module, name, _SpectralNorm(rows, eps))
-    setattr(module, f"{name}_orig", cell)
-    setattr(module, f"{name}_u", Buffer(unit_vector(height, cell.dtype, eps)))
-    setattr(module, f"{name}_v", Buffer(unit_vector(width, cell.dtype, eps)))
+    vectors = [Buffer(unit_vector(size, cell.dtype, eps)) for size in (height, width)]
+    new = {f"{name}_orig": cell, f"{name}_u": vectors[0], f"{name}_v": vectors[1]}
+    exchange(module, {name: _SpectralNorm(rows, eps)}, [name], new)
     hook: Any = _PowerMethod(name, rows, eps, n_power_iterations)
     module.register_forward_pre_hook(hook)
     return module
@@ -186,11 +183,8 @@ def _removed(module: Layer, name: str, rule: type[Any], endings: tuple[str, ...]
     with no_grad():
         value = np.array(getattr(module, name))
     cell = getattr(module, name + endings[0])
-    for ending in endings:
-        delattr(module, name + ending)
-    stop_computing(module, name)
-    cell.owner, cell.value = None, value
-    setattr(module, name, cell)
+    cell.value = value
+    exchange(module, {name: None}, [name + ending for ending in endings], {name: cell})
     return module
 
 

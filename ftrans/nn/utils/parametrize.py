@@ -25,7 +25,7 @@ from ...core.trace import Tracer, current_builder
 from ...core.types import type_of
 from ..array_cell import ArrayCell
 from ..cells import Buffer, Parameter
-from ..computed import cell_of, compute_attribute, own_class, stop_computing
+from ..computed import cell_of, exchange, own_class
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 
@@ -191,11 +191,12 @@ def register_parametrization(
         original.value = held
         raise
     made.train(module.training)
-    compute_attribute(module, tensor_name, _Parametrized())
-    if "parametrizations" not in module.__dict__:
-        module.add_module("parametrizations", ModuleDict())
-    _lists_of(module)[tensor_name] = made
-    made._adopt("original", made.__dict__.get("original"))
+    others = _lists_of(module).items() if is_parametrized(module) else ()
+    lists = ModuleDict([*others, (tensor_name, made)])
+    exchange(module, {tensor_name: _Parametrized()}, [tensor_name], {"parametrizations": lists})
+    if made.is_tensor:
+        original.owner = None
+        made._adopt("original", original)
     return module
 
 
@@ -247,12 +248,9 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         cell = Parameter(array, requires_grad) if isinstance(cell, Parameter) else Buffer(array)
     elif leave_parametrized:
         cell.value = _concrete(getattr(module, tensor_name))
-    stop_computing(module, tensor_name)
-    del _lists_of(module)[tensor_name]
-    if not len(_lists_of(module)):
-        delattr(module, "parametrizations")
-    cell.owner = None
-    setattr(module, tensor_name, cell)
+    others = {name: x for name, x in _lists_of(module).items() if name != tensor_name}
+    new = {"parametrizations": ModuleDict(others)} if others else {}
+    exchange(module, {tensor_name: None}, ["parametrizations"], {**new, tensor_name: cell})
     return module
 
 

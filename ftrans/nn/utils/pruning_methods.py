@@ -14,7 +14,7 @@ from ...autograd.creation import from_numpy
 from ...autograd.modes import no_grad
 from ...base.source import at_line, user_line
 from ..cells import Buffer
-from ..computed import cell_of, compute_attribute, rule_of, stop_computing
+from ..computed import cell_of, exchange, rule_of
 from ..init import generator
 from ..module import Module
 
@@ -100,9 +100,7 @@ class BasePruningMethod(ABC):
             mask.value = PruningContainer(method).compute_mask(scores, mask.value).astype(mask.dtype)
             return method
         new = _mask_of(method, scores, np.ones_like(held))
-        compute_attribute(module, name, Pruned())
-        setattr(module, f"{name}_orig", cell)
-        setattr(module, f"{name}_mask", Buffer(new))
+        exchange(module, {name: Pruned()}, [name], {f"{name}_orig": cell, f"{name}_mask": Buffer(new)})
         return method
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
@@ -150,11 +148,8 @@ def remove(module: Module, name: str) -> Module:
     if not isinstance(rule_of(module, name), Pruned):
         raise ValueError(f"{name!r} of {module.described()} is not pruned{at_line(user_line())}")
     cell, value = getattr(module, f"{name}_orig"), array_of(module, name)
-    delattr(module, f"{name}_orig")
-    delattr(module, f"{name}_mask")
-    stop_computing(module, name)
-    cell.owner, cell.value = None, value
-    setattr(module, name, cell)
+    cell.value = value
+    exchange(module, {name: None}, [f"{name}_orig", f"{name}_mask"], {name: cell})
     return module
 
 
