@@ -14,6 +14,7 @@ import pytest
 
 import ftrans as ft
 from ftrans.autograd import Tensor, enable_grad, grad, inference_mode, no_grad, tensor
+from ftrans.base.observe import Observer, observing
 
 VALUES = np.array([[0.5, -1.5, 2.0], [1.0, 0.25, -0.75]])
 
@@ -154,6 +155,36 @@ def test_second_derivatives_of_calls_met_before() -> None:
             return (np.tanh(x) * x[0]).sum()
 
         np.testing.assert_allclose(second.numpy(), ft.grad(lambda x: ft.grad(f)(x).sum())(VALUES), rtol=1e-12)
+
+
+def test_only_the_gradients_that_are_asked_for_are_computed() -> None:
+    class Seen(Observer):
+        def __init__(self) -> None:
+            self.programs: list[str] = []
+
+        def operation(self, name: str, program: Any, operands: Any, run: Any, line: Any = None) -> Any:
+            self.programs += [f"{name}: {eqn.primitive.name}" for eqn in program.eqns if name.endswith("Backward")]
+            return run()
+
+    x, w = tensor(VALUES, requires_grad=True), tensor(VALUES.T.copy(), requires_grad=True)
+    both = grad((x @ w).sum(), (x, w))
+    for inputs, expected in ((x, both[0]), (w, both[1])):
+        y, seen = (x @ w).sum(), Seen()
+        with observing(seen):
+            (found,) = grad(y, inputs, retain_graph=True)
+        (recorded,) = grad(y, inputs, create_graph=True)
+        assert seen.programs.count("MatmulBackward: dot_general") == 1
+        assert np.array_equal(found.numpy(), expected.numpy())
+        assert np.array_equal(recorded.detach().numpy(), expected.numpy())
+
+
+def test_recorded_gradients_are_tensors_of_their_own() -> None:
+    x, y = tensor(VALUES, requires_grad=True), tensor(VALUES, requires_grad=True)
+    given = tensor(np.ones_like(VALUES), requires_grad=True)
+    found = grad(x + y, (x, y), given, create_graph=True)
+    assert len({id(given), *map(id, found)}) == 3
+    (first,) = grad((found[0] * 2.0 + found[1]).sum(), given)
+    assert (first.numpy() == 3.0).all()
 
 
 def test_errors_of_calls_met_before() -> None:

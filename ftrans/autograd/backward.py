@@ -79,12 +79,19 @@ class _Sweep:
             if node.hooks is not None or self.inner:
                 attribute(outer)
                 self._show(node, cts)
-            if wanted is not None and not any([id(target) in wanted for target, _ in node.edges]):
-                # It is an input itself, and nothing behind it is asked for.
-                continue
+            needed = None
+            if wanted is not None:
+                needed = tuple([id(target) in wanted for target, _ in node.edges])
+                if True not in needed:
+                    # It is an input itself, and nothing behind it is asked for.
+                    continue
+                needed = needed if False in needed else None
             attribute(node.line or outer)
             try:
-                outs, fresh = (node.pull_tensors(cts), repeat(False)) if self._create_graph else node.pull(cts)
+                if self._create_graph:
+                    outs, fresh = node.pull_tensors(cts, needed), repeat(False)
+                else:
+                    outs, fresh = node.pull(cts, needed)
             except np.linalg.LinAlgError as error:
                 error.add_note(f"  in the backward pass through {node!r}{at_line(node.line)}")
                 raise
@@ -354,6 +361,8 @@ def grad(
     roots = _as_list(outputs)
     sweep = _swept(roots, _paired(outputs, grad_outputs, "grad_outputs"), targets, create_graph, retain_graph)
     gradients: list[Tensor | None] = []
+    # What is recorded may pass through as it is: what the user gave, or the gradient of another input.
+    seen = {id(x) for x in ([] if grad_outputs is None else _as_list(grad_outputs))}
     with set_grad_enabled(create_graph):
         for index, x in enumerate(targets):
             gradient = sweep.gradient(x)
@@ -364,6 +373,9 @@ def grad(
                     f"the outputs do not depend on input {index} ({x.array_type}); leave it out, or write "
                     f"allow_unused=True to get None for it{at_line(user_line())}"
                 )
+            if gradient is not None and id(gradient) in seen:
+                gradient = gradient.clone()  # type: ignore[attr-defined]
+            seen.add(id(gradient))
             gradients.append(gradient)
     return tuple(gradients)
 

@@ -10,6 +10,7 @@ cotangents.  There are two ways to provide the residuals:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..core.interpret import inline
 from ..core.program import Atom, Const, Eqn, Program, Var, literal, needed_eqns
 from ..core.trace import Builder, Tracer, building
 from ..core.types import is_inexact
-from ..run.straightline import function_of
+from ..run.straightline import compiled, function_of
 from ..transforms.differentiate import linearize
 from ..transforms.simplify import simplify
 from ..transforms.transpose import transpose
@@ -36,17 +37,43 @@ class Pull:
         in_active: which of the active arguments get a cotangent.
         is_fresh: for each resulting cotangent, whether it is a new array.
         function: the program on NumPy arrays, whose results may share memory with the arguments; None until first used.
+        passes_on: if each resulting cotangent is one of the arguments as it is, which one; otherwise None.
     """
 
-    __slots__ = ("function", "in_active", "is_fresh", "program", "takes")
+    __slots__ = ("_parts", "function", "in_active", "is_fresh", "passes_on", "program", "takes")
 
     def __init__(self, program: Program, takes: Sequence[int], in_active: Flags, run: Run | None = None) -> None:
         self.program = program
         self.takes = tuple(takes)
         self.in_active = in_active
+        # One that does not run on NumPy stays as it is.
+        self._parts: dict[Flags, Pull] | None = {} if run is None else None
         self.function: Function | None = None if run is None else lambda *args: run(program, args)
         fresh = {v for eqn in program.eqns if not eqn.primitive.aliases for v in eqn.outputs} - _viewed(program)
+        numbers = {v: i for i, v in enumerate(program.inputs)}
+        passes_on = all([isinstance(a, Var) and a in numbers for a in program.outputs])
+        self.passes_on = [numbers[a] for a in program.outputs if isinstance(a, Var)] if passes_on else None
         self.is_fresh = tuple(a in fresh and program.outputs.count(a) == 1 for a in program.outputs)
+
+    def part(self, needed: Flags) -> Pull:
+        """What computes the cotangents of those active arguments that are flagged."""
+        if self._parts is None:
+            return self
+        found = self._parts.get(needed)
+        if found is None:
+            found = self._parts[needed] = self._part(
+                tuple([a and n for a, n in zip(self.in_active, needed, strict=True)])
+            )
+        return found
+
+    def _part(self, in_active: Flags) -> Pull:
+        program, outputs = self.program, iter(self.program.outputs)
+        made = [(next(outputs), n) for a, n in zip(self.in_active, in_active, strict=True) if a]
+        chosen = [atom for atom, n in made if n]
+        eqns = needed_eqns(program.eqns, chosen, set(program.inputs))
+        found = _restricted(Program(program.name, program.inputs, eqns, chosen), len(self.takes), in_active)
+        found.takes = tuple([self.takes[i] for i in found.takes])
+        return found
 
     def compiled(self) -> Function:
         """What `function` is from now on."""
@@ -187,6 +214,7 @@ class OfProgram(Derivative):
 
     Attributes:
         forward: arguments -> results, then residuals, which share no memory with the arguments.
+        run_forward: runs it on a list of arrays.
     """
 
     uses_arguments = False
@@ -201,6 +229,9 @@ class OfProgram(Derivative):
         residuals = [a for a, u in zip(values.outputs[count:], self._is_used, strict=True) if u]
         self.forward = simplify(
             Program(program.name, values.inputs, values.eqns, [*values.outputs[:count], *residuals])
+        )
+        self.run_forward: Callable[[Sequence[Any]], list[Any]] = (
+            compiled(self.forward) if run is None else functools.partial(run, self.forward)
         )
         # Arguments are kept only for higher derivatives, which start from them.
         self.inputs = tuple(range(len(program.inputs)))

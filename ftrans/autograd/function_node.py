@@ -22,7 +22,7 @@ from ..core.trace import recording_in
 from ..core.types import ArrayType, is_inexact
 from .context import CONSTANT, Context, FunctionClass, Wanted, as_tuple, in_place_error, place_of
 from .function_rule import is_final, without_black_boxes
-from .graph import Edge, KeepingNode, Node
+from .graph import Edge, Flags, KeepingNode, Node
 from .memory import Memory, Watched, protected
 from .modes import current_mode, in_forward, no_grad, watching_departures
 from .tensor import Tensor, inference_error
@@ -183,14 +183,14 @@ class FunctionNode(KeepingNode):
         for x in self._arguments or ():
             _watch(x, self._watched_arguments)
 
-    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+    def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Sequence[bool]]:
         (ctx,) = self.checked()
         # A gradient that was broadcast cannot be written to, which other people's code may not accept.
         given = [None if ct is None else Tensor.of(np.require(ct, requirements="W")) for ct in cotangents]
         found = [x.array if isinstance(x, Tensor) else x for x in self._called(ctx, given)]
         return found, [False] * len(found)
 
-    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
+    def pull_tensors(self, cotangents: list[Any], needed: Flags | None) -> Sequence[Any]:
         (ctx,) = self.checked()
         name = f"{self.name}.backward{place_of(self._function.backward)}"
         if is_final(self._function):
@@ -320,8 +320,8 @@ class OnceNode(Node):
         super().__init__(name, edges, line, result_count)
         self._reason = reason
 
-    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+    def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Sequence[bool]]:
         raise RuntimeError(f"this Function has no second derivative: {self._reason}{at_line(self.line)}")
 
-    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
-        return self.pull(cotangents)[0]
+    def pull_tensors(self, cotangents: list[Any], needed: Flags | None) -> Sequence[Any]:
+        return self.pull(cotangents, needed)[0]

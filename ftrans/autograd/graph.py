@@ -7,7 +7,7 @@ the last reference to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -21,6 +21,7 @@ next_order = count().__next__
 
 # Where the cotangent of an argument goes: the node that made the argument, or the leaf; and which result it is.
 Edge = tuple[Any, int]
+Flags = tuple[bool, ...]
 
 
 class Node:
@@ -45,15 +46,16 @@ class Node:
         self.result_count = result_count
         self.hooks: Hooks | None = None
 
-    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+    def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Iterable[bool]]:
         """A cotangent (or None) for each edge, and whether each is an array of its own.
 
         Args:
             cotangents: an array, or None for zero, for each result.
+            needed: which edges need one; None for all.
         """
         raise NotImplementedError
 
-    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
+    def pull_tensors(self, cotangents: list[Any], needed: Flags | None) -> Sequence[Any]:
         """The same for tensors, recorded."""
         raise NotImplementedError
 

@@ -5,13 +5,13 @@ It holds the `Derivative` of the operation, and the values that the backward pas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..base.observe import current_observer
 from ..base.source import Line
 from .derivation import Derivative
-from .graph import Edge, KeepingNode, next_order
+from .graph import Edge, Flags, KeepingNode, next_order
 from .memory import Memory, Watched
 from .tensor import Tensor
 
@@ -46,17 +46,18 @@ class OperationNode(KeepingNode):
         self.kept = kept
         self.watched = watched
 
-    def pull(self, cotangents: list[Any]) -> tuple[Sequence[Any], Sequence[bool]]:
+    def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Iterable[bool]]:
         derivative = self.derivative
         kept = self.checked(derivative.uses_arguments)
         if len(cotangents) == 1:
             # The one that there is has arrived, or the way would not lead here.
             pull = derivative.only_pull()
-            args = [kept[i] for i in pull.takes]
-            args.append(cotangents[0])
         else:
             pull = derivative.pull(tuple([ct is not None for ct in cotangents]))
-            args = [*[kept[i] for i in pull.takes], *[ct for ct in cotangents if ct is not None]]
+        if needed is not None:
+            pull = pull.part(needed)
+        args = [kept[i] for i in pull.takes]
+        args += cotangents if len(cotangents) == 1 else [ct for ct in cotangents if ct is not None]
         function = pull.function or pull.compiled()
         observer = current_observer()
         if observer is None:
@@ -69,13 +70,19 @@ class OperationNode(KeepingNode):
         rows = [next(found) if a else (None, True) for a in pull.in_active]
         return [x for x, _ in rows], [f for _, f in rows]
 
-    def pull_tensors(self, cotangents: list[Any]) -> Sequence[Any]:
+    def pull_tensors(self, cotangents: list[Any], needed: Flags | None) -> Sequence[Any]:
         self.checked()
         derivative = self.derivative
         pull = derivative.recorded_pull(tuple([ct is not None for ct in cotangents]))
+        if needed is not None:
+            pull = pull.part(needed)
         given = [self._kept_tensor(i) for i in pull.takes]
         given += [ct for ct in cotangents if ct is not None]
-        outs = iter(Tensor.apply_program(pull.program, given, name=f"{self.name}Backward"))
+        if pull.passes_on is not None:
+            found = [given[i] for i in pull.passes_on]
+        else:
+            found = Tensor.apply_program(pull.program, given, name=f"{self.name}Backward")
+        outs = iter(found)
         return [next(outs) if a else None for a in pull.in_active]
 
     def _kept_tensor(self, position: int) -> Any:

@@ -7,6 +7,7 @@ slices, numbers) are part of the kind.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,6 +94,7 @@ def operation_of(program: Program, run: Run | None) -> Operation:
     return program.derive(("operation", run), lambda: Operation(node_name(program.name), program, OfProgram, run=run))
 
 
+@functools.cache
 def node_name(name: str) -> str:
     """The name of nodes for a function or program: `Mul` for multiply."""
     if name in _NODE_NAMES:

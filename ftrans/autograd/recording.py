@@ -212,16 +212,15 @@ def apply_program(
         compiled: what runs a program on arrays, where that is not the NumPy evaluator.
         name: name of its node; that of the program by default.
     """
-    run = compiled or NUMPY.run
     values = [x.array if isinstance(x, Tensor) else x for x in args]
     mode = current_mode()
-    if not (mode.records and any([isinstance(x, Tensor) and x.requires_grad for x in args])):
-        return [_unrecorded(np.asarray(x)[()], mode.infers) for x in run(program, values)]
+    active = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
+    if not (mode.records and True in active):
+        return [_unrecorded(np.asarray(x)[()], mode.infers) for x in (compiled or NUMPY.run)(program, values)]
     operation = operation_of(program, compiled)
-    derivative = operation.derivative(tuple([isinstance(x, Tensor) and x.requires_grad for x in args]))
+    derivative = operation.derivative(active)
     assert isinstance(derivative, OfProgram)
-    outs = run(derivative.forward, values)
-    count = len(program.outputs)
-    results = [Tensor.of(x) for x in outs[:count]]
-    connect(node_name(name) if name else operation.name, derivative, args, results, outs[count:])
+    outs = derivative.run_forward(values)
+    results = [Tensor(x, type) for x, type in zip(outs, derivative.out_types, strict=False)]
+    connect(node_name(name) if name else operation.name, derivative, args, results, outs[len(results) :])
     return results
