@@ -226,6 +226,7 @@ PUBLIC_MODULES = [
     "ftrans.nn.utils", "ftrans.nn.utils.parametrizations", "ftrans.nn.utils.parametrize", "ftrans.nn.utils.rnn",
     "ftrans.nn.data",
     "ftrans.nn.utils.prune", "ftrans.nn.utils.stateless",
+    "ftrans.nn.callbacks", "ftrans.nn.metrics",
 ]  # fmt: skip
 
 

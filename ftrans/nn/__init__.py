@@ -3,7 +3,7 @@
 import importlib as _importlib
 import typing as _typing
 
-from . import data, functional, init, layers, optim, random, utils
+from . import callbacks, data, functional, init, layers, metrics, optim, random, utils
 from .autocast import autocast
 from .averaging import EMA
 from .cells import Buffer, Parameter, RngState
@@ -48,6 +48,7 @@ __all__ = [
     "all_finite",
     "autocast",
     "batches",
+    "callbacks",
     "checkpoint",
     "clip_grad_norm",
     "clip_grad_norm_",
@@ -68,6 +69,7 @@ __all__ = [
     "load",
     "manual_seed",
     "merge",
+    "metrics",
     "optim",
     "parameters_to_vector",
     "random",

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ...base.source import at_line, user_line
+from ..metrics import Metric
 from ..module import Module
 from ..optimizer import Optimizer
 from .history import History
 
-_METHODS = ("on_fit_begin", "on_epoch_begin", "on_step_end", "on_epoch_end", "on_fit_end")
+_METHODS = ("on_fit_begin", "on_epoch_begin", "on_step_end", "on_log", "on_epoch_end", "on_fit_end")
+# What other libraries call them.
+_ELSEWHERE = {
+    "on_train_begin": "on_fit_begin",
+    "on_train_start": "on_fit_begin",
+    "on_fit_start": "on_fit_begin",
+    "on_train_end": "on_fit_end",
+    "on_epoch_start": "on_epoch_begin",
+    "on_train_epoch_start": "on_epoch_begin",
+    "on_train_epoch_end": "on_epoch_end",
+    "on_validation_epoch_end": "on_epoch_end",
+    "on_validation_end": "on_epoch_end",
+    "on_batch_end": "on_step_end",
+    "on_train_batch_end": "on_step_end",
+}
 
 
 class FitState:
@@ -26,6 +41,10 @@ class FitState:
         step: number of steps so far, in all epochs.
         logs: in `on_epoch_end`, the metrics of the epoch, a dictionary that is part of the history; callbacks may add
             entries.
+        figures: in `on_log`, the means over the last steps of the loss and of the metrics that are means, by name, and
+            the number of the last of these steps under "step".
+        metrics: the metrics that accumulate sums (`nn.metrics`), by name; after an epoch they hold those of the
+            validation, if there is one.
         directory: where checkpoints are written, or None.
     """
 
@@ -40,6 +59,8 @@ class FitState:
         self.epoch = 0
         self.step = 0
         self.logs: dict[str, Any] = {}
+        self.figures: dict[str, Any] = {}
+        self.metrics: Mapping[str, Metric] = {}
         self.stopping: str | None = None
 
     def stop(self, reason: str = "stopped by a callback") -> None:
@@ -74,6 +95,9 @@ class Callback:
     def on_step_end(self, state: FitState) -> None:
         """Called after each step, which may still be running on the device."""
 
+    def on_log(self, state: FitState) -> None:
+        """Called when figures of the last steps have come from the device: about every 16 steps, and a little late."""
+
     def on_epoch_end(self, state: FitState) -> None:
         """Called after the validation of each epoch, before checkpoints are written."""
 
@@ -102,8 +126,11 @@ class Callbacks:
                 )
             if unknown or not (methods or callable(callback)):
                 what = f"has the method {unknown[0]}, which is" if unknown else "is"
+                known = _ELSEWHERE.get(unknown[0]) if unknown else None
                 raise TypeError(
-                    f"a callback {what} unknown ({type(callback).__name__}); it is a function of the state, called "
+                    f"a callback {what} unknown ({type(callback).__name__})"
+                    + (f" and called {known}(self, state) here; it is " if known else "; it is ")
+                    + f" a function of the state, called "
                     f"after each epoch, or an object with some of the methods {', '.join(_METHODS)}"
                     + at_line(user_line())
                 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from ...xla import from_all, gathered, is_readable, this_process
 from ..array_cell import ArrayCell
 from ..loading import converted
 from ..module import Module
-from ..optimizer import Optimizer
 from ..paths import all_paths, is_saved
 from .files import TRAINING, by_first, read_arrays, replacing, write_arrays
 from .folders import SUFFIX, arrays_of, latest_in, on_devices, read_folder, write_folder
@@ -35,13 +34,21 @@ _RECORD = "ftrans.fit"
 
 
 def write(
-    directory: Path, name: str, model: Module, optimizer: Optimizer, record: dict[str, Any], form: str | None
+    directory: Path, name: str, model: Module, others: Mapping[str, Module], record: dict[str, Any], form: str | None
 ) -> None:
     """Write a checkpoint in one of `FORMATS`: by default as a file, unless other processes hold parts of an array.
 
     All processes must call this.
+
+    Args:
+        directory: where it is written.
+        name: its name.
+        model: the model.
+        others: by name, the other modules that have a state.
+        record: the state of the training.
+        form: the format, or None.
     """
-    arrays = {**arrays_of(model), **{key: on_devices(cell) for key, cell in _other_cells(model, optimizer)}}
+    arrays = {**arrays_of(model), **{key: on_devices(cell) for key, cell in _other_cells(model, others)}}
     form = form or ("safetensors" if all(map(is_readable, arrays.values())) else "orbax")
     file, folder = (directory / f"{name}{suffix}" for suffix in FORMATS.values())
     record = {"version": _VERSION, **record}
@@ -115,14 +122,14 @@ def _written_at(path: Path) -> int | None:
     return complete.stat().st_mtime_ns if complete is not None and complete.exists() else None
 
 
-def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
-    """Restore a model and an optimizer from a checkpoint, on the devices that they are on; return its record.
+def read(path: Path, model: Module, others: Mapping[str, Module]) -> dict[str, Any]:
+    """Restore a model and other modules from a checkpoint, on the devices that they are on; return its record.
 
     Raises:
         ValueError: the file is not a checkpoint, or belongs to another model or optimizer.
     """
-    others = dict(_other_cells(model, optimizer))
-    arrays, record = _contents(path, {**dict(all_paths(model)), **others})
+    cells = dict(_other_cells(model, others))
+    arrays, record = _contents(path, {**dict(all_paths(model)), **cells})
     if record is None:
         raise ValueError(
             f"{path} holds arrays, but is not a checkpoint of nn.fit, so a training cannot be resumed from it; to "
@@ -135,11 +142,11 @@ def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
         )
     given = {key: x for key, x in arrays.items() if key.startswith(TRAINING)}
     problems = [
-        *(f"the checkpoint has no {key}" for key in others if key not in given),
-        *(f"the checkpoint has {key}, for which there is no place" for key in given if key not in others),
+        *(f"the checkpoint has no {key}" for key in cells if key not in given),
+        *(f"the checkpoint has {key}, for which there is no place" for key in given if key not in cells),
         *(
             f"{key} is {cell.type}, in the checkpoint it has the shape {given[key].shape}"
-            for key, cell in others.items()
+            for key, cell in cells.items()
             if key in given and given[key].shape != cell.shape
         ),
     ]
@@ -150,7 +157,7 @@ def read(path: Path, model: Module, optimizer: Optimizer) -> dict[str, Any]:
             + at_line(user_line())
         )
     _load(path, model, arrays)
-    for key, cell in others.items():
+    for key, cell in cells.items():
         cell.value = converted(given[key], cell.dtype)
     return record
 
@@ -176,13 +183,14 @@ def _load(path: Path, model: Module, arrays: dict[str, Any]) -> None:
         raise ValueError(f"{path} is a checkpoint of another model: {error}") from None
 
 
-def _other_cells(model: Module, optimizer: Optimizer) -> Iterator[tuple[str, ArrayCell]]:
+def _other_cells(model: Module, others: Mapping[str, Module]) -> Iterator[tuple[str, ArrayCell]]:
     """The cells that are not in the state dict of the model, by their names in a checkpoint."""
     of_model = set()
     for path, cell in model.named_cells():
         of_model.add(id(cell))
         if not is_saved(cell, rng=False):
             yield f"{TRAINING}model/{path}", cell
-    for path, cell in optimizer.named_cells():
-        if id(cell) not in of_model:
-            yield f"{TRAINING}optimizer/{path}", cell
+    for name, module in others.items():
+        for path, cell in module.named_cells():
+            if id(cell) not in of_model:
+                yield f"{TRAINING}{name}/{path}", cell

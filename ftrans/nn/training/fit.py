@@ -15,6 +15,7 @@ from ...base.source import at_line, user_line
 from ..autocast import precision_named
 from ..cells import RngState
 from ..graph import graph_of
+from ..metrics import Metric
 from ..module import Module
 from ..optimizer import Optimizer
 from ..placing import place_state
@@ -29,7 +30,7 @@ from .loop import Training
 from .measures import Measure
 from .placement import placement_for
 from .processes import Together
-from .steps import training_step
+from .steps import Gathered, training_step
 from .stopping import Best
 
 
@@ -56,6 +57,7 @@ def fit(
     callbacks: Any = (),
     seed: int | None = None,
     precision: Any = None,
+    accumulate: int = 1,
     check_finite: bool = True,
     progress: bool = True,
     mesh: Any = None,
@@ -84,7 +86,9 @@ def fit(
         epochs: total number of epochs, including those before a checkpoint.
         steps_per_epoch: maximum number of batches in an epoch; required for infinite data.
         validation: like `data`, evaluated in evaluation mode after each epoch.
-        metrics: functions of (output, target) by name, or a sequence of functions, which are named after themselves.
+        metrics: functions of (output, target) and metrics of `nn.metrics` by name, or a sequence of them, which are
+            named after themselves.  Functions return means over a batch; what is no mean over samples, such as an F1
+            score, is one of `nn.metrics`, which accumulates sums.
         monitor: the metric by which epochs are compared; "val_loss" by default, or "loss" without validation.
         mode: "min" or "max", depending on which values of the metric are better; required unless a loss is monitored.
         patience: stop after this many epochs without improvement; None for never.
@@ -103,6 +107,8 @@ def fit(
             so is an objective; a loss is not.  By default that of the block that `fit` is called in.  With float16 the
             loss is scaled by `optimizer.loss_scale`, which is an `nn.LossScale()` unless it has been set before, and a
             step whose gradients overflow is left out.
+        accumulate: number of batches whose mean gradient makes one update; those of an incomplete group at the end of
+            an epoch go into the first update of the next.
         check_finite: whether to stop at a loss or gradient that is NaN or infinite.
         progress: whether to show the progress on stderr.
         mesh: a mesh of devices on which the training runs, such as `ft.mesh({"data": 8})`; by default that of
@@ -167,6 +173,10 @@ def fit(
             "metrics are functions of (output, target), which an objective does not have; return a pair of the loss "
             f"and a dictionary of metrics from the objective{at_line(user_line())}"
         )
+    if isinstance(accumulate, bool) or not isinstance(accumulate, int | np.integer) or accumulate < 1:
+        raise ValueError(
+            f"accumulate must be a number of batches, at least 1, not {accumulate!r}{at_line(user_line())}"
+        )
     if resume is True and directory is None:
         raise ValueError(
             f"resume=True continues from the last checkpoint in directory, which was not given{at_line(user_line())}"
@@ -179,7 +189,8 @@ def fit(
     precision = precision_named(product_dtype() if precision is None else precision, "nn.fit")
     measure = Measure(loss, objective, named_metrics, precision)
     monitor = monitor or ("loss" if validation is None else "val_loss")
-    known = [*measure.names, *(f"val_{name}" for name in measure.names if validation is not None)]
+    names = [*measure.names, *measure.accumulated]
+    known = [*names, *(f"val_{name}" for name in names if validation is not None)]
     if objective is None and not callbacks and monitor not in known:
         raise ValueError(f"monitor is {monitor!r}, but an epoch has {', '.join(known)}{at_line(user_line())}")
     source = Source(data, "data", int(epochs), steps_per_epoch)
@@ -200,6 +211,7 @@ def fit(
     settings |= {"whether there is a directory": directory is not None, "whether to resume": bool(resume)}
     settings |= {"checkpoint_format": checkpoint_format, "monitor": monitor, "mode": mode, "min_delta": min_delta}
     settings |= {"restore_best": restore_best, "batch_spec": batch_spec, "uneven": uneven}
+    settings |= {"accumulate": accumulate}
     settings |= {} if validation_source is None else validation_source.facts()
     Together().require_same(model, settings, [loss, objective, *named_metrics.values()])
     placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)
@@ -214,14 +226,20 @@ def fit(
         Best(monitor, mode, min_delta, patience),
         placement,
     )
+    trained = graph_of(model).trained_parameters()
+    training.gathered = Gathered(trained if accumulate > 1 else {})
     if placement is not None:
         placement.require_shares(source.shares)
-        place_state(training.state.optimizer, graph_of(model).trained_parameters())
+        place_state(training.state.optimizer, trained)
+        place_state(training.gathered, trained)
     training.state.history.monitor = monitor
     training.save_every = save_every
     training.checkpoint_format = checkpoint_format
     training.restore_best = restore_best
-    training.step = training_step(measure, check_finite, placement is not None and placement.masks)
+    training.accumulate = int(accumulate)
+    settings_of_step = measure, check_finite, placement is not None and placement.masks, int(accumulate)
+    training.step = training_step(*settings_of_step)
+    training.gather = training_step(*settings_of_step, updates=False)
     if not training.resume(resume) and seed is not None:
         for number, cell in enumerate(c for _, c in model.named_cells() if isinstance(c, RngState)):
             cell.value = np.append(fold_in(key(seed), number), np.uint32(0))
@@ -246,7 +264,10 @@ def _named(metrics: Any) -> dict[str, Callable[[Any, Any], Any]]:
     """Metrics by name."""
     if callable(metrics):
         metrics = [metrics]
-    found = dict(metrics) if isinstance(metrics, Mapping) else {name_of(f): f for f in metrics}
+    if isinstance(metrics, Mapping):
+        found = dict(metrics)
+    else:
+        found = {f.label if isinstance(f, Metric) else name_of(f): f for f in metrics}
     for name, f in found.items():
         if isinstance(f, type):
             _expect_function(f"the metric {name}", f)

@@ -12,6 +12,8 @@ from typing import Any
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...xla import lost
+from ..metrics import ConfusionMatrix
+from ..module import Module
 from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, is_filled_up, leaves_of, samples_in
@@ -22,8 +24,9 @@ from .processes import Together
 from .progress import progress_for
 from .steps import (
     Averages,
+    Gathered,
     NotFinite,
-    WindowLoss,
+    WindowMeans,
     arguments_of,
     explain,
     validation_step,
@@ -46,7 +49,11 @@ class Training:
     save_every: int | None = None
     checkpoint_format: str | None = None
     restore_best = False
+    accumulate = 1
+    # The compiled step, and the one between updates, where an update takes several batches.
     step: Callable[..., None]
+    gather: Callable[..., None]
+    gathered: Gathered
 
     def __init__(
         self,
@@ -79,6 +86,8 @@ class Training:
         self._is_checked = False
         # Batches of earlier epochs that another process has used.
         self._used = 0
+        self._callbacks = Callbacks(None)
+        state.metrics = measure.accumulated
 
     # The loop
 
@@ -86,6 +95,7 @@ class Training:
         """Train to the end; return the history."""
         state, history = self.state, self.state.history
         history.stopped = None
+        self._callbacks = callbacks
         self._progress = progress_for(progress and self.together.is_first)
         self._progress.start(state.epochs)
         try:
@@ -124,7 +134,9 @@ class Training:
         callbacks.call("on_epoch_begin", state)
         begun = time.perf_counter()
         before = self.seconds
-        modules = state.model, state.optimizer, averages.meters
+        if averages.count == 0:
+            self.measure.reset()
+        modules = state.model, state.optimizer, self.gathered, averages.meters
         names = self.measure.names
         figures: dict[str, float] = {}
         try:
@@ -133,8 +145,9 @@ class Training:
             for batch in self._placed(batches):
                 if not self._is_checked:
                     self._check_first(batch)
-                self.step(*modules, *arguments_of(batch))
                 state.step += 1
+                step = self.step if state.step % self.accumulate == 0 else self.gather
+                step(*modules, *arguments_of(batch))
                 window = averages.add(batch)
                 self.seconds = before + time.perf_counter() - begun
                 if window is not None:
@@ -162,10 +175,14 @@ class Training:
         """Batches where the training runs."""
         return batches if self._placement is None else self._placement.batches(batches, self.state.model)
 
-    def _note(self, window: WindowLoss | None) -> None:
-        """Add the mean loss of a window, if there is one, to the history."""
-        if window is not None:
-            self.state.history.add_steps(self.state.step - window.late, window.loss)
+    def _note(self, window: WindowMeans | None) -> None:
+        """Add the means of a window, if there is one, to the history, and tell the callbacks."""
+        if window is None:
+            return
+        state, step = self.state, self.state.step - window.late
+        state.history.add_steps(step, window.figures[0])
+        state.figures = {"step": step, **dict(zip(self.measure.names, window.figures, strict=False))}
+        self._callbacks.call("on_log", state)
 
     def _wait(self) -> None:
         """Wait for all steps.
@@ -180,6 +197,7 @@ class Training:
         state, averages, history = self.state, self.averages, self.state.history
         row: dict[str, Any] = {"epoch": state.epoch, "step": state.step}
         row.update(zip(self.measure.names, averages.means(), strict=False))
+        row.update(self.measure.values())
         rate = averages.samples / max(self.seconds, 1e-9)
         begun = time.perf_counter()
         if self.validation is not None:
@@ -209,6 +227,7 @@ class Training:
         """The means over the validation data, in evaluation mode."""
         model, averages = self.state.model, self._validation_averages
         averages.restart()
+        self.measure.reset()
         modes = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
@@ -221,7 +240,8 @@ class Training:
             for module, mode in modes:
                 if not mode:
                     module.training = False
-        return dict(zip([f"val_{name}" for name in self.measure.names], averages.means(), strict=False))
+        found = {**dict(zip(self.measure.names, averages.means(), strict=False)), **self.measure.values()}
+        return {f"val_{name}": x for name, x in found.items()}
 
     def _explained(self, found: NotFinite) -> FloatingPointError:
         """The error for a skipped step, after saving the state before it."""
@@ -264,13 +284,14 @@ class Training:
             )
         if path is None:
             return False
-        record = checkpoints.read(path, self.state.model, self.state.optimizer)
+        record = checkpoints.read(path, self.state.model, self._others())
         self.data.restore(record["data"])
         self._position = self.data.position()
         self.state.step = record["step"]
         self.epochs_done = record["epochs_done"]
         self.seconds = record["seconds"]
         self.averages.restore(record["averages"])
+        self.measure.restore(record.get("metrics", {}))
         self.best.waited = record["waited"]
         self._used = self.state.step - self.averages.count
         monitor = self.best.monitor
@@ -292,10 +313,15 @@ class Training:
             "seconds": self.seconds,
             "data": self._position,
             "averages": self.averages.state(),
+            "metrics": self.measure.state() if self.averages.count else {},
             "waited": self.best.waited,
             "history": state.history.to_dict(),
         }
-        checkpoints.write(state.directory, name, state.model, state.optimizer, record, self.checkpoint_format)
+        checkpoints.write(state.directory, name, state.model, self._others(), record, self.checkpoint_format)
+
+    def _others(self) -> dict[str, Module]:
+        """What belongs to a checkpoint beside the model."""
+        return {"optimizer": self.state.optimizer, "gathered": self.gathered}
 
     def _restore_best(self) -> None:
         """Restore the parameters of the best epoch."""
@@ -320,5 +346,8 @@ class Training:
                 )
             return
         self.state.history.plot(directory / checkpoints.CURVES)
+        for name, metric in self.measure.accumulated.items():
+            if isinstance(metric, ConfusionMatrix):
+                metric.plot(directory / f"{name}.png")
         now = time.monotonic()
         self._curves_wait_until = now + (now - begun) / _CURVES_SHARE

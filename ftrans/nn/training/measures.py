@@ -13,7 +13,9 @@ from ...api.vmap import vmap
 from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
+from ...xla import gathered
 from ..autocast import autocast
+from ..metrics import Metric
 from ..module import Module
 
 # The loss and the metrics of a step.
@@ -34,16 +36,18 @@ class Measure:
 
     Attributes:
         names: names of the values, the loss first; those that the objective returns are added by its first trace.
+        accumulated: by name, those of the metrics that add up sums of their own.
     """
 
     def __init__(self, loss: Any, objective: Any, metrics: Mapping[str, Any], precision: str = "float32") -> None:
         self._loss = loss
         self._objective = objective
-        self._metrics = dict(metrics)
+        self.accumulated: dict[str, Metric] = {name: x for name, x in metrics.items() if isinstance(x, Metric)}
+        self._metrics = {name: f for name, f in metrics.items() if name not in self.accumulated}
         self._block = autocast(precision)
         self.names = ["loss", *self._metrics]
         # Modules among them must be arguments of what is compiled.
-        self.modules = [x for x in (loss, *self._metrics.values()) if isinstance(x, Module)]
+        self.modules = [x for x in (loss, *metrics.values()) if isinstance(x, Module)]
         self._is_known = objective is None
         # By which errors name it.
         self.__name__ = name_of(loss if objective is None else objective)
@@ -53,12 +57,38 @@ class Measure:
         """Whether it is a function of the output and the target of each sample."""
         return self._objective is None
 
-    def __call__(self, model: Module, batch: Any, mask: Any = None) -> tuple[Any, list[Any]]:
-        """The loss, and the metrics in the order of their names; of the samples in a mask alone, if there is one."""
+    def __call__(self, model: Module, batch: Any, mask: Any = None) -> tuple[Any, tuple[list[Any], list[Any]]]:
+        """The loss, of the samples in a mask alone, if there is one; and, as a pair of lists, the metrics.
+
+        The first list has those in `names`, the second what a batch adds to the sums of those in `accumulated`.
+        """
         if self._objective is not None:
-            return self._by_objective(model, batch)
-        loss, *figures = self._of(*self._output_and_target(model, batch), mask)
-        return loss, figures
+            loss, figures = self._by_objective(model, batch)
+            return loss, (figures, [])
+        output, target = self._output_and_target(model, batch)
+        loss, *figures = self._of(output, target, mask)
+        return loss, (figures, [metric.of_batch(output, target, mask) for metric in self.accumulated.values()])
+
+    def reset(self) -> None:
+        """Forget what the metrics have accumulated."""
+        for metric in self.accumulated.values():
+            metric.reset()
+
+    def values(self) -> dict[str, float]:
+        """Those of the accumulated metrics that are numbers."""
+        found = {name: metric.compute() for name, metric in self.accumulated.items()}
+        return {name: x for name, x in found.items() if isinstance(x, float)}
+
+    def state(self) -> dict[str, Any]:
+        """What the metrics have accumulated, as numbers."""
+        return {name: gathered(metric.state_cell.array).tolist() for name, metric in self.accumulated.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue with what `state()` returned, as far as the metrics are the same."""
+        for name, metric in self.accumulated.items():
+            sums = np.asarray(state.get(name, np.nan), np.float64)
+            if sums.shape == metric.state_cell.shape:
+                metric.state_cell.value = sums
 
     def compare_with_means(self, model: Module, batch: Any) -> list[tuple[Any, Any, Any]]:
         """For the loss and each metric: that of a batch, the mean of those of its samples, and whether they agree."""

@@ -17,7 +17,7 @@ from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ...xla import gathered
-from ..cells import Buffer
+from ..cells import Buffer, Cells
 from ..gradients import value_and_grad
 from ..graph import graph_of
 from ..jit import jit
@@ -53,30 +53,78 @@ class Meters(Module):
         return self.sums + np.concatenate([np.stack(numbers), rest]) * (samples * 1.0)
 
 
-def training_step(measure: Measure, check_finite: bool, masks: bool = False) -> Callable[..., None]:
-    """The compiled step: a function of (model, optimizer, meters, *batch), or with a dictionary at the end.
+class Gathered(Module):
+    """Sums of the gradients of the batches since the last update, where an update takes several.
 
-    With `masks`, the mask of the samples comes before the batch.
+    Args:
+        parameters: the parameters by path; none where each batch makes an update.
     """
 
-    def step(model: Any, optimizer: Any, meters: Any, *arrays: Any) -> None:
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.sums = Cells({path: Buffer(np.zeros(p.shape, p.dtype)) for path, p in parameters.items()})
+
+    def add(self, gradients: Mapping[str, Any]) -> None:
+        """Add the gradients of a batch."""
+        for path, gradient in gradients.items():
+            cell = self.sums[path]
+            cell.value = cell.read() + gradient
+
+    def taken(self, count: int) -> dict[str, Any]:
+        """The means over so many batches; the sums begin again."""
+        means = {path: cell.read() / count for path, cell in self.sums.items()}
+        for cell in self.sums.values():
+            cell.value = np.zeros(cell.shape, cell.dtype)
+        return means
+
+
+def training_step(
+    measure: Measure, check_finite: bool, masks: bool = False, accumulate: int = 1, updates: bool = True
+) -> Callable[..., None]:
+    """The compiled step: a function of (model, optimizer, gathered, meters, *batch), or with a dictionary at the end.
+
+    With `masks`, the mask of the samples comes before the batch.
+
+    Args:
+        measure: what is computed.
+        check_finite: whether a step whose loss or gradients are not finite changes nothing.
+        masks: whether there is a mask.
+        accumulate: number of batches whose mean gradient makes an update.
+        updates: whether this step makes it; otherwise it adds gradients.
+    """
+
+    def step(model: Any, optimizer: Any, gathered: Any, meters: Any, *arrays: Any) -> None:
         mask, batch = _taken_apart(arrays, masks)
-        cells = graph_of_arguments((model, optimizer), {}).cells
+        cells = graph_of_arguments((model, optimizer, gathered), {}).cells
         # Assigning to elements changes what a traced value stands for.
         before = [Tracer(x.builder, x.atom, x.weak) if isinstance(x := cell.array, Tracer) else x for cell in cells]
         scale = getattr(optimizer, "loss_scale", None)
-        (loss, figures), gradients = value_and_grad(measure, has_aux=True, loss_scale=scale)(model, batch, mask)
+        taking = value_and_grad(measure, has_aux=True, loss_scale=scale)
+        (loss, (figures, parts)), gradients = taking(model, batch, mask)
 
-        def update() -> None:
-            optimizer.step_of_fit(gradients, loss, lambda model: measure(model, batch, mask)[0])
+        def objective(model: Any) -> Any:
+            if accumulate > 1:
+                raise TypeError(
+                    f"{type(optimizer).__name__} evaluates the loss of a batch itself, so its updates cannot be for "
+                    f"the gradients of several; leave out accumulate= of nn.fit{at_line(user_line())}"
+                )
+            return measure(model, batch, mask)[0]
 
-        if scale is None:
-            update()
-        else:
-            scale.guard(optimizer, gradients, update)
+        if accumulate > 1:
+            gathered.add(gradients)
+        if updates:
+            means = gathered.taken(accumulate) if accumulate > 1 else gradients
+
+            def update() -> None:
+                optimizer.step_of_fit(means, loss, objective)
+
+            if scale is None:
+                update()
+            else:
+                scale.guard(optimizer, means, update)
         sums = meters.add([loss, *figures], _count(batch, mask))
         if not check_finite:
             meters.sums = sums
+            _accumulate(measure, parts)
             return
         is_good = np.isfinite(loss) & (meters.skipped == 0)
         # With a scale an overflow of the gradients is no error, unless smaller scales have not helped.
@@ -84,13 +132,20 @@ def training_step(measure: Measure, check_finite: bool, masks: bool = False) -> 
             is_good = is_good & is_finite
         for cell, old in zip(cells, before, strict=True):
             new = cell.array
-            if (new is not old and new.atom is not old.atom) and tuple(new.shape) == tuple(old.shape):
+            if getattr(new, "atom", None) is not old.atom and tuple(new.shape) == tuple(old.shape):
                 kept: Any = old
                 cell.value = np.where(is_good, new, kept)
         meters.sums = np.where(is_good, sums, meters.sums)
+        _accumulate(measure, [np.where(is_good, x, 0) for x in parts])
         meters.skipped = meters.skipped + np.where(is_good, 0, 1).astype(np.int32)
 
-    return jit(step, donate_argnums=(0, 1))
+    return jit(step, donate_argnums=(0, 1, 2))
+
+
+def _accumulate(measure: Measure, parts: Sequence[Any]) -> None:
+    """Add parts of a batch to the sums of the metrics that have some; these are arguments of the step, in `Meters`."""
+    for metric, part in zip(measure.accumulated.values(), parts, strict=True):
+        metric.add(part)
 
 
 def _is_finite(x: Any) -> Any:
@@ -110,8 +165,9 @@ def validation_step(measure: Measure, masks: bool = False) -> Callable[..., None
 
     def evaluate(model: Any, meters: Any, *arrays: Any) -> None:
         mask, batch = _taken_apart(arrays, masks)
-        loss, figures = measure(model, batch, mask)
+        loss, (figures, parts) = measure(model, batch, mask)
         meters.sums = meters.add([loss, *figures], _count(batch, mask))
+        _accumulate(measure, parts)
 
     return jit(evaluate)
 
@@ -190,15 +246,15 @@ class NotFinite(Exception):
         self.late = late
 
 
-class WindowLoss(NamedTuple):
-    """The mean loss of a window.
+class WindowMeans(NamedTuple):
+    """The means of a window.
 
     Attributes:
-        loss: the loss.
+        figures: the loss, and the metrics that are means.
         late: number of steps since.
     """
 
-    loss: float
+    figures: list[float]
     late: int
 
 
@@ -238,8 +294,8 @@ class Averages:
         self.meters.sums.value = _NO_SUMS
         self.meters.skipped.value = _NONE_SKIPPED
 
-    def add(self, batch: Any) -> WindowLoss | None:
-        """Note that a step on this batch was started; return the loss of a window, if one is available.
+    def add(self, batch: Any) -> WindowMeans | None:
+        """Note that a step on this batch was started; return the means of a window, if they are available.
 
         Raises:
             NotFinite: an earlier step was skipped.
@@ -248,8 +304,8 @@ class Averages:
         self.count += 1
         return self._close_window() if self.count % WINDOW == 0 else None
 
-    def finish(self) -> list[WindowLoss]:
-        """Wait for all steps; return the losses of the remaining windows.
+    def finish(self) -> list[WindowMeans]:
+        """Wait for all steps; return the means of the remaining windows.
 
         Raises:
             NotFinite: a step was skipped.
@@ -261,7 +317,7 @@ class Averages:
         """The means so far."""
         return [float(x) for x in self._totals / max(self.samples, 1)]
 
-    def _close_window(self) -> WindowLoss | None:
+    def _close_window(self) -> WindowMeans | None:
         found = self.settle()
         meters = self.meters
         self._waiting = _Window(meters.sums.array, meters.skipped.array, self._batches, self._samples_before)
@@ -269,8 +325,8 @@ class Averages:
         meters.sums.value = _NO_SUMS
         return found
 
-    def settle(self) -> WindowLoss | None:
-        """Fetch the sums of the previous window, if that is still to do; return its loss.
+    def settle(self) -> WindowMeans | None:
+        """Fetch the sums of the previous window, if that is still to do; return its means.
 
         Raises:
             NotFinite: a step was skipped.
@@ -289,7 +345,7 @@ class Averages:
         sums = gathered(window.sums).astype(np.float64)
         self._totals += sums
         self.samples += samples
-        return WindowLoss(float(sums[0] / samples), len(self._batches))
+        return WindowMeans([float(x) for x in sums / samples], len(self._batches))
 
     def _left_out(self, batch: Any, late: int) -> NotFinite:
         self.count -= late
