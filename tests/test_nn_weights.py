@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ def theirs() -> dict[str, Any]:
     """A state dict with other names, separate projections, and transposed matrices."""
     found: dict[str, Any] = {"wte.weight": numbers(5, 4), "lm_head.weight": numbers(5, 4)}
     for i in range(2):
-        for name in "qkv":
+        for name in "vqk":
             found |= {f"h.{i}.attn.{name}.weight": numbers(4, 4) + ord(name) + i, f"h.{i}.attn.{name}.bias": numbers(4)}
         found |= {f"h.{i}.attn.out.weight": numbers(4, 4) - i, f"h.{i}.attn.out.bias": numbers(4)}
         found |= {f"h.{i}.mlp.weight": numbers(4, 6) + i, f"h.{i}.mlp.bias": numbers(6), f"h.{i}.mask": numbers(2)}
@@ -148,22 +150,43 @@ def test_what_does_not_match_is_listed_and_nothing_is_loaded() -> None:
     np.testing.assert_array_equal(model.norm.bias.value, before["norm.bias"])
 
 
-def test_an_interrupt_comes_before_or_after_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_all_or_nothing_is_loaded(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     model, count = nn.Linear(2, 2), 0
-    before = model.state_dict()
+    before, new = model.state_dict(), {"weight": numbers(2, 2), "bias": numbers(2)}
     place = type(model.bias)._placed
 
-    def failing(cell: Any, value: Any) -> Any:
+    def disturbed(cell: Any, value: Any) -> Any:
         nonlocal count
         count += 1
-        if count == 2:
+        if count == 2 and error is MemoryError:
             raise MemoryError
+        if count == 2:
+            signal.raise_signal(signal.SIGINT)
         return place(cell, value)
 
-    monkeypatch.setattr(type(model.bias), "_placed", failing)
-    with pytest.raises(MemoryError):
-        model.load_state_dict({"weight": numbers(2, 2), "bias": numbers(2)})
-    same(model.state_dict(), before)
+    monkeypatch.setattr(type(model.bias), "_placed", disturbed)
+    with pytest.raises(error):
+        model.load_state_dict(new)
+    # An interrupt waits until all is loaded.
+    same(model.state_dict(), before if error is MemoryError else new)
+
+
+def test_files_of_an_index(tmp_path: Path) -> None:
+    model = nn.Linear(3, 2)
+    for name, x in model.state_dict().items():
+        nn.save(tmp_path / f"{name}.safetensors", {name: x})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {name: f"{name}.safetensors" for name in model.state_dict()}}))
+    same(nn.from_torch(index, nn.Linear(3, 2)).state_dict(), model.state_dict())
+    index.write_text("{}")
+    with pytest.raises(ValueError, match="is no index of safetensors files"):
+        nn.load(index)
+    with pytest.raises(FileNotFoundError, match="there is nothing at"):
+        nn.load(tmp_path / "other.json")
+    (tmp_path / "weights.bin").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"files of torch are read by torch\.load\(path, weights_only=True\)"):
+        nn.from_torch(tmp_path / "weights.bin", model)
 
 
 def test_wrong_names_of_what_is_wanted() -> None:

@@ -31,7 +31,7 @@ def from_torch(
     torch computes.  Where the names are the same, `model.load_state_dict(state_dict)` is enough.
 
     Args:
-        state_dict: arrays by name, of torch, NumPy or JAX, or the path of a safetensors file.
+        state_dict: arrays by name, of torch, NumPy or JAX, or the path of a safetensors file or of an index of several.
         model: the model, whose parameters and buffers are overwritten.
         rename: what a name of the state dict is called in the model.  A dictionary: an entry is for a whole name, or
             for what a name begins with, up to a dot, and the longest entry counts.  A sequence of pairs of a regular

@@ -5,6 +5,7 @@ Files are replaced atomically: a process that is killed while writing leaves the
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +65,27 @@ def read_arrays(
     except library.SafetensorError as error:
         raise _not_readable(path, str(error)) from None
     return {name: _array(x) for name, x in found if wanted(name)}, metadata
+
+
+def files_of_index(path: str | os.PathLike[str]) -> list[Path] | None:
+    """The files that an index names, as those of large models are divided; None if the path is that of no index.
+
+    Raises:
+        FileNotFoundError: there is no such index.
+        ValueError: it names no files.
+    """
+    if Path(path).suffix != ".json":
+        return None
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is nothing at {os.fspath(path)!r}{at_line(user_line())}")
+    try:
+        names = sorted(set(json.loads(Path(path).read_text())["weight_map"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"{os.fspath(path)} is no index of safetensors files, which has a 'weight_map' of names to files"
+            + at_line(user_line())
+        ) from None
+    return [Path(path).parent / name for name in names]
 
 
 def _library() -> Any:
@@ -143,4 +165,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _not_readable(path: str | os.PathLike[str], why: str) -> ValueError:
-    return ValueError(f"{os.fspath(path)} is not a readable safetensors file: {why}{at_line(user_line())}")
+    hint = ""
+    if Path(path).suffix in (".bin", ".ckpt", ".pt", ".pth"):
+        hint = "; files of torch are read by torch.load(path, weights_only=True), which gives a state dict of tensors"
+    return ValueError(f"{os.fspath(path)} is not a readable safetensors file: {why}{hint}{at_line(user_line())}")

@@ -12,7 +12,7 @@ from ...xla import is_readable, place, this_process
 from ..module import Module
 from ..paths import all_paths
 from ..roots import require_module
-from .files import TRAINING, read_arrays, write_arrays
+from .files import TRAINING, files_of_index, read_arrays, write_arrays
 from .folders import SUFFIX, arrays_of, read_folder, write_folder
 
 
@@ -64,7 +64,8 @@ def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, 
     """Read a state dict from a file or folder that `save`, `nn.fit` or torch has written.
 
     Args:
-        path: a safetensors file, or a folder with the suffix `.orbax`.
+        path: a safetensors file, an index of several (`model.safetensors.index.json`), or a folder with the suffix
+            `.orbax`.
         like: a model.  Arrays whose paths it has are read to the devices that its own are on, divided as these are; of
             a folder each process reads the parts that it needs.
 
@@ -90,7 +91,9 @@ def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, 
     cells = {} if like is None else dict(all_paths(like))
     if Path(path).is_dir() or Path(path).suffix == SUFFIX:
         return read_folder(path, _is_of_model, cells)[0]
-    arrays, _ = read_arrays(path, _is_of_model)
+    arrays: dict[str, Any] = {}
+    for file in files_of_index(path) or [path]:
+        arrays |= read_arrays(file, _is_of_model)[0]
     placed = {
         name: cells[name].sharding for name in arrays if name in cells and cells[name].shape == arrays[name].shape
     }
