@@ -21,7 +21,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -61,6 +61,12 @@ test-interop:  ## functions with torch and other libraries inside, and ftrans in
 
 interop: $(VENV)/with-test $(VENV)/with-interop $(VENV)/with-onnx
 	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_nn_optim_torch.py tests/test_pretrained_torch.py tests/test_onnx.py tests/test_holders.py tests/test_recipes.py tests/test_docs.py
+
+test-torch:  ## layers, functions, optimizers and distributions against torch itself, and the list of its names
+	$(MAKE) against-torch VENV=.venv-interop PINS="$(TORCH)"
+
+against-torch: $(VENV)/with-test $(VENV)/with-interop
+	$(in-venv) pytest -q $(shell grep -l 'importorskip("torch")' tests/test_*.py)
 
 test-gpu:  ## the sample table and the benchmarks on a GPU, where there is one
 	@if nvidia-smi -L 2>/dev/null; then $(MAKE) on-gpu VENV=.venv-gpu; else echo "There is no NVIDIA GPU here: nothing was run."; fi

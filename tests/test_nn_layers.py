@@ -161,7 +161,7 @@ def test_every_layer_has_a_row_and_is_documented() -> None:
     for name in nn.layers.__all__:
         assert getattr(nn, name).__doc__, name
         family = name.rstrip("123d")
-        assert name == "KeyValueCache" or any(row.startswith(family) for row in rows), name
+        assert name == "KeyValueCache" or name.startswith("Lazy") or any(row.startswith(family) for row in rows), name
 
 
 # What torch calls them.  Names are in the order of torch, too.
@@ -657,6 +657,49 @@ def test_rotated_products_depend_on_differences_of_positions() -> None:
     # Elements i and i + 3 of the one are elements 2 i and 2 i + 1 of the other.
     order = [0, 3, 1, 4, 2, 5]
     close(nn.RotaryEmbedding()(q)[:, order], nn.RotaryEmbedding(interleaved=True)(q[:, order]), 1e-12)
+
+
+# Lazy layers
+
+LAZY = [
+    ("Linear", "2, bias=False", (4, 3)),
+    *((f"Conv{n}d", "4, 2, stride=2", (2, 3, *(5,) * n)) for n in (1, 2, 3)),
+    *((f"ConvTranspose{n}d", "4, 2", (2, 3, *(4,) * n)) for n in (1, 2, 3)),
+    *((f"BatchNorm{n}d", "momentum=0.3", (2, 3, *(4,) * n)) for n in (1, 2, 3)),
+    *((f"InstanceNorm{n}d", "affine=True", (3, *(4,) * n)) for n in (1, 2, 3)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "shape"), LAZY, ids=[row[0] for row in LAZY])
+def test_lazy_layers_become_others_in_their_first_call(name: str, options: str, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    plain = Row(f"{name}(3, {options}, dtype='float64')", ()).make()
+    nn.manual_seed(0)
+    lazy = nn.Sequential(Row(f"Lazy{name}({options})", ()).make()).double()
+    copies = [copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))]
+    assert isinstance(lazy[0], type(plain))
+    close(lazy(autograd.tensor(x)).detach().numpy(), plain(x), 1e-12)
+    assert type(lazy[0]) is type(plain)
+    assert repr(lazy[0]) == repr(plain)
+    assert {p.path for p in lazy.parameters()} == {path for path, _ in lazy.named_parameters()}
+    assert {p.dtype for p in lazy.parameters()} <= {np.dtype(np.float64)}
+    for other in copies:
+        assert other(x).shape == plain(x).shape
+
+
+def test_what_lazy_layers_refuse() -> None:
+    model = nn.Sequential(nn.LazyConv2d(2, 3, groups=2)).requires_grad_(False)
+    with pytest.raises(RuntimeError, match=r"0: LazyConv2d\(out.*call the model once with arrays, model\(x\)"):
+        nn.jit(lambda model, x: model(x))(model, np.ones((1, 2, 4, 4), np.float32))
+    with pytest.raises(ValueError, match="takes arrays with 4 or 3 axes"):
+        model(np.ones((4, 4), np.float32))
+    with pytest.raises(ValueError, match="groups=2 of Conv2d must divide in_channels=3"):
+        model(np.ones((1, 3, 4, 4), np.float32))
+    assert model[0].has_uninitialized_params()
+    model(np.ones((1, 2, 4, 4), np.float32))
+    assert not any(p.requires_grad for p in model.parameters())
+    with pytest.raises(TypeError, match=r"LazyLinear\(out_features, .*missing a required argument"):
+        nn.LazyLinear()
 
 
 # Errors

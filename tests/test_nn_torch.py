@@ -90,6 +90,7 @@ def compare(ours: Any, theirs: Any, inputs: list[np.ndarray], **options: Any) ->
         np.testing.assert_allclose(x, theirs.state_dict()[path], rtol=TOLERANCE, atol=TOLERANCE, err_msg=path)
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")
 @pytest.mark.parametrize("row", [row for row in ROWS if row.in_torch], ids=lambda row: row.text)
 def test_layers(row: Row) -> None:
     ours, theirs = pair(row)

@@ -11,6 +11,7 @@ from .attention import *
 from .convolution import *
 from .dropout import *
 from .embeddings import *
+from .lazy import *
 from .linear import *
 from .losses import *
 from .normalization import *

