@@ -92,7 +92,7 @@ def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, 
     if Path(path).is_dir() or Path(path).suffix == SUFFIX:
         return read_folder(path, _is_of_model, cells)[0]
     arrays: dict[str, Any] = {}
-    for file in files_of_index(path) or [path]:
+    for file in files_of_index(path) or [Path(path)]:
         arrays |= read_arrays(file, _is_of_model)[0]
     placed = {
         name: cells[name].sharding for name in arrays if name in cells and cells[name].shape == arrays[name].shape
