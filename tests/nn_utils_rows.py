@@ -77,7 +77,8 @@ def recurrent(kind: str, **options: Any) -> Row:
     def forward(nn: Any, model: Any, x: Any, h: Any) -> Any:
         rnn = nn.utils.rnn
         packed = rnn.pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
-        out, last = model(packed, (h, 2 * h) if kind == "LSTM" else h)
+        states = h[..., : options.get("proj_size", 3)]
+        out, last = model(packed, (states, 2 * h) if kind == "LSTM" else h)
         padded, _ = rnn.pad_packed_sequence(out, batch_first=True, padding_value=0.5, total_length=5)
         return out.data, padded, last
 
@@ -104,6 +105,7 @@ def sequences(nn: Any, model: Any, x: Any) -> Any:
         packed.batch_sizes * 1.0,
         packed.sorted_indices * 1.0,
         packed.unsorted_indices * 1.0,
+        rnn.invert_permutation(packed.sorted_indices) * 1.0,
         rnn.unpack_sequence(packed),
         rnn.unpad_sequence(*rnn.pad_packed_sequence(packed)),
         sorted_ones.data,
@@ -182,6 +184,18 @@ PARAMETRIZED = [
         ),
         ((4, 4),),
     ),
+    Row(
+        "weight_norm of attention",
+        lambda nn: normed("weight_norm", name="in_proj_weight")(nn, nn.MultiheadAttention(2, 1)),
+        ((3, 1, 2),),
+        lambda nn, model, x: model(x, x, x)[0],
+    ),
+    Row(
+        "weight_norm of a table",
+        lambda nn: normed("weight_norm")(nn, nn.Embedding(3, 2, padding_idx=0)),
+        ((2, 2),),
+        lambda nn, model, x: model((x > 0).long() + (x > 0.5).long()),
+    ),
     Row("older weight_norm", lambda nn: filled(nn.utils.weight_norm(nn.Conv2d(1, 2, 2))), ((1, 1, 3, 3),)),
     Row("older spectral_norm", lambda nn: filled(nn.utils.spectral_norm(nn.Linear(3, 2))), ((4, 3),), twice),
 ]
@@ -189,6 +203,7 @@ PARAMETRIZED = [
 ROWS = [
     *PARAMETRIZED,
     recurrent("LSTM", num_layers=2, bidirectional=True),
+    recurrent("LSTM", num_layers=2, proj_size=2, bias=False),
     recurrent("GRU", bidirectional=True),
     recurrent("RNN", nonlinearity="relu", num_layers=2),
     Row("sequences", lambda nn: filled(nn.Linear(2, 1)), ((4, 3, 2),), sequences),

@@ -108,7 +108,19 @@ class PackedSequence(ArrayContainer):
         first, *others = self.arrays()
         return self.with_arrays([first.astype(dtype), *others])
 
-    to = astype
+    def to(self, dtype: Any) -> PackedSequence:
+        """The same in another dtype.
+
+        Raises:
+            TypeError: it is no dtype.
+        """
+        try:
+            return self.astype(np.dtype(dtype))
+        except TypeError:
+            raise TypeError(
+                f"a packed sequence is converted to a dtype, not to {dtype!r}; to move it to a device, move the array "
+                f"before it is packed{at_line(user_line())}"
+            ) from None
 
     def float(self) -> PackedSequence:
         """The same in float32."""
@@ -179,8 +191,9 @@ class PaddedSequence(PackedSequence):
             raise TypeError(
                 "the elements of a packed sequence are as many as its lengths add up to, which are traced, so its "
                 "array has no shape here. Recurrent layers and nn.utils.rnn.pad_packed_sequence take the packed "
-                "sequence as it is; compute with the padded array and a mask instead of packed.data, or pack with "
-                f"lengths that are no argument of the transformed function{at_line(user_line())}"
+                "sequence as it is. Compute with the padded array and a mask instead of packed.data, or make the "
+                "lengths a static argument, a tuple with static_argnums, for which the function is compiled anew"
+                + at_line(user_line())
             )
         return PackedSequence.of_padded(read(self._array), lengths, order_of(lengths))
 

@@ -169,7 +169,7 @@ def remove_spectral_norm(module: Layer, name: str = "weight") -> Layer:
         if isinstance(hook, _PowerMethod) and hook.name == name:
             del hooks[key]
     if not any(module.__dict__["_hooks"].values()):
-        del module.__dict__["_hooks"]
+        delattr(module, "_hooks")
     return module
 
 

@@ -15,6 +15,7 @@ from ..packed import PackedSequence, PaddedSequence, order_of
 
 __all__ = [
     "PackedSequence",
+    "invert_permutation",
     "pack_padded_sequence",
     "pack_sequence",
     "pad_packed_sequence",
@@ -199,6 +200,17 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
         TypeError: the lengths are traced, so that shapes would depend on them; or `packed_sequences` is not packed.
     """
     return unpad_sequence(*pad_packed_sequence(packed_sequences))
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The inverse of a permutation, a vector of integers; None for None.
+
+    Example:
+        >>> from ftrans.nn.utils.rnn import invert_permutation
+        >>> invert_permutation([2, 0, 1])
+        array([1, 2, 0])
+    """
+    return None if permutation is None else fnp.argsort(array(read(permutation)))
 
 
 def _steps_first(x: Any, what: str, batch_first: bool) -> Any:
