@@ -22,7 +22,19 @@ from .precision import LossScale, all_finite, clip_grad_norm, global_norm
 from .stacks import scan, stack_modules, unstack_modules
 from .state import functional_call, merge, split, state_of
 from .summary import summary
-from .training import Callback, FitState, History, batches, fit, load, save
+from .training import (
+    Callback,
+    FitState,
+    History,
+    batches,
+    evaluate,
+    find_learning_rate,
+    fit,
+    load,
+    predict,
+    profile_step,
+    save,
+)
 from .utils import clip_grad_norm_
 from .vectorize import vmap
 from .vectors import parameters_to_vector, vector_to_parameters
@@ -55,6 +67,8 @@ __all__ = [
     "data",
     "data_parallel",
     "distributions",
+    "evaluate",
+    "find_learning_rate",
     "fit",
     "from_torch",
     "fsdp",
@@ -72,6 +86,8 @@ __all__ = [
     "metrics",
     "optim",
     "parameters_to_vector",
+    "predict",
+    "profile_step",
     "random",
     "save",
     "scan",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...base.names import printable
 from ...base.source import at_line, user_line
+from ..drawing import new_figure, require_format, save_figure
 
-_FORMATS = (".png", ".svg", ".pdf")
 # Numbers are written into the cells of matrices up to this size.
 _MOST_WRITTEN = 20
 
@@ -27,16 +26,8 @@ def figure_of(matrix: np.ndarray[Any, Any], labels: Sequence[str] | None = None)
     count = len(matrix)
     if labels is not None and len(labels) != count:
         raise ValueError(f"{len(labels)} labels were given for {count} classes{at_line(user_line())}")
-    try:
-        # Without pyplot, so that neither its state nor the choice of a backend is touched.
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "matrices are drawn by matplotlib, which is not installed: pip install 'ftrans[plot]'"
-            + at_line(user_line())
-        ) from None
     size = 2.4 + 0.42 * min(count, _MOST_WRITTEN)
-    figure = Figure(figsize=(size + 0.8, size), layout="constrained")
+    figure = new_figure(size + 0.8, size)
     axes = figure.subplots()
     shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1e-300)
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -56,9 +47,5 @@ def figure_of(matrix: np.ndarray[Any, Any], labels: Sequence[str] | None = None)
 
 def save_matrix(path: str | os.PathLike[str], matrix: np.ndarray[Any, Any], labels: Sequence[str] | None) -> None:
     """Draw a confusion matrix to a file, which is replaced as a whole."""
-    target = Path(path)
-    if target.suffix.lower() not in _FORMATS:
-        raise ValueError(f"a matrix is drawn as {', '.join(_FORMATS)}, not as {str(path)!r}{at_line(user_line())}")
-    new = target.with_name(f"{target.stem}.new{target.suffix}")
-    figure_of(matrix, labels).savefig(new, dpi=120)
-    os.replace(new, target)
+    require_format(path, "matrices")
+    save_figure(figure_of(matrix, labels), path)

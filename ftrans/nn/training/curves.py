@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from ...base.names import printable
 from ...base.source import at_line, user_line
+from ..drawing import new_figure, require_format, save_figure
 
 # The figures of an epoch by name.
 Row = dict[str, Any]
 
-_FORMATS = (".png", ".svg", ".pdf")
 _TRAINING, _VALIDATION, _STEPS = "#1f6fb2", "#d9733e", "#b9d3e8"
 _NO_METRIC = ("epoch", "step", "seconds", "samples_per_second")
 _PANEL = (5.4, 3.6)
@@ -28,21 +27,13 @@ def draw(
     best: Row | None,
 ) -> None:
     """Draw the curves of a history, with these attributes, to a file."""
-    if Path(path).suffix.lower() not in _FORMATS:
-        raise ValueError(f"curves are drawn as {', '.join(_FORMATS)}, not as {str(path)!r}{at_line(user_line())}")
+    require_format(path, "curves")
     if not epochs:
         raise ValueError(f"the history has no epoch yet, so there is nothing to draw{at_line(user_line())}")
-    try:
-        # Without pyplot, so that neither its state nor the choice of a backend is touched.
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "curves are drawn by matplotlib, which is not installed: pip install 'ftrans[plot]'" + at_line(user_line())
-        ) from None
     names = list(dict.fromkeys(name.removeprefix("val_") for row in epochs for name in row if name not in _NO_METRIC))
     columns = min(len(names), 3)
     rows = -(-len(names) // columns)
-    figure = Figure(figsize=(columns * _PANEL[0], rows * _PANEL[1]), layout="constrained")
+    figure = new_figure(columns * _PANEL[0], rows * _PANEL[1])
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for name, axes in zip(names, panels, strict=False):
         if name == "loss":
@@ -53,9 +44,7 @@ def draw(
         axes.legend(frameon=False, fontsize=9)
     for axes in list(panels)[len(names) :]:
         axes.remove()
-    new = Path(path).with_name(Path(path).stem + ".new" + Path(path).suffix)
-    figure.savefig(new, dpi=120)
-    os.replace(new, path)
+    save_figure(figure, path)
 
 
 def _draw_panel(axes: Any, epochs: Sequence[Row], name: str) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...api.call import name_of
 from ...base.narrow_products import exact_products, product_dtype
 from ...base.source import at_line, user_line
 from ..autocast import precision_named
 from ..cells import RngState
 from ..graph import graph_of
-from ..metrics import Metric
 from ..module import Module
 from ..optimizer import Optimizer
 from ..placing import place_state
@@ -27,7 +25,7 @@ from .checkpoints import FORMATS
 from .data import Source
 from .history import History
 from .loop import Training
-from .measures import Measure
+from .measures import Measure, named_metrics, require_function
 from .placement import placement_for
 from .processes import Together
 from .steps import Gathered, training_step
@@ -164,11 +162,11 @@ def fit(
     require_module(model, "nn.fit trains")
     for what, f in (("loss", loss), ("objective", objective)):
         if f is not None:
-            _expect_function(what, f)
+            require_function(what, f)
     if not isinstance(epochs, int | np.integer) or epochs < 1:
         raise ValueError(f"epochs must be a positive integer, not {epochs!r}{at_line(user_line())}")
-    named_metrics = _named(metrics)
-    if objective is not None and named_metrics:
+    functions = named_metrics(metrics)
+    if objective is not None and functions:
         raise ValueError(
             "metrics are functions of (output, target), which an objective does not have; return a pair of the loss "
             f"and a dictionary of metrics from the objective{at_line(user_line())}"
@@ -187,7 +185,7 @@ def fit(
             + at_line(user_line())
         )
     precision = precision_named(product_dtype() if precision is None else precision, "nn.fit")
-    measure = Measure(loss, objective, named_metrics, precision)
+    measure = Measure(loss, objective, functions, precision)
     monitor = monitor or ("loss" if validation is None else "val_loss")
     names = [*measure.names, *measure.accumulated]
     known = [*names, *(f"val_{name}" for name in names if validation is not None)]
@@ -213,9 +211,9 @@ def fit(
     settings |= {"restore_best": restore_best, "batch_spec": batch_spec, "uneven": uneven}
     settings |= {"accumulate": accumulate}
     settings |= {} if validation_source is None else validation_source.facts()
-    Together().require_same(model, settings, [loss, objective, *named_metrics.values()])
+    Together().require_same(model, settings, [loss, objective, *functions.values()])
     placement = placement_for(model, mesh, rules, batch_spec, uneven, measure)
-    optimizer = _optimizer(model, optimizer)
+    optimizer = optimizer_for(model, optimizer)
     if precision == "float16" and getattr(optimizer, "loss_scale", None) is None:
         optimizer.loss_scale = LossScale()
     training = Training(
@@ -250,36 +248,8 @@ def fit(
         return training.run(Callbacks(callbacks), progress)
 
 
-def _expect_function(what: str, f: Any) -> None:
-    if callable(f) and not isinstance(f, type):
-        return
-    given = f"the class {f.__name__}; make an object of it, {f.__name__}()" if isinstance(f, type) else repr(f)
-    raise TypeError(
-        f"{what} is a function, such as nn.functional.cross_entropy, or a module, such as nn.CrossEntropyLoss(), not "
-        f"{given}{at_line(user_line())}"
-    )
-
-
-def _named(metrics: Any) -> dict[str, Callable[[Any, Any], Any]]:
-    """Metrics by name."""
-    if callable(metrics):
-        metrics = [metrics]
-    if isinstance(metrics, Mapping):
-        found = dict(metrics)
-    else:
-        found = {f.label if isinstance(f, Metric) else name_of(f): f for f in metrics}
-    for name, f in found.items():
-        if isinstance(f, type):
-            _expect_function(f"the metric {name}", f)
-        if not callable(f) or name == "loss" or name.startswith("val_"):
-            raise ValueError(
-                f"metrics are functions of (output, target) by name, such as {{'accuracy': accuracy}}, whose names are "
-                f"not 'loss' and do not begin with 'val_'; given was {name!r}: {f!r}{at_line(user_line())}"
-            )
-    return found
-
-
-def _optimizer(model: Module, given: Any) -> Optimizer:
+def optimizer_for(model: Module, given: Any) -> Optimizer:
+    """The optimizer of a model for the argument of `fit`."""
     if isinstance(given, Optimizer):
         if not {id(p) for p in given.trained_parameters().values()} <= {id(p) for p in model.parameters()}:
             raise ValueError(

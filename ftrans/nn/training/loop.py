@@ -18,6 +18,7 @@ from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, is_filled_up, leaves_of, samples_in
 from .history import History
+from .keeping import in_evaluation_mode
 from .measures import Measure
 from .placement import Placement
 from .processes import Together
@@ -228,18 +229,11 @@ class Training:
         model, averages = self.state.model, self._validation_averages
         averages.restart()
         self.measure.reset()
-        modes = [(module, module.training) for module in model.modules()]
-        model.eval()
-        try:
+        with in_evaluation_mode(model):
             for batch in self._placed(self.together.windows(source.begin(self.state.epoch), source.what)):
                 self._evaluate(model, averages.meters, *arguments_of(batch))
                 averages.add(batch)
             averages.finish()
-        finally:
-            model.train()
-            for module, mode in modes:
-                if not mode:
-                    module.training = False
         found = {**dict(zip(self.measure.names, averages.means(), strict=False)), **self.measure.values()}
         return {f"val_{name}": x for name, x in found.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -203,3 +203,36 @@ def _no_target(what: str) -> ValueError:
         f"arrays, or under the name {_NAME_OF_TARGET!r} in a dictionary. For a loss without a target write "
         f"objective=..., a function of the model and the batch{at_line(user_line())}"
     )
+
+
+# The arguments of users
+
+
+def require_function(what: str, f: Any) -> None:
+    """Raise unless a loss, an objective or a metric is a function."""
+    if callable(f) and not isinstance(f, type):
+        return
+    given = f"the class {f.__name__}; make an object of it, {f.__name__}()" if isinstance(f, type) else repr(f)
+    raise TypeError(
+        f"{what} is a function, such as nn.functional.cross_entropy, or a module, such as nn.CrossEntropyLoss(), not "
+        f"{given}{at_line(user_line())}"
+    )
+
+
+def named_metrics(metrics: Any) -> dict[str, Callable[[Any, Any], Any]]:
+    """Metrics by name."""
+    if callable(metrics):
+        metrics = [metrics]
+    if isinstance(metrics, Mapping):
+        found = dict(metrics)
+    else:
+        found = {f.label if isinstance(f, Metric) else name_of(f): f for f in metrics}
+    for name, f in found.items():
+        if isinstance(f, type):
+            require_function(f"the metric {name}", f)
+        if not callable(f) or name == "loss" or name.startswith("val_"):
+            raise ValueError(
+                f"metrics are functions of (output, target) by name, such as {{'accuracy': accuracy}}, whose names are "
+                f"not 'loss' and do not begin with 'val_'; given was {name!r}: {f!r}{at_line(user_line())}"
+            )
+    return found

@@ -181,7 +181,7 @@ def arguments_of(batch: Any) -> tuple[Any, ...]:
 
 def _taken_apart(arguments: tuple[Any, ...], masks: bool) -> tuple[Any, Any]:
     """The mask of the samples, or None, and the batch."""
-    return (arguments[0], _batch(arguments[1:])) if masks else (None, _batch(arguments))
+    return (arguments[0], batch_of(arguments[1:])) if masks else (None, batch_of(arguments))
 
 
 def _count(batch: Any, mask: Any) -> Any:
@@ -189,7 +189,8 @@ def _count(batch: Any, mask: Any) -> Any:
     return samples_in(batch) if mask is None else mask.astype(np.float32).sum()
 
 
-def _batch(arguments: tuple[Any, ...]) -> Any:
+def batch_of(arguments: tuple[Any, ...]) -> Any:
+    """The batch that `arguments_of` has taken apart."""
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else arguments
 
 
@@ -201,7 +202,7 @@ class MeansCheck:
 
     def __init__(self, measure: Measure) -> None:
         def compare(model: Any, modules: Any, *arrays: Any) -> Any:
-            return measure.compare_with_means(model, _batch(arrays))
+            return measure.compare_with_means(model, batch_of(arrays))
 
         self._measure = measure
         self._compare = jit(compare)
@@ -402,7 +403,7 @@ def explain(measure: Measure, model: Module, batch: Any, is_filled_up: bool) -> 
         return FloatingPointError(bad)
 
     def loss_and_gradients(model: Any, modules: Any, *arrays: Any) -> Any:
-        (loss, _), gradients = value_and_grad(measure, has_aux=True)(model, _batch(arrays))
+        (loss, _), gradients = value_and_grad(measure, has_aux=True)(model, batch_of(arrays))
         return loss, gradients
 
     loss_and_gradients.__name__ = measure.__name__
