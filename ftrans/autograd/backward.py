@@ -72,7 +72,8 @@ class _Sweep:
             self.inner = {(x.node, x.output): None for x in self._inputs if x.node is not None}
         heap, waiting, outer = self._heap, self._waiting, attributed_line()
         checks = anomaly.is_anomaly_enabled()
-        self._arrive(edges, given, repeat(False))
+        fresh: Iterable[bool] = repeat(False)
+        self._arrive(edges, given, fresh)
         while heap:
             node = heappop(heap)[1]
             cts = waiting.pop(node)[::2]

@@ -69,7 +69,9 @@ class Frequent:
         if self._takes_numbers:
             operands = [*tensors, *[SCALARS[type(x)](x) for x in numbers]]
         watched: list[tuple[Memory | Watched, int | bytes]] = []
-        kept = [kept_array(operands[i], watched) for i in derivative.inputs]
+        kept: list[Any] = []
+        for i in derivative.inputs:
+            kept.append(kept_array(operands[i], watched))
         if derivative.outputs:
             kept.append(kept_array(result, watched))
         if derivative.extras is not None:
@@ -102,7 +104,7 @@ def kept_array(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> A
     return array
 
 
-class _Numbers:
+class Numbers:
     """The calls that differ only in numbers.
 
     Attributes:
@@ -117,14 +119,10 @@ class _Numbers:
         self.general: Frequent | None = None
 
 
-_known: dict[Any, _Numbers] = {}
+_known: dict[Any, Numbers] = {}
 _count = 0
-
-
-def frequent(key: tuple[Any, ...], numbers: tuple[Any, ...]) -> Frequent | None:
-    """What is known of calls with this key and these numbers."""
-    found = _known.get(key)
-    return None if found is None else found.exact.get(numbers) or found.general
+# What is known of calls with a key.
+known = _known.get
 
 
 def enter(
@@ -149,7 +147,7 @@ def enter(
         _known.clear()
         _count = 0
     _count += 1
-    found = _known.setdefault(key, _Numbers())
+    found = _known.setdefault(key, Numbers())
     if operation.takes_numbers:
         found.general = kind
     else:
@@ -168,7 +166,12 @@ def add_to_key(x: Any, key: list[Any], numbers: list[Any]) -> bool:
         key.append(x)
         return True
     if cls is slice:
-        return all([add_to_key(y, key, numbers) for y in (x.start, x.stop, x.step)])
+        for y in (x.start, x.stop, x.step):
+            if y is None:
+                key.append(y)
+            elif not add_to_key(y, key, numbers):
+                return False
+        return True
     if cls is tuple:
         key.append(len(x))
         return all([add_to_key(y, key, numbers) for y in x])

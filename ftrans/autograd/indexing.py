@@ -20,7 +20,9 @@ from .tensor import Tensor
 
 def getitem(self: Tensor, index: Any) -> Any:
     """`self[index]`."""
-    return apply(operator.getitem, (self, _by_places(self, _plain_index(index))), {}, "Index")
+    if not _is_basic(index):
+        index = _by_places(self, _plain_index(index))
+    return apply(operator.getitem, (self, index), {}, "Index")
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -33,6 +35,22 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if is_plain(value, Tensor | np.ndarray) and value.ndim:
         index = _by_places(self, index)
     change(operator.setitem, self, (PLACE, index, value), {}, "IndexPut")
+
+
+_NUMBER_OR_NONE = frozenset((int, type(None)))
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index is made of Python's integers and slices of them, and new axes, and may stay as it is."""
+    for i in index if type(index) is tuple else (index,):
+        cls = type(i)
+        if cls is slice:
+            ends = type(i.start) in _NUMBER_OR_NONE and type(i.stop) in _NUMBER_OR_NONE
+            if not ends or type(i.step) not in _NUMBER_OR_NONE:
+                return False
+        elif cls is not int and i is not None and i is not Ellipsis:
+            return False
+    return True
 
 
 def _plain_index(index: Any) -> Any:

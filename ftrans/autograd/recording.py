@@ -22,7 +22,7 @@ from ..core.primitive import MissingRule
 from ..core.program import Program
 from ..run.places import NUMPY
 from .derivation import Derivative, OfProgram
-from .frequent import add_to_key, enter, frequent, kept_array
+from .frequent import add_to_key, enter, kept_array, known
 from .graph import Edge
 from .memory import Memory, Watched, protected
 from .modes import current_mode
@@ -84,11 +84,13 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         tensors = []
         plain_args, plain_kwargs = stripped((args, kwargs), tensors)
         is_recorded = mode.records and any([x.requires_grad for x in tensors])
-    key = tuple(parts), tuple(numbers)
+    key = tuple(parts)
     if is_recorded and is_known:
-        kind = frequent(*key)
-        if kind is not None and current_observer() is None and current_notes() is None:
-            return kind.record(tensors, plain_args, kwargs, numbers)
+        kinds = known(key)
+        if kinds is not None and current_observer() is None and current_notes() is None:
+            kind = kinds.exact.get(tuple(numbers)) or kinds.general
+            if kind is not None:
+                return kind.record(tensors, plain_args, kwargs, numbers)
     result = run_numpy(function, args, kwargs, plain_args, plain_kwargs, name)
     arrays, structure = ([result], tree.LEAF) if type(result) is np.ndarray else tree.flatten(result)
     if is_recorded:
@@ -97,7 +99,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         operands = [*call.leaves, *operation.numbers(call), *operation.constants]
         results = record(operation, operands, arrays)
         if is_known and structure is tree.LEAF and _is_frequent(operation, args, results[0]):
-            enter(*key, function, operation, [x.requires_grad for x in tensors])
+            enter(key, tuple(numbers), function, operation, [x.requires_grad for x in tensors])
     else:
         results = [_unrecorded(x, mode.infers) for x in arrays]
     for index, (x, array) in enumerate(zip(results, arrays, strict=True)):

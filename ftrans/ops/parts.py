@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -91,6 +92,11 @@ class Slice(StructuralPrimitive):
         return None if value is None else full_like(result, value)
 
 
+@functools.lru_cache(1000)
+def _padded(shape: Shape, before: Shape, after: Shape, interior: Shape) -> Shape:
+    return tuple([n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(shape, before, after, interior, strict=True)])
+
+
 class Pad(Moving):
     """`x` with the scalar `value` put before, after and (`interior` times) between its elements, per axis."""
 
@@ -100,11 +106,10 @@ class Pad(Moving):
     def type_rule(self, x: ArrayType, value: ArrayType, *, before: Shape, after: Shape, interior: Shape) -> ArrayType:
         if value.shape != () or value.dtype != x.dtype:
             raise TypeError(f"padding of {x} needs a scalar of its dtype, not {value}")
-        return x.with_shape(
-            tuple(n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(x.shape, before, after, interior, strict=True))
-        )
+        return x.with_shape(_padded(x.shape, before, after, interior))
 
     @staticmethod
+    @functools.lru_cache(1000)
     def _inside(shape: Shape, before: Shape, interior: Shape) -> tuple[slice, ...]:
         return tuple(
             slice(b, b + max(n - 1, 0) * (i + 1) + min(n, 1), i + 1)
@@ -112,9 +117,7 @@ class Pad(Moving):
         )
 
     def numpy(self, x: Any, value: Any, *, before: Shape, after: Shape, interior: Shape) -> Any:
-        shape = tuple(
-            n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(x.shape, before, after, interior, strict=True)
-        )
+        shape = _padded(x.shape, before, after, interior)
         # A zero with a sign has a bit that is set.
         is_zero = not any(np.asarray(value).tobytes())
         out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
