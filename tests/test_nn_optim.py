@@ -359,6 +359,8 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
             lambda model: np.sum(np.ones(3)))),
         "functional": (TypeError, "evaluates the loss", lambda: optim.LBFGS(model).functional_step({}, {})),
         "plateau": (ValueError, "less than 1", lambda: schedulers.ReduceLROnPlateau(sgd, factor=1.0)),
+        "partly": (RuntimeError, "bias has no gradient in a compiled step", lambda: nn.jit(
+            lambda model, optimizer: optimizer.step({"weight": np.ones((1, 2), np.float32)}))(model, sgd)),
         "traced": (RuntimeError, "after the compiled step", lambda: nn.grad(traced)(model, sgd)),
     }  # fmt: skip
 

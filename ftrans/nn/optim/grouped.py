@@ -149,12 +149,16 @@ class GroupedOptimizer(Optimizer):
                 for slot in self._slots(group):
                     if f"{slot}.{path}" not in self.state:
                         new[f"{slot}.{path}"] = _placed(self._first(slot, p, group), path, beside)
-            for name in self._rule.counters:
-                held = self.state.get(f"{name}.{number}")
-                before = np.zeros(0) if held is None else np.asarray(held.value)
-                if held is None or len(before) < len(trained):
-                    added = np.full(len(trained) - len(before), self._rule.first_counter(name))
-                    new[f"{name}.{number}"] = _placed(np.concatenate([before, added]), "", beside)
+            fresh = [path for path, _ in trained if path not in group.clocks]
+            if fresh:
+                # They begin together, at a time of their own if others have begun before.
+                clock = 1 + max(group.clocks.values(), default=-1)
+                group.clocks = {path: group.clocks.get(path, clock) for path, _ in trained}
+                for name in self._rule.counters:
+                    held = self.state.get(f"{name}.{number}")
+                    before = np.zeros(0) if held is None else np.asarray(held.value)
+                    vector = np.append(before, self._rule.first_counter(name))
+                    new[f"{name}.{number}"] = _placed(vector, "", beside)
             if beside is not None and group.numbers.sharding is None:
                 group.numbers.move(_placed(group.numbers.array, "", beside))
         if new:
@@ -299,7 +303,9 @@ class GroupedOptimizer(Optimizer):
             counters = [f"{name}.{number}" for name in self._rule.counters]
             values = [_numbers_of(group, numbers)]
             values += [
-                np.full(len(trained), self._rule.first_counter(name)) if state is None else state[f"{name}.{number}"]
+                np.full(len(self.state[f"{name}.{number}"].value), self._rule.first_counter(name))
+                if state is None
+                else state[f"{name}.{number}"]
                 for name in self._rule.counters
             ]
             operands += values
@@ -326,11 +332,47 @@ class GroupedOptimizer(Optimizer):
         found = self.gradients_for(gradients, parameters)
         return {path: found[path] for path in self.paths if path in found}
 
+    def _separate(self, given: set[str]) -> None:
+        """Give counters of their own to parameters without a gradient, where others that had the same have one.
+
+        Raises:
+            RuntimeError: the step is traced, where no structure can change.
+        """
+        for number, group in enumerate(self.param_groups):
+            runs = {clock for path, clock in group.clocks.items() if path in given}
+            rests = [path for path, clock in group.clocks.items() if path not in given and clock in runs]
+            if not rests:
+                continue
+            if current_builder() is not None:
+                raise RuntimeError(
+                    f"{', '.join(rests)} has no gradient in a compiled step in which others of its group have one, so "
+                    "it would have another number of steps; put it into a group of its own, {'params': ...}, or make "
+                    f"the optimizer when it is frozen{at_line(user_line())}"
+                )
+            clocks = dict(group.clocks)
+            vectors = {name: np.asarray(self.state[f"{name}.{number}"].value) for name in self._rule.counters}
+            for old in {clocks[path] for path in rests}:
+                count = len(next(iter(vectors.values())))
+                clocks |= {path: count for path in rests if clocks[path] == old}
+                vectors = {name: np.append(x, x[old]) for name, x in vectors.items()}
+            for name, x in vectors.items():
+                self.state[f"{name}.{number}"].value = x
+            group.clocks = clocks
+
+    def set_counters(self, number: int, rows: Mapping[str, tuple[float, ...]]) -> None:
+        """Set the counters of the parameters of a group, given by path."""
+        group = self.param_groups[number]
+        different = [*dict.fromkeys(rows.values())]
+        for i, name in enumerate(self._rule.counters):
+            self.state[f"{name}.{number}"].value = np.array([row[i] for row in different], np.float64)
+        group.clocks = {path: different.index(row) for path, row in rows.items()}
+
     def _plan(self, given: tuple[str, ...]) -> Plan:
         """What a step with gradients for these paths reads, runs and writes."""
         plans = _plans.setdefault(self, {})
         plan = plans.get(given)
         if plan is None or plan.epoch != epoch.now():
+            self._separate(set(given))
             plan = plans[given] = self._new_plan(set(given))
         return plan
 

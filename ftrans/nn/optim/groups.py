@@ -31,12 +31,14 @@ class Layout(NamedTuple):
         used: names of those that are not zero, or have not always been.
         options: flags by name.
         has: for each parameter whether it has a gradient.
+        clocks: for each parameter the place of its counters: those that have always been updated together share them.
     """
 
     places: tuple[tuple[str, int, int | None], ...]
     used: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
     has: tuple[bool, ...]
+    clocks: tuple[int, ...]
 
 
 class ParamGroup(Module):
@@ -53,6 +55,7 @@ class ParamGroup(Module):
 
     Attributes:
         numbers: all numbers in a vector, a buffer of type f64[n].
+        clocks: by path, the place of the counters of each parameter that is updated.
 
     Example:
         >>> from ftrans import nn
@@ -85,12 +88,13 @@ class ParamGroup(Module):
         self.used = tuple(sorted(name for name, value in numbers.items() if _is_used(value)))
         self.options = dict(options)
         self.numbers = Buffer(np.array(flat, np.float64))
+        self.clocks: dict[str, int] = {}
         # Whatever else users and schedulers write down here.
         self._notes: dict[str, Any] = {}
 
     def layout(self, has: tuple[bool, ...]) -> Layout:
         """What the update depends on besides arrays."""
-        return Layout(self.places, self.used, tuple(sorted(self.options.items())), has)
+        return Layout(self.places, self.used, tuple(sorted(self.options.items())), has, tuple(self.clocks.values()))
 
     def __getitem__(self, name: str) -> Any:
         if name == "params":

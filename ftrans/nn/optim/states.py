@@ -32,17 +32,16 @@ def state_dict(optimizer: Any) -> dict[str, Any]:
 
 
 def _cells(optimizer: Any) -> list[tuple[list[dict[str, tuple[Any, int | None]]], Any]]:
-    """For each group its parameters' state: cells by name, with a place in those that all parameters share."""
+    """For each group its parameters' state: cells by name, with a place in those that several parameters share."""
     found = []
     for number, group in enumerate(optimizer.param_groups):
         counters, slots = optimizer.names_of_state(group)
-        of_group, trained = [], 0
+        of_group = []
         for path in group.paths:
             cells: dict[str, tuple[Any, int | None]] = {}
             if path in optimizer.paths:
-                cells |= {name: (optimizer.state[f"{name}.{number}"], trained) for name in counters}
+                cells |= {name: (optimizer.state[f"{name}.{number}"], group.clocks[path]) for name in counters}
                 cells |= {slot: (optimizer.state[f"{slot}.{path}"], None) for slot in slots}
-                trained += 1
             of_group.append(cells)
         found.append((of_group, group))
     return found
@@ -65,18 +64,25 @@ def load(optimizer: Any, given: Mapping[str, Any]) -> None:
             group.update({name: x for name, x in values.items() if name != "params" and name not in NO_UPDATE})
         optimizer.complete()
         problems: list[str] = []
-        new: dict[int, tuple[Any, Any]] = {}
-        for values, (cells, _) in zip(groups, _cells(optimizer), strict=True):
-            for i, of_one in zip(values["params"], cells, strict=True):
-                _match(i, of_one, dict(given["state"].get(i, {})), optimizer.first_counter, new, problems)
+        new: list[tuple[Any, Any]] = []
+        counters: list[dict[str, tuple[float, ...]]] = []
+        for values, (cells, group) in zip(groups, _cells(optimizer), strict=True):
+            counters.append({})
+            for path, i, of_one in zip(group.paths, values["params"], cells, strict=True):
+                row = _match(i, of_one, dict(given["state"].get(i, {})), optimizer.first_counter, new, problems)
+                if path in group.clocks:
+                    counters[-1][path] = row
         if problems:
             raise ValueError(
                 f"the state is of another optimizer, or of other parameters than this {type(optimizer).__name__}:"
                 + "".join(f"\n  {problem}" for problem in problems)
                 + at_line(user_line())
             )
-        for cell, array in new.values():
+        for cell, array in new:
             cell.value = converted(array, cell.dtype)
+        for number, rows in enumerate(counters):
+            if rows:
+                optimizer.set_counters(number, rows)
 
 
 def _match(
@@ -84,25 +90,26 @@ def _match(
     cells: dict[str, tuple[Any, int | None]],
     given: dict[str, Any],
     first: Callable[[str], float],
-    new: dict[int, Any],
+    new: list[tuple[Any, Any]],
     problems: list[str],
-) -> None:
-    """Add what is to be put into the cells of one parameter to `new`, and what is wrong to `problems`."""
+) -> tuple[float, ...]:
+    """The counters of one parameter.  Adds to `new` what is to be put into cells, and to `problems` what is wrong."""
     if given and not cells:
         problems.append(f"parameter {i} has a state, but requires no gradient here")
-        return
+        return ()
     # Where an update does not depend on the number of the step, torch counts none.
     arrays = {"step": np.array(1.0)} if given else {}
     arrays |= {name: as_numpy(x) for name, x in given.items() if x is not None}
     problems += [f"parameter {i} has {name}, for which there is no place" for name in arrays if name not in cells]
+    row = []
     for name, (cell, place) in cells.items():
         if given and name not in arrays:
             problems.append(f"parameter {i} has no {name}")
         elif place is not None:
-            whole = new.setdefault(id(cell), (cell, np.array(cell.value)))[1]
-            whole[place] = arrays[name] if given else first(name)
+            row.append(float(arrays[name]) if given else first(name))
         else:
             array = arrays[name] if given else np.zeros(cell.shape)
             if array.shape != cell.shape:
                 problems.append(f"{name} of parameter {i} has the shape {array.shape}, but the parameter {cell.shape}")
-            new[id(cell)] = cell, array
+            new.append((cell, array))
+    return tuple(row)

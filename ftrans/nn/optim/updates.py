@@ -8,6 +8,8 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from ... import numpy as fnp
 from ...api.call import recorded
 from ...core.program import Program
@@ -23,7 +25,7 @@ class Rule:
     they meet; flags; and, in `h.used`, the names of numbers that are not zero throughout.
     """
 
-    # Numbers that the state has for each parameter.
+    # Numbers that the state has for parameters that are always updated together.
     counters: tuple[str, ...] = ("step",)
 
     @staticmethod
@@ -43,7 +45,7 @@ class Rule:
 
     @staticmethod
     def advance(s: dict[str, Any], h: SimpleNamespace) -> dict[str, Any]:
-        """Advance the numbers in `s`, vectors with an element for each parameter; the step has been counted.
+        """Advance the numbers in `s`, vectors with an element for each clock; the step has been counted.
 
         Returns:
             Further such vectors, whose elements are attributes of `h` in `update`.
@@ -82,18 +84,21 @@ def _of_group(rule: type[Rule], layout: Layout, given: Iterator[Any]) -> list[An
     before = {name: next(given) for name in rule.counters}
     s = {**before, "step": before["step"] + 1}
     vectors = rule.advance(s, SimpleNamespace(**common))
-    outs = [_of_some(layout.has, s[name], before[name]) for name in rule.counters]
+    runs = {clock for clock, has in zip(layout.clocks, layout.has, strict=True) if has}
+    outs = [_of_some(runs, s[name], before[name]) for name in rule.counters]
     slots = rule.slots(layout.used, dict(layout.options))
     for number in itertools.compress(itertools.count(), layout.has):
-        own = {name: _weak(vector[number]) for name, vector in vectors.items()}
         g, p, arrays = next(given), next(given), {slot: next(given) for slot in slots}
+        # A whole vector is converted once; and XLA compiles equal updates once, if they read the same element.
+        own = {name: _like(p, vector)[layout.clocks[number]] for name, vector in vectors.items()}
         outs += _of_parameter(rule, p, g, arrays, SimpleNamespace(**common, **own))
     return outs
 
 
-def _of_some(has: tuple[bool, ...], new: Any, old: Any) -> Any:
-    """The elements of a new vector, where there is a gradient, and of an old one."""
-    return new if all(has) else fnp.stack([(new if x else old)[i] for i, x in enumerate(has)])
+def _of_some(runs: set[int], new: Any, old: Any) -> Any:
+    """The elements of a new vector at some places, and of an old one at the others."""
+    count = new.shape[0]
+    return new if len(runs) == count else fnp.stack([(new if i in runs else old)[i] for i in range(count)])
 
 
 def _of_parameter(rule: type[Rule], p: Any, g: Any, s: dict[str, Any], h: SimpleNamespace) -> list[Any]:
@@ -106,6 +111,11 @@ def _of_parameter(rule: type[Rule], p: Any, g: Any, s: dict[str, Any], h: Simple
     if is_pair:
         new = [x[0] + 1j * x[1] for x in new]
     return [x.astype(dtype) for x, dtype in zip(new, dtypes, strict=True)]
+
+
+def _like(p: Any, numbers: Any) -> Any:
+    """Numbers in the dtype of a parameter."""
+    return numbers if numbers.dtype.kind != "f" else numbers.astype(np.zeros(0, p.dtype).real.dtype)
 
 
 def _parts(x: Any) -> Any:
