@@ -247,6 +247,9 @@ WRONG: list[tuple[str, type[Exception], str]] = [
     (MIXTURE + ".rsample()", NotImplementedError, "a component is picked"),
     (MIXTURE + ".entropy()", NotImplementedError, "samples estimate it"),
     ("kl_divergence(StudentT(1.0), StudentT(2.0))", NotImplementedError, "enter one with register_kl"),
+    ("TanhTransform(cache_size=1)", TypeError, "rsample_and_log_prob of a TransformedDistribution"),
+    ("Normal(0.0, 1.0).sample_n(3)", AttributeError, r"write sample\(\(n,\)\)"),
+    ("Normal(0.0, 1.0).rate", AttributeError, "Normal has no 'rate'"),
     ("register_kl(int, Normal)", TypeError, "two classes of distributions"),
 ]
 

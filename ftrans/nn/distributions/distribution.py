@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,10 +46,9 @@ class Distribution:
     _event_dim: ClassVar[int] = 0
     _support: ClassVar[Constraint] = real
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """A parameter."""
+    def __getattr__(self, name: str) -> Any:
+        hint = _OTHERWISE.get(name, "")
+        raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}{at_line(user_line())}")
 
     def _set(self, validate_args: bool | None, **parameters: Any) -> None:
         """Keep the parameters that were given, and check them."""
@@ -338,6 +337,15 @@ class Distribution:
     def __repr__(self) -> str:
         shown = [f"{name}: {x if is_number(x) else described(concrete(x))}" for name, x in self._given().items()]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+# What is written in place of what torch also has.
+_OTHERWISE = {
+    "sample_n": "; write sample((n,))",
+    "rsample_n": "; write rsample((n,))",
+    "set_default_validate_args": "; give validate_args=False to the distributions that are to be unchecked",
+    "with_cache": ", since nothing is cached",
+}
 
 
 def _instead(what: str) -> str:

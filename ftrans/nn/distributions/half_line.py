@@ -22,10 +22,10 @@ from ...scipy.special import (
     psi,
     xlogy,
 )
-from ..random import exponential, open_unit
+from ..random import exponential
 from .constraints import Constraint, Interval, greater_than_eq, nonnegative, positive, real
 from .distribution import Distribution
-from .numbers import tiny
+from .numbers import log1p_ratio, logs_of_gammas, tiny
 
 __all__ = [
     "Chi2", "Exponential", "FisherSnedecor", "Gamma", "GeneralizedPareto", "InverseGamma", "Pareto", "Weibull",
@@ -163,8 +163,8 @@ class InverseGamma(_ShapeAndRate):
         return a + np.log(rate) + gammaln(a) - (1 + a) * psi(a)
 
     def _draw(self, key: Any, shape: Shape, a: Any, rate: Any) -> Any:
-        unit = open_unit(key, shape, a.dtype)
-        return rate / np.maximum(gammaincinv(a, unit), tiny(a) * 4)
+        largest = float(np.log(np.finfo(a.dtype).max)) - 1
+        return rate * np.exp(np.minimum(-logs_of_gammas(key, shape, a), largest))
 
 
 class FisherSnedecor(Distribution):
@@ -264,15 +264,11 @@ class GeneralizedPareto(Distribution):
 
     def _log_prob(self, x: Any, loc: Any, scale: Any, k: Any) -> Any:
         z = (x - loc) / scale
-        safe = np.where(k == 0, 1.0, k)
-        # Near 0, log1p(k z) / k is a series in k.
-        tail = np.where(abs(k) < 1e-6, z - 0.5 * k * z * z, np.log1p(safe * z) / safe)
-        return -np.log(scale) - np.log1p(k * z) - tail
+        return -np.log(scale) - np.log1p(k * z) - z * log1p_ratio(k * z)
 
     def _cdf(self, x: Any, loc: Any, scale: Any, k: Any) -> Any:
         z = (x - loc) / scale
-        safe = np.where(k == 0, 1.0, k)
-        return -np.expm1(-np.where(abs(k) < 1e-6, z - 0.5 * k * z * z, np.log1p(safe * z) / safe))
+        return -np.expm1(-z * log1p_ratio(k * z))
 
     def _icdf(self, q: Any, loc: Any, scale: Any, k: Any) -> Any:
         t = -np.log1p(-q)

@@ -14,7 +14,7 @@ from ...scipy.special import betainc, betaincinv, betaln, cosm1, exprel, i0e, i1
 from ..random import open_unit
 from .constraints import positive, real, unit_interval
 from .distribution import Distribution
-from .numbers import eps, tiny
+from .numbers import eps, log1p_ratio, tiny
 from .probs_or_logits import BinaryProbabilities
 
 __all__ = ["Beta", "ContinuousBernoulli", "Kumaraswamy", "VonMises"]
@@ -141,10 +141,7 @@ class ContinuousBernoulli(BinaryProbabilities):
     def _icdf(self, q: Any, probs: Any, logits: Any) -> Any:
         is_mirrored = logits > 0
         p, n = np.where(is_mirrored, 1 - q, q), np.where(is_mirrored, -logits, logits)
-        z = p * np.expm1(n)
-        is_small = abs(z) < 1e-4
-        safe = np.where(is_small, 1.0, z)
-        y = p * exprel(n) * np.where(is_small, 1 - z / 2 + z**2 / 3 - z**3 / 4, np.log1p(safe) / safe)
+        y = p * exprel(n) * log1p_ratio(p * np.expm1(n))
         return np.where(is_mirrored, 1 - y, y)
 
     def _mean(self, probs: Any, logits: Any) -> Any:

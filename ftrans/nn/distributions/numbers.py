@@ -15,9 +15,10 @@ from ...core.trace import current_builder
 from ...core.types import Shape, is_inexact
 from ...numpy.promotion import combined_dtype
 from ...run.places import JAX_TRACE, TRACE, place_of_argument, place_of_arguments
+from ...scipy.special import gammaincinv
 from ..functional.arguments import described
 from ..init import generator
-from ..random import key_of
+from ..random import key_of, open_unit, split
 
 
 def is_number(x: Any) -> bool:
@@ -139,3 +140,20 @@ def concrete_maximum(x: Any, what: str, name: str) -> int:
             + at_line(user_line())
         )
     return int(np.max(np.asarray(concrete(x))))
+
+
+def log1p_ratio(z: Any) -> Any:
+    """`log(1 + z) / z`, which is 1 where `z` is 0."""
+    is_small = abs(z) < 1e-4
+    safe = np.where(is_small, 1.0, z)
+    return np.where(is_small, 1 - z / 2 + z**2 / 3 - z**3 / 4 + z**4 / 5, np.log1p(safe) / safe)
+
+
+def logs_of_gammas(key: Any, shape: Shape, concentration: Any) -> Any:
+    """The logarithms of numbers with a gamma distribution, also of those that are too small to be written.
+
+    A number is one of concentration a + 1 times u**(1 / a), with a uniform number u (Marsaglia and Tsang, 2000).
+    """
+    keys, dtype = split(key), concentration.dtype
+    above = gammaincinv(np.broadcast_to(concentration + 1, shape), open_unit(keys[0], shape, dtype))
+    return np.log(above) + np.log(open_unit(keys[1], shape, dtype)) / concentration

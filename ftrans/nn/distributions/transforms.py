@@ -57,6 +57,15 @@ class Transform:
     _codomain: ClassVar[Constraint] = real
     _sign: ClassVar[int | None] = None
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """An object; `cache_size`, which all transforms of torch have, is refused with what there is instead."""
+        if "cache_size" in kwargs:
+            raise TypeError(
+                f"{cls.__name__} takes no cache_size, since nothing is cached: rsample_and_log_prob of a "
+                f"TransformedDistribution gives samples and their densities without an inverse{at_line(user_line())}"
+            )
+        return super().__new__(cls)
+
     @property
     def domain(self) -> Constraint:
         """The set of its arguments."""

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...core.types import Shape
-from ...scipy.special import gammaincinv, gammaln, psi, softmax, xlogy
+from ...scipy.special import gammaln, psi, softmax, xlogy
 from ..functional.arguments import shape_of
-from ..random import normal, open_unit, split
+from ..random import normal, split
 from .constraints import independent, lower_cholesky, positive, positive_definite, real, real_vector, simplex
 from .distribution import Distribution
-from .numbers import is_known, operands, tiny
+from .numbers import is_known, logs_of_gammas, operands, tiny
 
 __all__ = ["Dirichlet", "LowRankMultivariateNormal", "MultivariateNormal"]
 
@@ -61,12 +61,8 @@ class Dirichlet(Distribution):
         return of_each - gammaln(total) - (k - total) * psi(total)
 
     def _draw(self, key: Any, shape: Shape, a: Any) -> Any:
-        # Gamma numbers over their sum, by their logarithms: those of concentrations below 1 may be too small.  Such a
-        # number is one of concentration a + 1 times u**(1 / a), with a uniform number u.
-        keys = split(key)
-        above = gammaincinv(np.broadcast_to(a + 1, shape), open_unit(keys[0], shape, a.dtype))
-        log_gammas = np.log(above) + np.log(open_unit(keys[1], shape, a.dtype)) / a
-        return np.maximum(softmax(log_gammas, axis=-1), tiny(a))
+        # Gamma numbers over their sum.
+        return np.maximum(softmax(logs_of_gammas(key, shape, a), axis=-1), tiny(a))
 
 
 def transposed(matrix: Any) -> Any:
