@@ -15,6 +15,7 @@ import optax
 from datasets import mnist
 
 from ftrans import nn
+from ftrans.nn import distributions as D
 from ftrans.nn import functional as F
 
 PIXELS = 28 * 28
@@ -30,10 +31,10 @@ class VAE(nn.Module):
     def forward(self, x):
         """A lower bound on the log-likelihood of each image in x, from one sample of its latent variables."""
         mean, log_variance = np.split(self.encoder(x), 2, axis=-1)
-        z = mean + np.exp(log_variance / 2) * nn.random.normal(self.rng.next_key(), mean.shape)
-        likelihood = -F.binary_cross_entropy_with_logits(self.decoder(z), x, reduction="none").sum(axis=-1)
-        divergence = 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).sum(axis=-1)
-        return likelihood - divergence
+        posterior, prior = D.Normal(mean, np.exp(log_variance / 2)), D.Normal(0.0, 1.0)
+        z = posterior.rsample(rng=self.rng)
+        likelihood = D.Bernoulli(logits=self.decoder(z)).log_prob(x).sum(axis=-1)
+        return likelihood - D.kl_divergence(posterior, prior).sum(axis=-1)
 
 
 def train(model, images, held_out, epochs, progress=True):

@@ -266,6 +266,12 @@ def test_a_key_is_needed_where_code_is_traced(transformation: Any) -> None:
         transformation(lambda m: D.Normal(m, 1.0).rsample().sum())(np.ones(2) if transformation is not ft.grad else 1.0)
 
 
+def test_lists_and_arrays_of_traced_values() -> None:
+    expected = ft.grad(lambda m: D.Normal(m * np.array([1.0, 2.0]), 1.0).log_prob(0.5).sum())(0.3)
+    for parameter in (lambda m: [m, 2 * m], lambda m: np.array([m, 2 * m], object)):
+        close(ft.grad(lambda m, f=parameter: D.Normal(f(m), 1.0).log_prob(0.5).sum())(0.3), expected)
+
+
 def test_unchecked() -> None:
     assert np.isnan(D.Normal(0.0, np.nan, validate_args=False).log_prob(0.0))
     assert ft.jit(lambda s: D.Exponential(s).log_prob(1.0))(-1.0) != 0

@@ -13,7 +13,7 @@ from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
 from ...core.trace import current_builder
 from ...core.types import Shape, is_inexact
-from ...numpy.promotion import combined_dtype
+from ...numpy.promotion import asarray, combined_dtype
 from ...run.places import JAX_TRACE, TRACE, place_of_argument, place_of_arguments
 from ...scipy.special import gammaincinv
 from ..functional.arguments import described
@@ -54,8 +54,11 @@ def as_parameter(x: Any, what: str) -> Any:
     """
     if is_number(x):
         return x
-    if isinstance(x, list | tuple):
-        x = np.stack(x) if place_of_arguments(x) is TRACE or any(hasattr(y, "dtype") for y in x) else np.asarray(x)
+    # NumPy makes arrays of objects of traced values.
+    if is_plain(x, list | tuple | np.ndarray) and place_of_argument(x) is TRACE:
+        x = asarray(read(x))
+    elif isinstance(x, list | tuple):
+        x = np.stack(x) if any(hasattr(y, "dtype") for y in x) else np.asarray(x)
     kind = getattr(getattr(x, "dtype", None), "kind", "")
     if kind not in ("f", "i", "u", "b", "V"):
         raise TypeError(
