@@ -117,6 +117,8 @@ def test_packed_sequences_as_arguments_and_results() -> None:
     for a, b in zip(returned, packed, strict=True):
         np.testing.assert_array_equal(a, b)
     assert packed.float().data.dtype == np.float32
+    assert packed[0] is packed.data
+    assert len(packed) == 4
     again = pickle.loads(pickle.dumps(packed))
     np.testing.assert_array_equal(again.data, packed.data)
     assert repr(again).startswith("PackedSequence(data=")
@@ -338,8 +340,16 @@ def test_other_attributes_are_looked_up_as_before() -> None:
         own.other  # noqa: B018
 
 
+class Declared(nn.Module):
+    weight: Any = None
+
+    def __init__(self) -> None:
+        self.weight = nn.Parameter(np.ones((2, 2)))
+
+
 REFUSED_PARAMETRIZATIONS: list[tuple[Any, type[Exception], str]] = [
     (lambda: parametrize.register_parametrization(nn.Linear(3, 2), "w", Doubled()), ValueError, "it has weight, bias"),
+    (lambda: parametrize.register_parametrization(Declared(), "weight", Doubled()), ValueError, "from the class"),
     (lambda: parametrize.register_parametrization(nn.Linear(3, 2), "weight", abs), TypeError, "takes a Module"),
     (lambda: parametrize.register_parametrization(nn.Linear(3, 2), "weight", nn.Flatten(0)), ValueError, "unsafe=True"),
     (lambda: parametrize.register_parametrization(double_linear(), "weight", nn.Flatten(0)), ValueError, "unsafe=True"),
@@ -423,6 +433,7 @@ REFUSED_OTHERS: list[tuple[Any, type[Exception], str]] = [
     (lambda: nn.utils.clip_grad_norm_(nn.Linear(3, 2), -1.0), ValueError, "must not be negative"),
     (lambda: nn.utils.clip_grads_with_norm_(nn.Linear(3, 2), -1.0, 1.0), ValueError, "must not be negative"),
     (lambda: nn.utils.clip_grad_value_(nn.Linear(3, 2), -1.0), ValueError, "must not be negative"),
+    (lambda: nn.utils.clip_grad_value_({"a": np.array([1j])}, 1.0), TypeError, "take clip_grad_norm_"),
     (lambda: nn.utils.clip_grad_norm_([1.0], 1.0), TypeError, "or a dictionary of gradients by name, not float"),
     (lambda: nn.utils.skip_init(nn.functional.linear, 3, 2), TypeError, r"skip_init\(nn.Linear, 3, 2\)"),
     (lambda: nn.utils.fuse_conv_bn_eval(nn.Conv1d(2, 3, 1), nn.BatchNorm1d(3)), ValueError, r"model.eval\(\) first"),
@@ -581,6 +592,13 @@ def test_forward_code_of_a_user() -> None:
     loss(model, ft.autograd.tensor(tokens), [2, 3]).backward()
     for path, p in model.named_parameters():
         np.testing.assert_allclose(p.grad.numpy(), gradients[path], atol=1e-6)
+
+
+def test_computed_weights_are_exact_in_mixed_precision() -> None:
+    layer = parametrizations.orthogonal(nn.Linear(5, 5))
+    expected = layer.weight.detach().numpy()
+    with nn.autocast("bfloat16"):
+        np.testing.assert_allclose(nn.jit(lambda m: m.weight)(layer), expected, atol=1e-6)
 
 
 def test_half_precision() -> None:

@@ -15,6 +15,7 @@ from ..base.interrupts import uninterrupted
 from ..base.source import at_line, user_line
 from . import epoch
 from .array_cell import ArrayCell
+from .autocast import autocast
 from .module import Module
 
 
@@ -37,7 +38,9 @@ class WithComputed:
     def __getattr__(self, name: str) -> Any:
         rule = rule_of(self, name)
         if rule is not None:
-            found = rule.compute(self, name)
+            # It is a parameter, which mixed precision leaves exact.
+            with autocast(enabled=False):
+                found = rule.compute(self, name)
             return in_forward(found) if speaking.get() else found
         above = getattr(super(), "__getattr__", None)
         # What is missing, or fails as a property, raises the error of all objects.
@@ -136,5 +139,10 @@ def cell_of(module: Module, name: str, what: str) -> Any:
         raise ValueError(
             f"{module.described()} has no parameter or buffer {name!r}; it has {', '.join(cells) or 'none'}"
             + at_line(user_line())
+        )
+    if hasattr(type(module), name):
+        raise ValueError(
+            f"{type(module).__name__}.{name} is an attribute of the class, too, and would hide what is computed; "
+            f"remove it from the class{at_line(user_line())}"
         )
     return found

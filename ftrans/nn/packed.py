@@ -89,6 +89,12 @@ class PackedSequence(ArrayContainer):
     def __iter__(self) -> Any:
         return iter((self.data, self.batch_sizes, self.sorted_indices, self.unsorted_indices))
 
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(data={self.data!r}, batch_sizes={self.batch_sizes!r}, "

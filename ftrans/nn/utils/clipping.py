@@ -13,6 +13,7 @@ from ...autograd.modes import no_grad
 from ...base.cell import read
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
+from ...core.types import is_complex
 from ..module import Module
 
 
@@ -137,11 +138,17 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
     Raises:
         ValueError: `clip_value` is negative.
+        TypeError: a gradient is complex.
     """
     if clip_value < 0:
         raise ValueError(f"clip_value must not be negative, but is {clip_value}{at_line(user_line())}")
     with no_grad():
         holders = _holders_of(parameters, "clip_grad_value_")
+        if any([is_complex(_gradient(x).dtype) for x in holders]):
+            raise TypeError(
+                "complex numbers are not ordered, so clip_grad_value_ cannot clip them; take clip_grad_norm_"
+                + at_line(user_line())
+            )
         _put(holders, [fnp.clip(_gradient(x), -clip_value, clip_value) for x in holders])
 
 
