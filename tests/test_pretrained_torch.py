@@ -50,6 +50,17 @@ def test_both_directions(example: ModuleType, name: str, tmp_path: Path) -> None
         np.testing.assert_allclose(pair.call(model), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_bfloat16(example: ModuleType) -> None:
+    theirs, _ = loaded("ViT")
+    state = theirs.bfloat16().state_dict()
+    model = nn.from_torch(state, PAIRS["ViT"].ours(example), example.VIT_NAMES)
+    assert model.head.weight.dtype == np.float32
+    back = nn.to_torch(model.to("bfloat16"), example.VIT_NAMES, like=state)
+    for name, x in state.items():
+        assert back[name].dtype == torch.bfloat16
+        assert torch.equal(back[name], x)
+
+
 def test_resnet18(example: ModuleType) -> None:
     theirs = timm.create_model("resnet18").eval()
     model = nn.from_torch(theirs.state_dict(), example.ResNet(), example.RESNET_NAMES).eval()
