@@ -19,7 +19,6 @@ OTHERWISE: dict[str, str] = {
     "torch.nn.CrossMapLRN2d": "`nn.LocalResponseNorm`",
     "torch.nn.DataParallel": "`nn.data_parallel`; or `nn.shard`: one model over a mesh of devices",
     "torch.nn.NLLLoss2d": "`nn.NLLLoss`; takes images, too",
-    "torch.nn.SyncBatchNorm": "`nn.BatchNorm2d`; a batch that is divided over devices has the statistics of the whole",
     "torch.nn.Container": "`nn.Module`",
     "torch.nn.LinearCrossEntropyLoss": "`nn.CrossEntropyLoss`; of `nn.Linear`, which `nn.jit` fuses",
     "torch.nn.Module.compile": "`nn.jit`; of a function of the model: a whole step is one program",

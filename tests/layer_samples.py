@@ -145,6 +145,7 @@ ROWS = [
     Row("BatchNorm2d(4, affine=False)", (IMAGES,), compiled=False),
     Row("BatchNorm1d(6, track_running_stats=False)", (X,), batched=False),
     Row("BatchNorm3d(2)", ((2, 2, 3, 2, 2),), compiled=False),
+    Row("SyncBatchNorm(2)", ((2, 2, 3, 2),), compiled=False, in_torch=False),
     Row("InstanceNorm1d(3)", ((4, 3, 5),), compiled=False),
     Row("InstanceNorm2d(4, affine=True, track_running_stats=True)", (IMAGES,), compiled=False),
     Row("InstanceNorm3d(2, affine=True)", ((2, 2, 3, 2, 2),), compiled=False),

@@ -56,6 +56,10 @@ ROWS: list[tuple[str, str]] = [
     ("F.rotary_embedding(x[..., :4], np.arange(3))", r"must broadcast to \(1, 2, 4\), not i64\[3\]"),
     ("F.lstm(x[0], None, [(x, x, x)])", "weight_hr of lstm must be"),
     ("F.lstm(x[0], None, [(x,)])", r"and weight_hr behind them if states are projected"),
+    # Names of torch
+    ("nn.DataParallel(x)", r"has no attribute 'DataParallel'; write nn.data_parallel\(model\)"),
+    ("F.relu_(x)", r"no attribute 'relu_'; write x = F.relu\(x\)"),
+    ("F.max_pool2d_with_indices(x, 2)", r"write F.max_pool2d\(x, ..., return_indices=True\)"),
     # Losses
     ("F.triplet_margin_with_distance_loss(x, x, x, margin=0)", "margin of triplet_margin_with_distance_loss"),
 ]
@@ -64,6 +68,6 @@ ROWS: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("text", "words"), ROWS, ids=[text for text, _ in ROWS])
 def test_calls(text: str, words: str) -> None:
     call = eval(compile(f"lambda x, i: {text}", __file__, "eval"), NAMES)
-    with pytest.raises((ValueError, TypeError, IndexError), match=words) as caught:
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError), match=words) as caught:
         call(IMAGE, PLACES)
     assert "test_nn_refusals.py" in str(caught.value)

@@ -52,6 +52,21 @@ def test_modules_are_replaced_and_added() -> None:
         m.set_submodule("0", 3)
 
 
+def test_duplicates() -> None:
+    m = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    m.append(m[0])
+    m.append(m[1])
+    assert [p for p, _ in m.named_modules()] == ["", "0", "1"]
+    assert [p for p, _ in m.named_modules(remove_duplicate=False)] == ["", "0", "1", "2", "3"]
+    assert len(list(m.modules(remove_duplicate=False))) == 5
+    assert [p for p, _ in m.named_parameters(remove_duplicate=False) if "weight" in p] == [
+        f"{i}.weight" for i in range(4)
+    ]
+    assert len(list(m.named_buffers())) == 3
+    assert len(list(m.named_buffers(remove_duplicate=False))) == 6
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(m) is m
+
+
 def test_gradients_become_none_or_zeros() -> None:
     m = nn.Linear(3, 1)
     np.sum(m(autograd.tensor(np.ones((2, 3), np.float32)))).backward()

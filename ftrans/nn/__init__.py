@@ -22,6 +22,7 @@ from .precision import LossScale, all_finite, clip_grad_norm, global_norm
 from .stacks import scan, stack_modules, unstack_modules
 from .state import functional_call, merge, split, state_of
 from .summary import summary
+from .torch_hints import missing as _missing
 from .training import (
     Callback,
     FitState,
@@ -113,7 +114,7 @@ else:
         # SciPy takes a second to import; models without distributions do without.
         if name == "distributions":
             return _importlib.import_module(".distributions", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _missing("nn", name)
 
 
 def __dir__() -> list[str]:

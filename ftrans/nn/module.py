@@ -23,7 +23,7 @@ from .constants import is_constant, is_same
 from .filling import filling
 from .graph import graph_of
 from .nested import attributes, walk
-from .paths import all_paths, children_of
+from .paths import all_modules, all_paths, children_of
 from .pytrees import register
 from .stateful import StatefulModule
 
@@ -128,18 +128,28 @@ class Module(StatefulModule):
 
     # Modules and cells
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all modules inside it, each once, with their paths.
+    def named_modules(
+        self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all modules inside it, with their paths.
 
         Args:
+            memo: accepted as in torch, without effect.
             prefix: prepended to each path.
+            remove_duplicate: whether a module with several paths comes once, with the first of them.
         """
-        for path, module in graph_of(self).modules.items():
+        found = graph_of(self).modules.items() if remove_duplicate else all_modules(self)
+        for path, module in found:
             yield joined(prefix, path) if path else prefix, module
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all modules inside it, each once."""
-        yield from graph_of(self).modules.values()
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all modules inside it.
+
+        Args:
+            remove_duplicate: whether a module with several paths comes once.
+        """
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside, each once, with their names."""
@@ -159,14 +169,17 @@ class Module(StatefulModule):
         graph = graph_of(self)
         yield from zip(graph.paths, graph.cells, strict=True)
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """The parameters, each once, with their paths.
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters, with their paths.
 
         Args:
             prefix: prepended to each path.
             recurse: whether to include parameters of modules inside.
+            remove_duplicate: whether a parameter with several paths comes once, with the first of them.
         """
-        for path, cell in self.named_cells():
+        for path, cell in self.named_cells() if remove_duplicate else all_paths(self):
             if isinstance(cell, Parameter) and (recurse or "." not in path):
                 yield joined(prefix, path) if prefix else path, cell
 
@@ -179,14 +192,17 @@ class Module(StatefulModule):
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Buffer]]:
-        """The buffers, each once, with their paths.
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Buffer]]:
+        """The buffers, with their paths.
 
         Args:
             prefix: prepended to each path.
             recurse: whether to include buffers of modules inside.
+            remove_duplicate: whether a buffer with several paths comes once, with the first of them.
         """
-        for path, cell in self.named_cells():
+        for path, cell in self.named_cells() if remove_duplicate else all_paths(self):
             if isinstance(cell, Buffer) and (recurse or "." not in path):
                 yield joined(prefix, path) if prefix else path, cell
 

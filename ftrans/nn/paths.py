@@ -30,6 +30,14 @@ def all_paths(module: BareModule, prefix: str = "", above: tuple[int, ...] = ())
             yield from all_paths(x, path, (*above, id(module)))
 
 
+def all_modules(module: BareModule, prefix: str = "", above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """All paths to modules, this one included; a module that is reached twice appears twice."""
+    yield prefix, module
+    for name, x in children_of(module):
+        if isinstance(x, BareModule) and id(x) not in (*above, id(module)):
+            yield from all_modules(x, joined(prefix, name), (*above, id(module)))
+
+
 def is_saved(cell: ArrayCell, rng: bool) -> bool:
     """Whether a cell is part of the state dictionary; streams of random numbers only with `rng`."""
     if isinstance(cell, RngState):

@@ -5,6 +5,7 @@
 import types as _types
 import typing as _typing
 
+from ..torch_hints import missing as _missing
 from .activations import *
 from .adaptive_pooling import *
 from .attention import *
@@ -38,3 +39,6 @@ if not _typing.TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         return __all__
+
+    def __getattr__(name: str) -> _typing.Any:
+        raise _missing("nn.functional", name)

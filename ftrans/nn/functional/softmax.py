@@ -106,13 +106,16 @@ def softmin(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
     return softmax(-array(input), dim, dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1, *, rng: Any = None) -> Any:
+def gumbel_softmax(
+    logits: Any, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, rng: Any = None
+) -> Any:
     """A differentiable sample of a categorical distribution along an axis (Jang, Gu and Poole, 2016).
 
     Args:
         logits: unnormalized log-probabilities.
         tau: temperature; samples become one-hot as it approaches 0.
         hard: whether to return a one-hot sample, with the derivative of the soft one.
+        eps: accepted as in torch, without effect.
         dim: axis of the classes.
         rng: source of random numbers, as for `dropout`.
 

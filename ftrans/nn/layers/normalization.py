@@ -20,7 +20,7 @@ from .function_layer import FunctionLayer
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-    "LayerNorm", "LocalResponseNorm", "RMSNorm",
+    "LayerNorm", "LocalResponseNorm", "RMSNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -113,6 +113,52 @@ class _BatchNorm(_Channelwise):
             if self.momentum is None:
                 return (1.0 / count).astype(dtype)
         return self.momentum
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization of arrays of shape (N, C, ...), with the statistics of all devices.
+
+    Where a batch is divided over devices (`nn.shard`), every layer has the statistics of the whole batch, so this one
+    is `BatchNorm1d` to `BatchNorm3d` under another name.
+
+    Args:
+        num_features, eps, momentum, affine, track_running_stats: as for `BatchNorm1d`.
+        process_group: accepted as in torch, without effect.
+        device, dtype, bias: as for `BatchNorm1d`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.SyncBatchNorm(3)(np.ones((4, 3, 2, 2), np.float32)).shape
+        (4, 3, 2, 2)
+    """
+
+    _layouts = ("(N, C)", "(N, C, L)", "(N, C, H, W)", "(N, C, D, H, W)")
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = np.float32,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module as it is: its batch normalization has the statistics of the whole batch already.
+
+        Args:
+            module: the module.
+            process_group: accepted as in torch, without effect.
+        """
+        return module
 
 
 class BatchNorm1d(_BatchNorm):
