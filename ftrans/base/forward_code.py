@@ -51,11 +51,16 @@ class ForwardArray(np.ndarray):
     __slots__ = ()
 
     def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
-        return in_forward(function(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()}))
+        if kwargs:
+            kwargs = {name: plain(x) for name, x in kwargs.items()}
+        return in_forward(function(*plain_arguments(args), **kwargs))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        found = getattr(ufunc, method)(*[plain(x) for x in inputs], **{name: plain(x) for name, x in kwargs.items()})
-        return in_forward(found)
+        call = ufunc if method == "__call__" else getattr(ufunc, method)
+        if kwargs:
+            kwargs = {name: plain(x) for name, x in kwargs.items()}
+        found = call(*plain_arguments(inputs), **kwargs)
+        return _view(found, ForwardArray) if type(found) is _PLAIN else in_forward(found)
 
     def __getitem__(self, index: Any) -> Any:
         found = _PLAIN.__getitem__(self, index)
@@ -81,16 +86,17 @@ class ForwardArray(np.ndarray):
 
 
 _NESTED.add(ForwardArray)
+_CONTAINERS = (tuple, list, dict, ArrayContainer)
 
 
 def in_forward(x: Any) -> Any:
     """What forward code gets for a result: arrays and numbers of NumPy as `ForwardArray`, also in lists and tuples."""
     cls = type(x)
     if cls is np.ndarray:
-        if x.dtype.kind in _TEXTS:
+        if x.dtype.hasobject:
             return x
         # One that is an array without axes, and no number, shares its memory.
-        return x.view(ForwardArray) if x.ndim else x.view(ForwardArray)[...]
+        return _view(x, ForwardArray) if x.ndim else _view(x, ForwardArray)[...]
     if cls is ForwardArray:
         return x
     if issubclass(cls, np.generic):
@@ -118,13 +124,19 @@ def plain(x: Any) -> Any:
     return x.with_arrays(map(plain, x.arrays())) if isinstance(x, ArrayContainer) else x
 
 
+def plain_arguments(xs: Iterable[Any]) -> list[Any]:
+    """Arguments with plain arrays among them, in little time where there is nothing to do."""
+    return [_view(x, _PLAIN) if type(x) is ForwardArray else plain(x) if isinstance(x, _CONTAINERS) else x for x in xs]
+
+
 def returned(x: ForwardArray) -> Any:
     """What leaves forward code: the plain array, or the number of NumPy that an array without axes stands for."""
     if not x.ndim and not stands_for_element(x):
         return _view(x, _PLAIN)[()]
     base: Any = x.base
-    is_whole = type(base) is _PLAIN and base.shape == x.shape and base.strides == x.strides and base.dtype is x.dtype
-    return base if is_whole else _view(x, _PLAIN)
+    if type(base) is _PLAIN and base.strides == x.strides and base.shape == x.shape and base.dtype is x.dtype:
+        return base
+    return _view(x, _PLAIN)
 
 
 def stands_for_element(x: ForwardArray) -> bool:
@@ -135,11 +147,11 @@ def stands_for_element(x: ForwardArray) -> bool:
 def _binary(call: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def forward(self: ForwardArray, other: Any) -> Any:
         found = call(_view(self, _PLAIN), _view(other, _PLAIN) if type(other) is ForwardArray else other)
-        return found.view(ForwardArray) if type(found) is _PLAIN else in_forward(found)
+        return _view(found, ForwardArray) if type(found) is _PLAIN else in_forward(found)
 
     def reflected(self: ForwardArray, other: Any) -> Any:
         found = call(other, _view(self, _PLAIN))
-        return found.view(ForwardArray) if type(found) is _PLAIN else in_forward(found)
+        return _view(found, ForwardArray) if type(found) is _PLAIN else in_forward(found)
 
     return forward, reflected
 

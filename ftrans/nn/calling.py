@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.hooks import Handle
 from ..base.cell import Eager
-from ..base.forward_code import ArrayContainer, in_forward, plain, reading, speaking
+from ..base.forward_code import ArrayContainer, in_forward, plain_arguments, reading, speaking
 from ..base.source import scope
 from ..base.tree import LEAVES
 from ..core.trace import current_builder
@@ -44,7 +44,8 @@ class CalledModule(BareModule):
                 args = entering(args, borrowed)
                 kwargs = dict(zip(kwargs, entering(kwargs.values(), borrowed), strict=True)) if kwargs else kwargs
             elif calls_user:
-                args, kwargs = plain(args), plain(kwargs)
+                args = tuple(plain_arguments(args))
+                kwargs = dict(zip(kwargs, plain_arguments(kwargs.values()), strict=True)) if kwargs else kwargs
             name = self.__dict__.get("_name") if running else None
             with scope(name or type(self).__name__):
                 out = self._call(args, kwargs)

@@ -19,7 +19,7 @@ _KEPT = (str, int, float, type(None))
 
 def entering(xs: Iterable[Any], borrowed: list[Any]) -> tuple[Any, ...]:
     """Arguments as forward code gets them; lists and dictionaries that this changes are added to `borrowed`."""
-    return tuple([_entering(x, borrowed) for x in xs])
+    return tuple([x if type(x) is ForwardArray else _entering(x, borrowed) for x in xs])
 
 
 def _entering(x: Any, borrowed: list[Any]) -> Any:

@@ -8,8 +8,10 @@ rounded.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+
+import numpy as np
 
 from ...base import tree
 from ...base.cell import read
@@ -26,22 +28,50 @@ def functional(f: Function) -> Function:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = read(args), read(kwargs)
-        is_of_user = speaking.get()
-        if is_of_user:
-            args, kwargs = plain(args), plain(kwargs)
+        calls_user = speaking.get()
+        values, is_usual = _read(args)
+        if kwargs:
+            found, are_usual = _read(kwargs.values())
+            kwargs, is_usual = dict(zip(kwargs, found, strict=True)), is_usual and are_usual
+        if not calls_user:
+            return f(*values, **kwargs) if is_usual else anywhere(values, kwargs)
+        # The arrays of forward code are plain ones meanwhile.
+        speaking.set(False)
+        try:
+            return in_forward(f(*values, **kwargs) if is_usual else anywhere(values, kwargs))
+        finally:
+            speaking.set(True)
+
+    def anywhere(args: list[Any], kwargs: dict[str, Any]) -> Any:
         if args and args[0] is None:
             raise _nothing_given(call.__name__)
         place = place_of_arguments(args, kwargs)
         if place.is_jax:
-            return place.call(call, args, kwargs)
+            return place.call(call, tuple(args), kwargs)
         narrow = _narrow_dtype([*args, *kwargs.values()], call.__name__)
         out = f(*args, **kwargs)
-        if narrow is not None:
-            out = tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
-        return in_forward(out) if is_of_user else out
+        return out if narrow is None else tree.map_leaves(lambda y: y.astype(narrow) if is_inexact(y.dtype) else y, out)
 
     return call  # type: ignore[return-value]
+
+
+_USUAL = frozenset((int, float, bool, str))
+
+
+def _read(args: Iterable[Any]) -> tuple[list[Any], bool]:
+    """Arguments with what cells hold in their place, and whether all are arrays of NumPy and numbers of Python."""
+    values, is_usual = [], True
+    for x in args:
+        cls = type(x)
+        if cls is not np.ndarray and cls not in _USUAL:
+            x = plain(read(x))
+            cls = type(x)
+        if cls is np.ndarray:
+            is_usual = is_usual and x.dtype.kind not in "OV"
+        elif cls not in _USUAL and (x is not None or not values):
+            is_usual = False
+        values.append(x)
+    return values, is_usual
 
 
 def _narrow_dtype(given: list[Any], what: str) -> Any:
