@@ -60,7 +60,8 @@ _USUAL = frozenset((int, float, bool, str))
 
 def _read(args: Iterable[Any]) -> tuple[list[Any], bool]:
     """Arguments with what cells hold in their place, and whether all are arrays of NumPy and numbers of Python."""
-    values, is_usual = [], True
+    values: list[Any] = []
+    is_usual = True
     for x in args:
         cls = type(x)
         if cls is not np.ndarray and cls not in _USUAL:
