@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import torch_method_rows as rows
 
 import ftrans as ft
 from ftrans import autograd, nn
+from ftrans.autograd import torch_methods
 from ftrans.base.forward_code import ForwardArray
 
 FIGURES = json.loads(rows.FIGURES.read_text())
@@ -135,3 +138,143 @@ def test_compiled(calls: Any) -> None:
     model = nn.jit(Of(lambda values: [result(call, values) for call in calls]))
     for call, outs in zip(calls, model(rows.ARRAYS), strict=True):
         check(call, outs)
+
+
+def test_the_page_has_the_table() -> None:
+    text = (Path(__file__).parents[1] / "docs/modules.md").read_text()
+    table = {name for line in text.splitlines() if line.startswith("|") for name in re.findall(r"`(\w+)`", line)}
+    in_place = {f"{name}_" for name in torch_methods.IN_PLACE}
+    missing = {*torch_methods.METHODS, *torch_methods.FUNCTIONS, *in_place} - table
+    assert not missing, "docs/modules.md, Methods of torch"
+
+
+@pytest.mark.parametrize("of", ["arrays", "compiled"])
+def test_values_of_forward_code_have_every_method_of_tensors(of: str) -> None:
+    found: list[str] = []
+
+    def f(x: Any) -> Any:
+        found.extend(name for name in (*torch_methods.METHODS, "size") if not hasattr(x, name))
+        return x
+
+    model = Single(f)
+    (nn.jit(model) if of == "compiled" else model)(np.ones(3))
+    assert found == []
+
+
+class Single(nn.Module):
+    """A module that computes something of one argument."""
+
+    def __init__(self, f: Callable[[Any], Any]) -> None:
+        self.f = f
+
+    def forward(self, x: Any) -> Any:
+        return self.f(x)
+
+
+def test_arrays_are_plain_outside_of_forward_code() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    seen: list[Any] = []
+
+    def forward(x: Any) -> Any:
+        assert isinstance(x, np.ndarray)
+        assert np.shares_memory(x, given)
+        seen.append(x)
+        x[0, 0] += 1
+        return {"same": x, "parts": [x.unsqueeze(0), x.sum()], "pair": (x.sum().sqrt(), x[0, 0])}
+
+    given = x.copy()
+    out = Single(forward)(given)
+    assert out["same"] is given
+    assert given[0, 0] == 1
+    assert type(out["parts"][0]) is np.ndarray
+    assert [type(y) for y in (out["parts"][1], *out["pair"])] == [np.float64] * 3
+    assert seen[0].unsqueeze(0).shape == (1, 2, 3)
+    np.testing.assert_array_equal(seen[0].max(1), given.max(1))  # outside of forward code it is NumPy's
+
+
+def test_containers_that_forward_code_changes_hold_plain_arrays_again() -> None:
+    def forward(cache: Any) -> Any:
+        cache["k"] = cache["k"].unsqueeze(0)
+        cache["list"].append(cache["list"][0].sum(dim=0))
+        return cache["k"].size(0)
+
+    cache = {"k": np.ones(3), "list": [np.ones((2, 2))]}
+    assert Single(forward)(cache) == 1
+    assert cache["k"].shape == (1, 3)
+    assert [type(x) for x in (cache["k"], *cache["list"])] == [np.ndarray] * 3
+
+
+def test_numbers_in_forward_code_are_immutable_as_those_of_numpy() -> None:
+    def forward(x: Any) -> Any:
+        total = x.sum()
+        before, element = total, x[0]
+        total += 1
+        element += 1
+        return before, total, x[0], {x.sum(): 1}[before], f"{total:.1f}", total.item()
+
+    assert Single(forward)(np.ones(3)) == (3.0, 4.0, 1.0, 1, "4.0", 4.0)
+
+
+def test_random_numbers_are_not_frozen_into_compiled_programs() -> None:
+    model = Single(lambda x: x + autograd.randn_like(x))
+    assert not np.array_equal(model(np.zeros(3)), model(np.zeros(3)))
+    with pytest.raises(TypeError, match=r"nn\.RngState\(\)"):
+        nn.jit(model)(np.zeros(3))
+
+
+# Calls in forward code that mean one thing to NumPy and another one to torch.
+UNCLEAR = {
+    "x.max(1)": r"x\.max\(dim=1\) for the one, and x\.max\(axis=1\)",
+    "x.std()": r"x\.std\(correction=1\) for the one, and x\.std\(ddof=0\)",
+    "x.var(0)": r"x\.var\(0, correction=1\)",
+    "x.sort()": r"x\.sort\(dim=-1\)",
+    "x.nonzero()": r"as_tuple=True",
+    "x.repeat(2, 1)": r"np\.tile\(x, sizes\)",
+    "x.transpose(0, 1)": r"x\.transpose\(1, 0\)",
+    "x.sum(())": r"axis=\(\)",
+    "x.put(n, x)": r"put_",
+    "x.squeeze(0)": r"x\.squeeze\(dim=0\)",
+}
+
+
+@pytest.mark.parametrize("call", UNCLEAR)
+@pytest.mark.parametrize("of", ["arrays", "tensors", "gradient"])
+def test_unclear_calls_are_errors(call: str, of: str) -> None:
+    model = Single(lambda x: eval(call, {"x": x, "n": rows.ARRAYS["n"]}))
+    x = rows.ARRAYS["x"]
+    run: dict[str, Callable[[], Any]] = {
+        "arrays": lambda: model(x),
+        "tensors": lambda: model(autograd.tensor(x)),
+        "gradient": lambda: ft.grad(lambda x: np.sum(model(x)))(x),
+    }
+    with pytest.raises((TypeError, ValueError), match=UNCLEAR[call]):
+        run[of]()
+    # Outside of forward code, they are NumPy's.
+    if call not in ("x.put(n, x)", "x.sort()", "x.squeeze(0)", "x.nonzero()", "x.repeat(2, 1)"):
+        ft.grad(lambda x: np.sum(eval(call, {"x": x})))(x)
+
+
+def test_names_of_torch_that_are_elsewhere_are_explained() -> None:
+    with pytest.raises(AttributeError, match="from ftrans import nn"):
+        autograd.nn  # noqa: B018
+    with pytest.raises(TypeError, match="cannot be put on 'cuda'"):
+        autograd.zeros(2, device="cuda")
+    with pytest.raises(TypeError, match="floating-point"):
+        autograd.set_default_dtype(int)
+
+
+def test_the_default_dtype_is_that_of_what_is_created() -> None:
+    autograd.set_default_dtype(autograd.float32)
+    try:
+        made = [
+            autograd.zeros(2),
+            autograd.randn(2),
+            autograd.tensor([1.0]),
+            autograd.arange(0, 1, 0.5),
+            autograd.full((2,), 0.5),
+        ]
+        assert {x.dtype for x in made} == {np.dtype(np.float32)}
+        assert autograd.tensor(np.ones(2)).dtype == np.float64
+        assert autograd.arange(3).dtype == np.int64
+    finally:
+        autograd.set_default_dtype(autograd.float64)
