@@ -123,6 +123,22 @@ class Watching:
     __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __add__
 
 
+def test_calls_of_attributes() -> None:
+    class Watched:
+        @property
+        def part(self) -> Any:
+            is_called = foreign.calls_attribute(sys._getframe(1), "part")
+            return (lambda *args, **kwargs: is_called) if is_called else is_called
+
+    x = Watched()
+    for _ in range(30):  # also once Python has specialized the instructions
+        called = [x.part(), x.part(1), x.part(dim=1), next(y.part(0) for y in (x,))]
+        read = [x.part, getattr(x, "part"), len([x.part]) > 1, operator.attrgetter("part")(x)]  # noqa: B009
+    assert called == [True] * 4, MOVED.format("calls_attribute")
+    assert x.part(), MOVED.format("calls_attribute")
+    assert read == [False] * 4, MOVED.format("calls_attribute")
+
+
 def test_reads_of_attributes() -> None:
     class Watched:
         @property

@@ -29,7 +29,7 @@ from .recording import apply, apply_program
 from .tensor import Tensor
 from .torch_methods import METHODS
 from .torch_methods.pointwise import OWN, UFUNCS
-from .torch_methods.shared import RULES, element_count, shared
+from .torch_methods.shared import RULES, shared, size_or_shape
 from .traced_methods import changing_methods
 from .tracing import program_of
 
@@ -435,5 +435,5 @@ def _named_methods() -> dict[str, Any]:
         "clone": _copy,
         "copy": _copy,
         "copy_": _copied,
-        "size": property(element_count, doc="Number of elements; called as a method, the shape."),
+        "size": property(size_or_shape, doc="Number of elements; called as a method, the shape."),
     }

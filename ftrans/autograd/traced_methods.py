@@ -22,7 +22,7 @@ from ..numpy.torch_names import missing
 from .torch_methods import IN_PLACE, METHODS
 from .torch_methods.kinds import requires_grad
 from .torch_methods.pointwise import OWN, UFUNCS
-from .torch_methods.shared import RULES, element_count, shared
+from .torch_methods.shared import RULES, shared, size_or_shape
 
 Method = Callable[..., Any]
 
@@ -70,7 +70,7 @@ def changing_methods() -> dict[str, Method]:
 
 
 _PROPERTIES: dict[str, property] = {
-    "size": property(element_count, doc="Number of elements; called as a method, the shape."),
+    "size": property(size_or_shape, doc="Number of elements; called as a method, the shape."),
     "requires_grad": property(requires_grad, doc=requires_grad.__doc__),
     "is_cuda": property(lambda self: False, doc="False: it is not torch that puts it anywhere."),
 }

@@ -11,6 +11,7 @@ import contextlib
 import dis
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
@@ -85,6 +86,27 @@ def reads_attribute(frame: FrameType, name: str) -> bool:
     Without it: traced numbers are said to have `__iter__`, which they have not.
     """
     return _reads_attribute(frame.f_code, instruction_at(frame.f_code, frame.f_lasti), name)
+
+
+@functools.cache
+def _calls_attribute(code: CodeType, place: int, name: str) -> bool:
+    running, *after = (i for i in dis.get_instructions(code) if i.offset >= place and i.opname != "CACHE")
+    if after and str(after[0].argval).startswith("@py_assert"):
+        return bool(running.argval == name)
+    is_called = running.opname == "LOAD_METHOD" or (
+        running.opname == "LOAD_ATTR" and sys.version_info >= (3, 12) and bool((running.arg or 0) & 1)
+    )
+    return is_called and running.argval == name
+
+
+def calls_attribute(frame: FrameType, name: str) -> bool:
+    """Whether what runs in a frame is `x.name` in front of its call, `x.name(...)`, or in an assertion in a test.
+
+    Leans on: Python 3.11 has LOAD_METHOD for it, later versions a LOAD_ATTR with 1 added to its argument; what pytest
+    makes of `assert x.name(...)` stores the attribute under a name that begins with "@py_assert".
+    Without it: `x.size()` of torch calls the number that `x.size` is in NumPy.
+    """
+    return _calls_attribute(frame.f_code, instruction_at(frame.f_code, frame.f_lasti), name)
 
 
 def receiver_of_warnings() -> Any:

@@ -132,8 +132,7 @@ def type_of(value: Any) -> ArrayType:
         if value.dtype.kind not in "biufc" and value.dtype.name != "bfloat16":
             raise TypeError(f"arrays of dtype {value.dtype} cannot be traced{at_line(user_line())}")
         return ArrayType(value.shape, value.dtype)
-    # Sizes are a subclass of integers.
-    dtype = _PYTHON_SCALAR_DTYPES.get(int if issubclass(cls, int) and cls is not bool else cls)
+    dtype = _PYTHON_SCALAR_DTYPES.get(cls)
     if dtype is not None:
         return ArrayType((), dtype)
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, ModuleType):

@@ -20,7 +20,7 @@ from ..api.paths import is_compiling
 from ..autograd.creation import from_numpy
 from ..autograd.tensor import Tensor
 from ..autograd.torch_methods import METHODS
-from ..autograd.torch_methods.shared import ElementCount, element_count
+from ..autograd.torch_methods.shared import size_or_shape
 from ..base.cell import Eager, read
 from ..base.forward_code import in_forward, plain, reading, speaking
 from ..base.lookalikes import refuse_lookalike
@@ -112,10 +112,7 @@ class ArrayCell(Operand):
         """Number of axes."""
         return len(self.array.shape)
 
-    @property
-    def size(self) -> ElementCount:
-        """Number of elements; called as a method, the shape."""
-        return element_count(self.array)
+    size = property(size_or_shape, doc="Number of elements; called as a method, the shape.")
 
     def numel(self) -> int:
         """Number of elements."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.foreign import calls_attribute
 from ...base.forward_code import speaking
 from ...base.source import at_line, of_package, user_line
 from ...base.type_questions import is_plain
@@ -326,20 +327,19 @@ def shared(name: str, numpy: Method, torch: Method | None = None) -> Method:
 
 
 class ElementCount(int):
-    """The number of elements of an array, as NumPy's `x.size`, which is called for the shape as torch's `x.size()`."""
+    """The number of elements of an array, which is called for its shape."""
 
     shape: tuple[int, ...]
 
     def __call__(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[normal_axis(dim, len(self.shape))]
 
-    def __reduce__(self) -> Any:
-        return int, (int(self),)
 
-
-def element_count(x: Any) -> ElementCount:
-    """`x.size` of NumPy, and `x.size()` and `x.size(dim)` of torch."""
+def size_or_shape(x: Any) -> int:
+    """`x.size` of NumPy, the number of elements; where it is called, `x.size()` of torch, the shape."""
     shape = tuple(x.shape)
+    if not calls_attribute(sys._getframe(1), "size"):
+        return math.prod(shape)
     found = ElementCount(math.prod(shape))
     found.shape = shape
     return found
