@@ -60,7 +60,7 @@ test-interop:  ## functions with torch and other libraries inside, and ftrans in
 	$(MAKE) interop VENV=.venv-interop PINS="$(TORCH)"
 
 interop: $(VENV)/with-test $(VENV)/with-interop $(VENV)/with-onnx
-	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_nn_optim_torch.py tests/test_torch_distributions.py tests/test_pretrained_torch.py tests/test_onnx.py tests/test_holders.py tests/test_recipes.py tests/test_docs.py
+	$(in-venv) pytest -q tests/test_torch_interop.py tests/test_nn_optim_torch.py tests/test_torch_distributions.py tests/test_pretrained_torch.py tests/test_onnx.py tests/test_holders.py tests/test_recipes.py tests/test_nn_callbacks.py tests/test_nn_data.py tests/test_docs.py
 
 test-torch:  ## layers, functions, optimizers and distributions against torch itself, and the list of its names
 	$(MAKE) against-torch VENV=.venv-interop PINS="$(TORCH)"
