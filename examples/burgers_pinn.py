@@ -53,6 +53,14 @@ def random_points(rng, count):
     return rng.uniform(0, 1, count), rng.uniform(-1, 1, count)
 
 
+def spread_points(rng, count):
+    """Random points, one in each cell of a grid, which leave no holes."""
+    rows = max(1, round((count / 2) ** 0.5))
+    row, column = np.divmod(np.arange(count // rows * rows), count // rows)
+    shifts = rng.uniform(size=(2, len(row)))
+    return (row + shifts[0]) / rows, 2 * (column + shifts[1]) / (count // rows) - 1
+
+
 def train_by_adam(u, rng, steps, points):
     """Train on new points in each step, in float32."""
     optimizer = nn.optim.Adam(u.parameters(), lr=5e-3)
@@ -75,7 +83,7 @@ def train_by_adam(u, rng, steps, points):
 def train_by_lbfgs(u, rng, steps, points):
     """Train on the same points all the time, in float64: L-BFGS measures how gradients change from step to step."""
     u.double()
-    t, x = random_points(rng, points)
+    t, x = spread_points(rng, points)
     # A step is up to 250 iterations, each with a search along its direction, in one compiled program.
     optimizer = nn.optim.LBFGS(
         u, max_iter=min(250, steps), max_eval=500, history_size=50, line_search_fn="strong_wolfe",
@@ -88,7 +96,7 @@ def train_by_lbfgs(u, rng, steps, points):
 
     for i in range(0, steps, 250):
         value = step(u, optimizer, t, x)
-        print(f"L-BFGS  {i:5} steps   loss {value:.2e}")
+        print(f"L-BFGS  {i:5} steps   loss {value:.2e}")  # the loss before these
 
 
 def exact(t, x, nodes=200):
@@ -114,7 +122,7 @@ def draw(t, x, predicted, error, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--adam", type=int, default=1000, help="steps of Adam")
-    parser.add_argument("--lbfgs", type=int, default=3000, help="steps of L-BFGS")
+    parser.add_argument("--lbfgs", type=int, default=3500, help="steps of L-BFGS")
     parser.add_argument("--points", type=int, default=5000, help="points that the residual is taken at")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture", default="burgers_pinn.png")

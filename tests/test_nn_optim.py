@@ -300,6 +300,29 @@ def test_derivatives_with_respect_to_hyperparameters_and_at_zero() -> None:
     np.testing.assert_allclose(slopes, -1e-3 / 1e-8)
 
 
+def test_an_optimizer_that_a_compiled_function_makes() -> None:
+    def adapted(model: Any, x: Any) -> Any:
+        return stateful(model, nn.optim.Adam(model, lr=0.05), x)
+
+    x = np.array([[0.4, -0.3]])
+    expected = nn.grad(adapted)(Inner(), x)
+    found = nn.jit(nn.grad(adapted))(Inner(), x)
+    np.testing.assert_allclose(found["first.weight"], expected["first.weight"], rtol=1e-9)
+
+
+def test_a_file_of_an_optimizer(tmp_path: Any) -> None:
+    parameters = bare()
+    optimizer = nn.optim.Adam(parameters, lr=0.05)
+    steps_of(optimizer, parameters, range(3))
+    nn.save(tmp_path / "optimizer.safetensors", optimizer)
+    others = bare()
+    other = nn.optim.Adam(others)
+    other.load_state_dict(nn.load(tmp_path / "optimizer.safetensors"))
+    steps_of(optimizer, parameters, range(3, 6))
+    steps_of(other, others, range(3, 6))
+    np.testing.assert_array_equal(flat(others), flat(parameters))
+
+
 def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
     optim, schedulers = nn.optim, nn.optim.lr_scheduler
     model = nn.Linear(2, 1)

@@ -332,7 +332,7 @@ class ArrayCell(Operand):
         if found is not None and found.is_given:
             return self._on_host(array)
         builder = current_builder()
-        if builder is not None and is_compiling():
+        if builder is not None and is_compiling() and not self._is_made_here():
             raise not_given_error(self)
         if reading.get() == "arrays":
             return self._on_host(array)
@@ -340,6 +340,10 @@ class ArrayCell(Operand):
             # Whether what is computed from it is recorded depends on what else the program is given.
             return Tracer(builder, builder.atom(self))
         return self.recorded()
+
+    def _is_made_here(self) -> bool:
+        """Whether a trace that still runs has made the cell, which is no constant from outside then."""
+        return self.home is not None and self.home.is_open
 
     def _is_trained(self) -> bool:
         return False

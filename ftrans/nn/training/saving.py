@@ -48,7 +48,8 @@ def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> Non
     if Path(path).suffix == SUFFIX:
         write_folder(path, arrays_of(model) if isinstance(model, Module) else model, {})
         return
-    arrays = model.state_dict() if isinstance(model, Module) else model
+    # That of an optimizer of `nn.optim` is no flat dictionary of arrays.
+    arrays = Module.state_dict(model) if isinstance(model, Module) else model
     divided = [name for name, x in arrays.items() if not is_readable(x)]
     if divided:
         raise ValueError(
