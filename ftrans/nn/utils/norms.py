@@ -17,7 +17,7 @@ from ..cells import Buffer, Parameter
 from ..computed import cell_of, exchange, rule_of
 from ..functional import normalize
 from ..module import Module
-from .parametrizations import as_matrix, norm_except, require_iterations, rows_of, unit_vector
+from .parametrizations import as_matrix, norm_except, require_iterations, rows_of, unit_vector, without_gradient
 
 Layer = TypeVar("Layer", bound=Module)
 
@@ -63,7 +63,7 @@ class _PowerMethod(NamedTuple):
         if not module.training:
             return
         cells = getattr(module, f"{self.name}_u"), getattr(module, f"{self.name}_v")
-        matrix = as_matrix(stop_gradient(getattr(module, f"{self.name}_orig").read()), self.dim)
+        matrix = as_matrix(without_gradient(getattr(module, f"{self.name}_orig").read()), self.dim)
         u, v = (cell.value for cell in cells)
         for _ in range(self.iterations):
             v = normalize(matrix.T @ u, dim=0, eps=self.eps).astype(matrix.dtype)

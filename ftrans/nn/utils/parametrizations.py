@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import numpy as fnp
 from ...api.derivatives import stop_gradient
+from ...base.cell import Eager
 from ...base.source import at_line, user_line
 from ...core.types import is_complex
 from ..cells import Buffer
@@ -142,7 +143,7 @@ class _SpectralNorm(Module):
             return normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
         if self.training:
-            self._iterate(stop_gradient(matrix), self.n_power_iterations)
+            self._iterate(without_gradient(matrix), self.n_power_iterations)
         norm = stop_gradient(self._u.read()) @ (matrix @ stop_gradient(self._v.read()))
         # NumPy multiplies matrices of bfloat16 in float32.
         return weight / norm.astype(weight.dtype)
@@ -152,6 +153,11 @@ class _SpectralNorm(Module):
 
     def extra_repr(self) -> str:
         return f"n_power_iterations={self.n_power_iterations}"
+
+
+def without_gradient(x: Any) -> Any:
+    """An array of which no derivative is taken; of a tensor its array, since operations on that cost less."""
+    return x.concrete() if isinstance(x, Eager) else stop_gradient(x)
 
 
 def rows_of(module: Module, dim: int | None) -> int:
