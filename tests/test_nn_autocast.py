@@ -256,6 +256,21 @@ def test_float16_scales_the_loss_and_resumes(tmp_path: Any) -> None:
     assert float(optimizer.loss_scale.scale.value) == scale
 
 
+def test_float16_is_not_for_searches_along_a_line() -> None:
+    model = Net()
+    with pytest.raises(TypeError, match="LBFGS evaluates the loss itself, without the scale that float16 needs"):
+        train("float16", model, optimizer=nn.optim.LBFGS(model))
+
+
+def test_float16_adds_up_gradients() -> None:
+    model = Net()
+    optimizer = nn.Optimizer(model, optax.adam(3e-3))
+    optimizer.loss_scale = nn.LossScale(2.0**40, growth_interval=1000)
+    history, _ = train("float16", model, optimizer=optimizer, accumulate=3)
+    assert np.isfinite(history["loss"]).all()
+    assert float(optimizer.loss_scale.scale.value) == 2.0**36
+
+
 def test_float16_says_when_no_scale_helps() -> None:
     model = Net()
     model.last.value = np.full((16, 3), 1e5, np.float32)

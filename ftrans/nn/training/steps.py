@@ -107,6 +107,11 @@ def training_step(
                     f"{type(optimizer).__name__} evaluates the loss of a batch itself, so its updates cannot be for "
                     f"the gradients of several; leave out accumulate= of nn.fit{at_line(user_line())}"
                 )
+            if scale is not None:
+                raise TypeError(
+                    f"{type(optimizer).__name__} evaluates the loss itself, without the scale that float16 needs; "
+                    f"write precision='bfloat16' in nn.fit, or leave it out{at_line(user_line())}"
+                )
             return measure(model, batch, mask)[0]
 
         if accumulate > 1:
