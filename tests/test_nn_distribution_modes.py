@@ -198,6 +198,49 @@ def test_mixtures_differentiate_through_densities() -> None:
     close(slopes[0][0], (density(at[0], np.array([-1.0, 1.0])) - density(at[1], np.array([-1.0, 1.0]))) / 2e-6, 1e-6)
 
 
+class Triangle(D.Distribution):
+    """The sum of two uniform numbers, written as for torch."""
+
+    def __init__(self, width: Any, validate_args: Any = None) -> None:
+        self.width = width
+        super().__init__(np.shape(width), validate_args=validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        return np.log(1 - abs(value / self.width - 1)) - np.log(self.width)
+
+    def rsample(self, sample_shape: Any = (), rng: Any = None) -> Any:
+        u = D.Uniform(0.0, np.ones(self.batch_shape)).rsample((2, *sample_shape), rng)
+        return u.sum(axis=0) * self.width
+
+
+class Doubling(D.Transform):
+    """As for torch."""
+
+    domain = codomain = D.constraints.real
+    bijective = True
+
+    def _call(self, x: Any) -> Any:
+        return 2 * x
+
+    def _inverse(self, y: Any) -> Any:
+        return y / 2
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return np.full_like(x, np.log(2))
+
+
+def test_families_and_transforms_of_ones_own() -> None:
+    d = D.Independent(Triangle(np.array([0.5, 2.0])), 1)
+    assert (d.batch_shape, d.event_shape) == ((), (2,))
+    close(d.log_prob(np.array([0.5, 1.0])), np.log(2.0) + np.log(0.25))
+    slope = ft.jit(ft.grad(lambda w: Triangle(w).rsample(rng=KEY).sum()))(np.array([0.5, 2.0]))
+    close(slope, Triangle(np.ones(2)).rsample(rng=KEY))
+    assert type(ft.jit(lambda d: d)(Triangle(np.ones(2)))) is Triangle
+    twice = D.TransformedDistribution(D.Normal(0.0, 1.0), [Doubling(), Doubling()])
+    close(twice.log_prob(0.7), D.Normal(0.0, 4.0).log_prob(0.7))
+    close(Doubling().inv.log_abs_det_jacobian(1.0, 0.5), -np.log(2))
+
+
 # Bad input
 
 MIXTURE = "MixtureSameFamily(Categorical(a([0.3, 0.7])), Normal(a([0.3, -1.0]), 1.0))"

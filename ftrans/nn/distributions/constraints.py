@@ -184,9 +184,9 @@ class Independent(Constraint):
         return f"{self.base_constraint!r} in all of the last {self.reinterpreted_batch_ndims} axes"
 
 
-def independent(constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
+def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     """Arrays whose elements, along the last axes, all lie in a set."""
-    return Independent(constraint, reinterpreted_batch_ndims) if reinterpreted_batch_ndims else constraint
+    return Independent(base_constraint, reinterpreted_batch_ndims) if reinterpreted_batch_ndims else base_constraint
 
 
 real_vector = independent(real, 1)

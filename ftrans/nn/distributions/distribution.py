@@ -32,7 +32,13 @@ __all__ = ["Distribution"]
 class Distribution:
     """Base class of distributions.
 
-    Distributions are containers: they pass through `jit`, `vmap` and the like as arguments and results.
+    Distributions are containers: they pass through `jit`, `vmap` and the like as arguments and results.  A family of
+    your own states its shapes here, as in torch, and defines `log_prob`, `sample` or `rsample`, and what else it has.
+
+    Args:
+        batch_shape: the shape of a batch of distributions.
+        event_shape: the shape of one value.
+        validate_args: False to leave parameters and values unchecked.
 
     Attributes:
         arg_constraints: the parameters, each with the set that it lies in.
@@ -49,6 +55,10 @@ class Distribution:
     def __getattr__(self, name: str) -> Any:
         hint = _OTHERWISE.get(name, "")
         raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}{at_line(user_line())}")
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+        self._shapes = (sizes_of(batch_shape, type(self).__name__), sizes_of(event_shape, type(self).__name__))
+        self._validate_args = validate_args is not False
 
     def _set(self, validate_args: bool | None, **parameters: Any) -> None:
         """Keep the parameters that were given, and check them."""
@@ -108,6 +118,8 @@ class Distribution:
     @property
     def batch_shape(self) -> Shape:
         """The shape of the parameters, without the axes of one event: how many distributions these are."""
+        if "_shapes" in vars(self):
+            return self._shapes[0]
         shapes = {
             name: shape[: len(shape) - self.arg_constraints[name].event_dim]
             for name, x in self._given().items()
@@ -125,7 +137,7 @@ class Distribution:
     @property
     def event_shape(self) -> Shape:
         """The shape of one value; () for numbers."""
-        return ()
+        return self._shapes[1] if "_shapes" in vars(self) else ()
 
     @property
     def support(self) -> Constraint:

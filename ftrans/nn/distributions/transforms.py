@@ -43,7 +43,9 @@ __all__ = [
 
 @dataclasses.dataclass(eq=False, repr=False, init=False)
 class Transform:
-    """Base class of transforms.  Subclasses state `_call`, `_inverse` and `_log_slope`, of one element or event.
+    """Base class of transforms.
+
+    A transform of your own states `domain`, `codomain`, `_call`, `_inverse` and `log_abs_det_jacobian`, as in torch.
 
     Attributes:
         domain: the set of its arguments.
@@ -58,13 +60,12 @@ class Transform:
     _sign: ClassVar[int | None] = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """An object; `cache_size`, which all transforms of torch have, is refused with what there is instead."""
-        if "cache_size" in kwargs:
-            raise TypeError(
-                f"{cls.__name__} takes no cache_size, since nothing is cached: rsample_and_log_prob of a "
-                f"TransformedDistribution gives samples and their densities without an inverse{at_line(user_line())}"
-            )
+        """An object, unless it is to cache something as in torch."""
+        _refuse_cache(cls, kwargs.get("cache_size", 0))
         return super().__new__(cls)
+
+    def __init__(self, cache_size: int = 0) -> None:
+        _refuse_cache(type(self), cache_size)
 
     @property
     def domain(self) -> Constraint:
@@ -135,6 +136,19 @@ class Transform:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def _refuse_cache(cls: type, cache_size: int) -> None:
+    """Raise if a transform is to remember its last argument.
+
+    Raises:
+        TypeError: it is.
+    """
+    if cache_size:
+        raise TypeError(
+            f"{cls.__name__} takes no cache_size, since nothing is cached: rsample_and_log_prob of a "
+            f"TransformedDistribution gives samples and their densities without an inverse{at_line(user_line())}"
+        )
+
+
 class InverseTransform(Transform):
     """The inverse of a transform."""
 
@@ -169,7 +183,7 @@ class InverseTransform(Transform):
         return self._of._call(y)
 
     def _log_slope(self, x: Any, y: Any) -> Any:
-        return -self._of._log_slope(y, x)
+        return -self._of.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Shape) -> Shape:
         return self._of.inverse_shape(shape)
