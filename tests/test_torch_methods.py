@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import tables
@@ -202,6 +205,31 @@ def test_containers_that_forward_code_changes_hold_plain_arrays_again() -> None:
     assert Single(forward)(cache) == 1
     assert cache["k"].shape == (1, 3)
     assert [type(x) for x in (cache["k"], *cache["list"])] == [np.ndarray] * 3
+
+
+def test_what_a_module_keeps_is_plain() -> None:
+    class Keeping(nn.Module):
+        def __init__(self) -> None:
+            self.total = nn.Buffer(np.zeros(3))
+            self.last: Any = None
+
+        def forward(self, x: Any) -> Any:
+            self.total = self.total + x.sum(dim=0)
+            self.last = x
+            return pickle.loads(pickle.dumps(x)), copy.deepcopy(x)
+
+    model = Keeping()
+    assert [type(y) for y in model(np.ones((2, 3)))] == [np.ndarray] * 2
+    assert [type(y) for y in (model.last, model.total.value)] == [np.ndarray] * 2
+
+
+def test_functions_take_arrays_of_jax() -> None:
+    x = jnp.asarray(rows.ARRAYS["x"].astype(np.float32))
+    found = [autograd.unsqueeze(x, 0), autograd.max(x, 1)[0], autograd.cat([x, x], 1), autograd.softmax(x, -1)]
+    assert [y.shape for y in found] == [(1, 2, 3), (2,), (2, 6), (2, 3)]
+    with pytest.raises(AttributeError) as error:
+        Single(lambda x: x.unsqueeze(0))(x)
+    assert "np.expand_dims" in "".join(error.value.__notes__)
 
 
 def test_numbers_in_forward_code_are_immutable_as_those_of_numpy() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..base.cell import Cell
+from ..base.forward_code import ForwardArray, plain
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_complex, is_inexact
@@ -75,6 +76,8 @@ class Module(StatefulModule):
     # Attributes
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is ForwardArray:
+            value = plain(value)
         held = self.__dict__.get(name)
         if isinstance(held, ArrayCell) and not isinstance(value, Cell) and value is not None:
             if isinstance(held, Parameter):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
+from ...autograd.torch_methods import sums
 from ...base.source import at_line, user_line
 from ..random import gumbel, key_of
 from .activations import sigmoid
@@ -25,16 +26,6 @@ def _softmax_axis(dim: int | None, input: Any, what: str) -> int:
             + at_line(user_line())
         )
     return axis_of(-1 if dim is None else dim, ndim, what)
-
-
-def _has_no_choice(x: Any, axis: int) -> bool:
-    """Whether `x` is a scalar, or empty along the axis."""
-    return not x.shape or not x.shape[axis]
-
-
-def _centred(x: Any, axis: int) -> Any:
-    """`x` minus its maximum, which changes neither its softmax nor the derivatives of that."""
-    return x - np.max(stop_gradient(x), axis=axis, keepdims=True)
 
 
 @functional
@@ -57,12 +48,8 @@ def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
         >>> F.softmax(np.array([1000.0, 1000.0, -np.inf]), dim=0)
         array([0.5, 0.5, 0. ])
     """
-    x = array(input) if dtype is None else array(input).astype(dtype)
-    axis = _softmax_axis(dim, x, "softmax")
-    if _has_no_choice(x, axis):
-        return np.exp(x - x)
-    exponentials = np.exp(_centred(x, axis))
-    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+    x = array(input)
+    return sums.softmax(x, _softmax_axis(dim, x, "softmax"), dtype)
 
 
 @functional
@@ -80,12 +67,8 @@ def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Any:
     Raises:
         TypeError: `dim` is missing for an array with more than two axes.
     """
-    x = array(input) if dtype is None else array(input).astype(dtype)
-    axis = _softmax_axis(dim, x, "log_softmax")
-    if _has_no_choice(x, axis):
-        return x - x
-    centred = _centred(x, axis)
-    return centred - np.log(np.sum(np.exp(centred), axis=axis, keepdims=True))
+    x = array(input)
+    return sums.log_softmax(x, _softmax_axis(dim, x, "log_softmax"), dtype)
 
 
 @functional
