@@ -97,5 +97,4 @@ REMARKS: dict[str, str] = {
         "of an index that occurs twice, the last value has the gradient; in torch each of them",
     ),
     f"{_F}.multi_head_attention_forward": "its own order of arguments: pass them by name",
-    f"{_F}.interpolate": "smooth the image before, such as by `mode='area'`",
 }

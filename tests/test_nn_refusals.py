@@ -32,6 +32,7 @@ ROWS: list[tuple[str, str]] = [
     ("nn.FractionalMaxPool2d(2)", "either output_size or output_ratio"),
     # Images
     ("F.channel_shuffle(x, 3)", "channels in multiples of groups=3"),
+    ("F.interpolate(x, 2, antialias=True)", "antialias of interpolate applies to the modes"),
     ("F.affine_grid(x, (1, 2, 3, 4))", r"affine_grid takes theta \(N, 2, 3\)"),
     ("F.grid_sample(x, x)", r"grid_sample takes input \(N, C, H, W\) with grid"),
     ("F.grid_sample(x, np.ones((1, 3, 3, 2)), 'linear')", "mode of grid_sample must be one of 'bilinear'"),

@@ -46,6 +46,12 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "fractional_max_pool3d(x, 2, (2, 1, 3), _random_samples=y)": ((1, 2, 5, 4, 6), SAMPLES),
     "channel_shuffle(x, 2)": ((2, 6, 3),),
+    **{
+        f"interpolate(x, {size}, mode={mode!r}, align_corners={align}, antialias=True)": (IMAGES,)
+        for mode in ("bilinear", "bicubic")
+        for size, align in (("(2, 4)", False), ("(9, 3)", True))
+    },
+    "interpolate(x, scale_factor=0.4, mode='bicubic', antialias=True)": (IMAGES,),
     "upsample(x, scale_factor=2, mode='bicubic')": (IMAGES,),
     "upsample_nearest(x, size=(3, 7))": (IMAGES,),
     "upsample_bilinear(x, scale_factor=2)": (IMAGES,),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ...core.types import is_inexact
+from ...core.types import Shape, is_inexact
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .arguments import array, described
 from .entry import functional
@@ -84,6 +84,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Any:
     """Resize signals, images or volumes.
 
@@ -96,6 +97,7 @@ def interpolate(
         align_corners: for the last four modes, whether the centers of the corner elements keep their positions, instead
             of their outer edges.
         recompute_scale_factor: whether distances are computed from the sizes instead of `scale_factor`.
+        antialias: for "bilinear" and "bicubic", whether elements of a smaller image are means of all that they cover.
 
     Returns:
         The resized array.
@@ -129,31 +131,24 @@ def interpolate(
             f"align_corners of interpolate applies to the modes {', '.join(map(repr, _AXES_OF_MODE))}, not to "
             f"{mode!r}: omit it{at_line(user_line())}"
         )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(
+            f"antialias of interpolate applies to the modes 'bilinear' and 'bicubic', not to {mode!r}; 'area' gives "
+            f"means of windows{at_line(user_line())}"
+        )
     space = x.shape[2:]
-    steps: list[float | None] = [None] * count
-    if size is not None:
-        sizes = per_axis(size, count, "interpolate", "size")
-    else:
-        factors = tuple(scale_factor) if isinstance(scale_factor, tuple | list) else (scale_factor,) * count
-        if len(factors) != count:
-            raise ValueError(
-                f"scale_factor of interpolate must be a number, or one for each of the {count} axes of space, not "
-                f"{scale_factor!r}{at_line(user_line())}"
-            )
-        sizes = tuple(math.floor(n * f) for n, f in zip(space, factors, strict=True))
-        if min(sizes) < 1:
-            raise ValueError(
-                f"interpolate of {described(x)} with scale_factor {scale_factor!r} is empty: its sizes would be "
-                f"{sizes}{at_line(user_line())}"
-            )
-        if not recompute_scale_factor:
-            steps = [1 / f for f in factors]
+    sizes, steps = _sizes_and_steps(x, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1](x, sizes)
     if mode in _AXES_OF_MODE and not is_inexact(x.dtype):
         x = x.astype(np.float64)
     for axis, (n, m, step) in enumerate(zip(space, sizes, steps, strict=True), 2):
         step = n / m if step is None else step
+        if antialias:
+            scale = step if not align_corners else (n - 1) / (m - 1) if m > 1 else 0.0
+            weights = _covering_weights(n, m, scale, mode).astype(x.dtype)
+            x = np.moveaxis(np.moveaxis(x, axis, -1) @ weights, -1, axis)
+            continue
         if mode not in _AXES_OF_MODE:
             shift = 0.5 if mode == "nearest-exact" else 0.0
             places = np.minimum(np.floor((np.arange(m) + shift) * step).astype(np.int64), n - 1)
@@ -168,11 +163,57 @@ def interpolate(
     return x
 
 
+def _sizes_and_steps(
+    x: Any, size: Any, scale_factor: Any, recompute_scale_factor: bool | None
+) -> tuple[Shape, list[float | None]]:
+    """The new sizes of the axes of space, and the ratios of old to new ones where these are given."""
+    space, count = x.shape[2:], len(x.shape) - 2
+    steps: list[float | None] = [None] * count
+    if size is not None:
+        return per_axis(size, count, "interpolate", "size"), steps
+    factors = tuple(scale_factor) if isinstance(scale_factor, tuple | list) else (scale_factor,) * count
+    if len(factors) != count:
+        raise ValueError(
+            f"scale_factor of interpolate must be a number, or one for each of the {count} axes of space, not "
+            f"{scale_factor!r}{at_line(user_line())}"
+        )
+    sizes = tuple(math.floor(n * f) for n, f in zip(space, factors, strict=True))
+    if min(sizes) < 1:
+        raise ValueError(
+            f"interpolate of {described(x)} with scale_factor {scale_factor!r} is empty: its sizes would be "
+            f"{sizes}{at_line(user_line())}"
+        )
+    if not recompute_scale_factor:
+        steps = [1 / f for f in factors]
+    return sizes, steps
+
+
 def _places(n: int, m: int, step: float, align_corners: bool | None) -> Any:
     """Positions on the old axis, of size `n`, of the elements of the new one, of size `m`."""
     if align_corners:
         return np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
     return (np.arange(m) + 0.5) * step - 0.5
+
+
+def _covering_weights(n: int, m: int, scale: float, mode: str) -> np.ndarray[Any, Any]:
+    """The share of each of `n` elements in each of `m` new ones, by a kernel as wide as a new element is.
+
+    This is how Pillow resizes images, with the slope -1/2 in the cubic kernel.
+    """
+    width = max(scale, 1.0)
+    support = width * (1 if mode == "bilinear" else 2)
+    center = scale * (np.arange(m) + 0.5)
+    first = np.maximum(np.trunc(center - support + 0.5), 0)
+    last = np.minimum(np.trunc(center + support + 0.5), n)
+    places = np.arange(n)[:, None]
+    t = np.abs(places - center + 0.5) / width
+    if mode == "bilinear":
+        weights = np.maximum(1 - t, 0)
+    else:
+        near = (1.5 * t - 2.5) * t * t + 1
+        weights = np.where(t < 1, near, np.where(t < 2, ((-0.5 * t + 2.5) * t - 4) * t + 2, 0))
+    weights = np.where((places >= first) & (places < last), weights, 0)
+    return weights / np.sum(weights, axis=0)
 
 
 def cubic_weights(exact: Any) -> list[tuple[Any, Any]]:
