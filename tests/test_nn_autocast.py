@@ -192,6 +192,13 @@ def test_wrong_precisions(given: Any, text: str) -> None:
             make(given)
 
 
+def test_names_of_torch() -> None:
+    with pytest.raises(AttributeError, match=r"'GradScaler'; write nn\.LossScale\(\)"):
+        nn.GradScaler()
+    with pytest.raises(AttributeError, match=r"'amp'; write nn\.autocast\(\) and nn\.LossScale"):
+        nn.amp.autocast()
+
+
 # nn.fit
 
 

@@ -10,6 +10,8 @@ _INDICES = [f"{kind}pool{n}d" for kind in ("max_", "adaptive_max_") for n in (1,
 INSTEAD: dict[str, dict[str, str]] = {
     "nn": {
         "CrossMapLRN2d": "nn.LocalResponseNorm(size, alpha, beta, k)",
+        "GradScaler": "nn.LossScale(), or nn.fit(precision='float16')",
+        "amp": "nn.autocast() and nn.LossScale()",
         "DataParallel": "nn.data_parallel(model), or nn.shard(model, ...) for other placements",
         "NLLLoss2d": "nn.NLLLoss(), which takes images, too",
         "LinearCrossEntropyLoss": "nn.CrossEntropyLoss()(linear(x), target)",
