@@ -152,6 +152,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: rnn.pad_sequence([X, X[0]]), ValueError, "differ in axis 0 only"),
     (lambda: rnn.pad_sequence([X], padding_side="top"), ValueError, "'left' or 'right', not 'top'"),
     (lambda: rnn.pack_padded_sequence(X, [4, 1, 1]).to("cuda"), TypeError, "before it is packed"),
+    (lambda: nn.jit(lambda n: rnn.pack_padded_sequence(X, n))(np.array([5, 1, 1])).data, ValueError, "the 4 steps"),
     (lambda: rnn.PackedSequence(X, [1, 2]), ValueError, r"\[1, 2\] for f32\[4,3,2\]"),
     (lambda: nn.GRU(3, 4)(rnn.pack_padded_sequence(X, [4, 1, 1])), ValueError, "last axis has 3 elements"),
     (lambda: nn.functional.gru(X, None, [(X[0], X[0, :, :1])], lengths=[1, 2, 9]), ValueError, "from 1 to T=4"),
@@ -181,6 +182,11 @@ class Doubled(nn.Module):
 
     def right_inverse(self, x: Any) -> Any:
         return x / 2
+
+
+class Halved(Doubled):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x)[:1]
 
 
 class Softened(nn.Module):
@@ -314,6 +320,31 @@ def test_older_norms_are_removed() -> None:
         assert list(layer.state_dict()) == ["bias", "weight"]
         np.testing.assert_array_equal(layer.weight.value, value)
         assert "_hooks" not in vars(layer)
+
+
+class Occupied(nn.Module):
+    def __init__(self) -> None:
+        self.weight = nn.Parameter(np.ones((2, 2)))
+
+    @property
+    def weight_v(self) -> int:
+        return 0
+
+
+def test_what_fails_changes_nothing() -> None:
+    module = Occupied()
+    weight = module.weight
+    with pytest.raises(AttributeError, match="weight_v"):
+        nn.utils.weight_norm(module)
+    assert type(module) is Occupied
+    assert vars(module).keys() == {"weight"}
+    assert module.weight is weight
+    layer = nn.Linear(3, 2)
+    before = layer.weight.value
+    with pytest.raises(ValueError, match="unsafe=True"):
+        parametrize.register_parametrization(layer, "weight", Halved())
+    np.testing.assert_array_equal(layer.weight.value, before)
+    assert type(layer) is nn.Linear
 
 
 class WithProperty(nn.Module):

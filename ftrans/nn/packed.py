@@ -201,7 +201,13 @@ class PaddedSequence(PackedSequence):
                 "lengths a static argument, a tuple with static_argnums, for which the function is compiled anew"
                 + at_line(user_line())
             )
-        return PackedSequence.of_padded(read(self._array), lengths, order_of(lengths))
+        array = read(self._array)
+        if not 1 <= lengths.min() <= lengths.max() <= array.shape[0]:
+            raise ValueError(
+                f"lengths of packed sequences must be from 1 to the {array.shape[0]} steps of the padded array, not "
+                f"{lengths.tolist()}{at_line(user_line())}"
+            )
+        return PackedSequence.of_padded(array, lengths, order_of(lengths))
 
     @property
     def data(self) -> Any:

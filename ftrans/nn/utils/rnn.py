@@ -37,7 +37,8 @@ def pack_padded_sequence(
     Args:
         input: array of shape (T, N, ...), with `batch_first` (N, T, ...).
         lengths: vector of N integers, the lengths of the sequences, from 1 to T.  Where they are traced, as arguments
-            of a compiled function, one program serves all lengths, but the packed sequence has no `data`.
+            of a compiled function, one program serves all lengths, but the packed sequence has no `data`, and nothing
+            checks them: a sequence of length 0 is empty, one that is longer than T ends with the array.
         batch_first: whether the batch is axis 0.
         enforce_sorted: whether the lengths must not increase; otherwise the sequences are sorted, and recurrent layers
             and `pad_packed_sequence` put what they return back in order.
