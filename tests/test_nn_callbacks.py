@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optax
 import pytest
-from training import Net, data, fit, mae
+from training import Net, data, fit, mae, no_curves  # noqa: F401
 
 from ftrans import nn
 from ftrans.nn import callbacks
@@ -34,6 +34,7 @@ class Recorder:
     finish = close
 
 
+@pytest.mark.usefixtures("no_curves")
 def test_csv_of_a_training_that_is_resumed(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "log.csv"
     for epochs in (2, 3):
@@ -151,6 +152,7 @@ def test_early_stopping() -> None:
     assert stopped(1, float("nan"), 3, check_finite=False)[0] == 3
 
 
+@pytest.mark.usefixtures("no_curves")
 def test_early_stopping_goes_on_when_resumed(tmp_path: Path) -> None:
     for epochs in (2, 9):
         history = fit(

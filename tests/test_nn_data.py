@@ -15,7 +15,7 @@ from typing import Any
 import data_sets
 import numpy as np
 import pytest
-from training import Net, X, Y, fit, state
+from training import Net, X, Y, fit, no_curves, state  # noqa: F401
 
 from ftrans import nn
 from ftrans.nn import data
@@ -267,6 +267,7 @@ def test_state_continues_in_the_middle(kind: str) -> None:
 
 
 @pytest.mark.parametrize("steps", [None, 3])
+@pytest.mark.usefixtures("no_curves")
 def test_fit_resumes_in_the_middle_of_an_epoch(steps: int | None, tmp_path: Path) -> None:
     def loader() -> Any:
         return data.DataLoader(data.TensorDataset(X, Y), 16, shuffle=True, generator=5)

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import optax
+import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from ftrans import nn
@@ -61,6 +62,12 @@ class Net(nn.Module):
             if self.p:
                 h = np.where(nn.random.uniform(self.rng.next_key(), h.shape) < self.p, 0.0, h / (1 - self.p))
         return h @ self.second
+
+
+@pytest.fixture
+def no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings with a directory draw no curves, which takes longer than to train."""
+    monkeypatch.setattr("ftrans.nn.training.loop.find_spec", lambda name: None)
 
 
 def mse(output: Any, target: Any) -> Any:

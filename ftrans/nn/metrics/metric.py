@@ -71,8 +71,8 @@ class Metric(Module):
         raise NotImplementedError(f"{type(self).__name__} does not define value_of{at_line(user_line())}")
 
     def update(self, output: Any, target: Any, mask: Any = None) -> None:
-        """Add a batch; see `of_batch`."""
-        self.add(self.of_batch(output, target, mask))
+        """Add a batch; see `of_batch`.  Sums have no derivatives: of a tensor its values count."""
+        self.add(self.of_batch(_detached(output), _detached(target), mask))
 
     def add(self, sums: Any) -> None:
         """Add what `of_batch` returned."""
@@ -80,7 +80,7 @@ class Metric(Module):
 
     def forward(self, output: Any, target: Any) -> Any:
         """Add a batch, and return the metric of this batch alone; not in compiled code, which only `update` is for."""
-        sums = self.of_batch(output, target)
+        sums = self.of_batch(_detached(output), _detached(target))
         self.add(sums)
         return self._value(np.asarray(sums, np.float64))
 
@@ -106,3 +106,8 @@ class Metric(Module):
     def label(self) -> str:
         """The name in `nn.fit`, unless another one is given: that of the class in small letters."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(self).__name__).lower()
+
+
+def _detached(x: Any) -> Any:
+    """A value that nothing is recorded for."""
+    return x.detach() if hasattr(x, "detach") else x
