@@ -122,7 +122,7 @@ def draw(t, x, predicted, error, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--adam", type=int, default=1000, help="steps of Adam")
-    parser.add_argument("--lbfgs", type=int, default=3500, help="steps of L-BFGS")
+    parser.add_argument("--lbfgs", type=int, default=5000, help="steps of L-BFGS")
     parser.add_argument("--points", type=int, default=5000, help="points that the residual is taken at")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture", default="burgers_pinn.png")

@@ -372,6 +372,7 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
             sgd, [schedulers.StepLR(sgd, 1)], [3])),
         "others": (ValueError, "of another optimizer", lambda: schedulers.ChainedScheduler(
             [schedulers.StepLR(optim.SGD(model), 1)], sgd)),
+        "other names": (AttributeError, "optax.contrib.muon", lambda: optim.Muon),
         "search": (ValueError, "None or 'strong_wolfe'", lambda: optim.LBFGS(model, line_search_fn="wolfe")),
         "iterations": (ValueError, "must be positive", lambda: optim.LBFGS(model, max_iter=0)),
         "groups": (ValueError, "in one group", lambda: optim.LBFGS([{"params": model.weight}, {"params": model.bias}])),
