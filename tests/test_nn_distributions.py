@@ -318,20 +318,19 @@ def test_every_number_is_transformed_into_the_set(constraint: Any) -> None:
             close(f.inv(f(x)), x)
 
 
-@pytest.mark.parametrize(("text", "values"), TRANSFORMS)
+# Those that keep the number of elements.
+SQUARE = [row for row in TRANSFORMS if "Corr" not in row[0] and "Stick" not in row[0]]
+
+
+@pytest.mark.parametrize(("text", "values"), SQUARE)
 def test_slopes_of_transforms(text: str, values: Any) -> None:
     f, x = ours(text), np.array(values)
-    events = f.domain.event_dim
-    shape = x.shape[x.ndim - events :]
-    if "Stack" in text or "Corr" in text or "Stick" in text:
-        pytest.skip("its Jacobian is not square, or of parts")
 
     def flat(v: Any) -> Any:
         return f(np.reshape(v, x.shape)).ravel()
 
     jacobian = ft.jacobian(flat)(x.ravel())
     close(np.sum(f.log_abs_det_jacobian(x, f(x))), np.linalg.slogdet(jacobian)[1])
-    assert shape == x.shape[x.ndim - events :]
 
 
 def test_transformed_densities_integrate_to_one() -> None:

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...api.derivatives import stop_gradient
-from ...autograd.modes import no_grad
+from ...autograd import Tensor, tensor
 from ...base.cell import Cell, concrete, read
 from ...base.source import at_line, user_line
+from ...core.trace import current_builder
 from ...core.types import Shape
 from ..functional.arguments import described, shape_of
 from ..random import open_unit
@@ -73,8 +74,12 @@ class Distribution:
     def _given(self) -> dict[str, Any]:
         """The parameters as they were given, by name."""
         held = vars(self)
-        names = ((name, name if name in held else f"_{name}") for name in self.arg_constraints)
+        names = ((name, self._kept(name)) for name in self.arg_constraints)
         return {name: held[kept] for name, kept in names if kept in held}
+
+    def _kept(self, name: str) -> str:
+        """The attribute that keeps a parameter: its name, unless that may have to be computed."""
+        return name if name in vars(self) else f"_{name}"
 
     def _parameters(self, what: str = "") -> list[Any]:
         """What a formula takes after the value: by default, the parameters."""
@@ -165,7 +170,7 @@ class Distribution:
         for name, x in given.items():
             event = shape_of(x)[len(shape_of(x)) - self.arg_constraints[name].event_dim :]
             if shape_of(x) != (*shape, *event) and not is_number(x):
-                setattr(new, name if name in vars(new) else f"_{name}", _broadcast(x, (*shape, *event), name))
+                setattr(new, self._kept(name), _broadcast(x, (*shape, *event), name))
         return new
 
     # Values
@@ -331,8 +336,21 @@ class Distribution:
             >>> distributions.Categorical([0.5, 0.0, 0.5]).sample((4,), rng=random.key(1))
             array([2, 0, 2, 0])
         """
-        with no_grad():
-            return stop_gradient(self._drawn("sample", sample_shape, rng))
+        plain = self._of_arrays()
+        if plain is not None:
+            return tensor(plain._drawn("sample", sample_shape, rng))
+        return stop_gradient(self._drawn("sample", sample_shape, rng))
+
+    def _of_arrays(self) -> Distribution | None:
+        """The distribution with arrays in place of tensors; None if there are none, or if operations are traced."""
+        given = self._given()
+        tensors = {name: x for name, x in given.items() if isinstance(read(x), Tensor)}
+        if not tensors or current_builder() is not None:
+            return None
+        new = copy.copy(self)
+        for name, x in tensors.items():
+            setattr(new, self._kept(name), concrete(x))
+        return new
 
     def _drawn(self, what: str, sample_shape: Any, rng: Any) -> Any:
         what = f"{type(self).__name__}.{what}"
