@@ -31,7 +31,6 @@ OTHERWISE: dict[str, str] = {
     **_INDICES,
     **{f"torch.nn.init.{name}": f"`nn.init.{name}_`" for name in _OLD_INIT.split()},
     "torch.nn.utils.clip_grad_norm": "`nn.utils.clip_grad_norm_`",
-    "torch.nn.utils.rnn.invert_permutation": "`np.argsort`",
     "torch.optim.Optimizer": "`nn.Optimizer`; of any transformation of optax",
     "torch.optim.Adafactor": "`nn.Optimizer`; with `optax.adafactor`",
     "torch.optim.Muon": "`nn.Optimizer`; with `optax.contrib.muon`",
