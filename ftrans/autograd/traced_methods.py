@@ -133,12 +133,19 @@ def _missing_attribute(self: Any, name: str) -> Any:
 _OF_NUMPY = ("argmax", "argmin", "dot", "trace", "nonzero", "searchsorted", "choose", "compress", "take")
 
 
+# Methods of NumPy whose results are of the class of the array, and never numbers.
+_KEEPING_CLASS = ("transpose", "squeeze", "flatten", "view", "repeat")
+
+
 def install_on_arrays() -> None:
     """Give arrays inside forward code the methods of tensors."""
     methods: dict[str, Any] = {name: _of_arrays(getattr(np.ndarray, name)) for name in _OF_NUMPY}
     for name, method in METHODS.items():
         numpy = getattr(np.ndarray, name, None)
-        methods[name] = _of_arrays(method) if numpy is None else shared(name, _of_arrays(numpy))
+        if numpy is None:
+            methods[name] = _of_arrays(method)
+        else:
+            methods[name] = shared(name, numpy if name in _KEEPING_CLASS else _of_arrays(numpy))
         if numpy is not None and name in ("clip", "conj", "ravel", "reshape", "round", "swapaxes"):
             del methods[name]
     methods |= changing_methods() | _PROPERTIES
