@@ -155,3 +155,25 @@ def test_errors_say_what_was_expected(call: Callable[..., Any], words: list[str]
     with pytest.raises(ValueError, match="test_convolution") as caught:
         call(x, weight)
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stride": 2},
+        {"stride": 2, "padding": 1, "output_padding": 1},
+        {"stride": (3, 1), "padding": (2, 0), "dilation": (1, 2), "output_padding": (2, 1)},
+        {"stride": 2, "groups": 2},
+    ],
+    ids=str,
+)
+def test_kernels_of_transposed_convolutions_have_the_derivative_of_a_linear_map(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    x, w, v = rng.normal(size=(3, 4, 5, 6)), rng.normal(size=(4, 3, 4, 3)), rng.normal(size=(4, 3, 4, 3))
+    weights = rng.normal(size=F.conv_transpose2d(x, w, **options).shape)
+
+    def f(w: Any) -> Any:
+        return (weights * F.conv_transpose2d(x, w, **options)).sum()
+
+    np.testing.assert_allclose((ft.grad(f)(w) * v).sum(), f(v), rtol=1e-12)
+    np.testing.assert_allclose((ft.jit(ft.grad(f))(w) * v).sum(), f(v), rtol=1e-12)

@@ -188,7 +188,18 @@ class Convolution(SingleResult):
                 rhs_dilation=rhs_dilation,
                 groups=groups,
             )
-        if isinstance(kernel, ArrayType):
+        if isinstance(kernel, ArrayType) and groups == 1 and set(strides) == {1} and set(lhs_dilation) != {1}:
+            # By windows of the cotangent, which has no zeros between its elements, as the dilated `x` has.
+            by_windows = convolution(
+                _swapped(ct),
+                _swapped(x),
+                strides=rhs_dilation,
+                padding=tuple((e - 1 - low, d - o + low) for d, e, o, low in sizes),
+                rhs_dilation=lhs_dilation,
+                groups=1,
+            )
+            ct_kernel = reverse(by_windows, axes=tuple(range(2, by_windows.ndim)))
+        elif isinstance(kernel, ArrayType):
             ct_kernel = _swapped(
                 convolution(
                     _samples_as_channels(x, groups),
