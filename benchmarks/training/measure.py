@@ -20,14 +20,21 @@ STARTS = 3
 
 
 def run() -> Table:
+    from ftrans import keep_memory
+
     from . import with_ftrans
 
+    # For all libraries alike, as in a program that trains: before anything has started threads.
+    keep_memory()
     libraries = {name: library(name) for name, needs in LIBRARIES.items() if importlib.util.find_spec(needs)}
     rows = [handling(libraries, count, at_most) for count, at_most in OVERHEAD.items()]
     rows.append(step(libraries, "MLP 784-256-256-10, batch 128", "mlp", {"jax": 1.03, "torch": None}))
     rows.append(step(libraries, "CNN, 28x28, batch 64", "cnn", {"torch": 1.2, "jax": None}))
     rows.append(step(libraries, "GPT, 4 layers of 128, 8x64", "gpt", {"jax": 1.0, "torch": 1.0}))
-    rows.append(step(libraries, "LSTM, 100 steps of 128, batch 64", "lstm", {"torch": 1.5, "jax": None}))
+    rows.append(step(libraries, "LSTM, 100 steps of 128, batch 64", "lstm", {"torch": 1.0, "jax": None}))
+    both = {name: libraries[name] for name in ("ftrans", "torch") if name in libraries}
+    rows.append(step(both, "DCGAN, 32x32, batch 32", "gan_trainer", {"torch": 1.0}))
+    rows.append(step(both, "U-Net, 64x64, batch 4", "unet_trainer", {"torch": 1.0}))
     rows += starts(list(libraries))
     traces = Verdict(with_ftrans.retraces(1000), "traces", 2, "{:.0f}".format)
     rows.append(Row("1,000 steps, training and evaluation by turns", {}, [traces]))
@@ -51,9 +58,14 @@ def over(timings: Timings, baseline: str, at_most: float) -> Verdict:
 
 
 def step(libraries: dict[str, ModuleType], label: str, name: str, at_most: dict[str, float | None]) -> Row:
-    timings = compared(libraries, lambda module: module.trainer(name), label, seconds=15.0)
+    timings = compared(libraries, lambda module: trainer(module, name), label, seconds=15.0)
     verdicts = [timings.ratio("ftrans", baseline, limit) for baseline, limit in at_most.items()]
     return Row(label, {n: timings.typical(n) for n in LIBRARIES}, verdicts)
+
+
+def trainer(module: ModuleType, name: str) -> Any:
+    """What trains a model: a function of its own, or one that is told which."""
+    return getattr(module, name)() if hasattr(module, name) else module.trainer(name)
 
 
 def compared(libraries: dict[str, ModuleType], make: Any, label: str, seconds: float = 6.0) -> Timings:

@@ -72,6 +72,44 @@ class LSTM(nn.Module):
         return self.last(self.lstm(x)[0][:, -1])
 
 
+def generator() -> Any:
+    c = s.GENERATOR
+    layers = [nn.ConvTranspose2d(s.NOISE, 4 * c, 4, 1, 0, bias=False), nn.BatchNorm2d(4 * c), nn.ReLU()]
+    layers += [nn.ConvTranspose2d(4 * c, 2 * c, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * c), nn.ReLU()]
+    layers += [nn.ConvTranspose2d(2 * c, c, 4, 2, 1, bias=False), nn.BatchNorm2d(c), nn.ReLU()]
+    return nn.Sequential(*layers, nn.ConvTranspose2d(c, 3, 4, 2, 1, bias=False), nn.Tanh())
+
+
+def discriminator() -> Any:
+    c = s.GENERATOR
+    layers = [nn.Conv2d(3, c, 4, 2, 1, bias=False), nn.LeakyReLU(0.2)]
+    layers += [nn.Conv2d(c, 2 * c, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * c), nn.LeakyReLU(0.2)]
+    layers += [nn.Conv2d(2 * c, 4 * c, 4, 2, 1, bias=False), nn.BatchNorm2d(4 * c), nn.LeakyReLU(0.2)]
+    return nn.Sequential(*layers, nn.Conv2d(4 * c, 1, 4, 1, 0, bias=False), nn.Flatten(0))
+
+
+def twice(inputs: int, outputs: int) -> Any:
+    """Two convolutions, normalized."""
+    layers = [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Conv2d(outputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU())
+
+
+class UNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        a, b, c = s.UNET
+        self.down1, self.down2, self.bottom = twice(3, a), twice(a, b), twice(b, c)
+        self.up2, self.up1 = nn.ConvTranspose2d(c, b, 2, 2), nn.ConvTranspose2d(b, a, 2, 2)
+        self.side2, self.side1, self.last = twice(2 * b, b), twice(2 * a, a), nn.Conv2d(a, 1, 1)
+
+    def forward(self, x: Any) -> Any:
+        first = self.down1(x)
+        second = self.down2(F.max_pool2d(first, 2))
+        x = self.up2(self.bottom(F.max_pool2d(second, 2)))
+        x = self.up1(self.side2(np.concatenate([x, second], 1)))
+        return self.last(self.side1(np.concatenate([x, first], 1)))
+
+
 MODELS = {"mlp": MLP, "cnn": CNN, "gpt": GPT, "lstm": LSTM}
 
 
@@ -106,6 +144,46 @@ class Sum(nn.Module):
         for factor in self.factors:
             total = total + x * factor
         return total
+
+
+def gan_trainer() -> Callable[[], float]:
+    """The same for the generator and the discriminator of a DCGAN, with an optimizer each."""
+    made, judge = generator(), discriminator()
+    of_made, of_judge = [nn.Optimizer(m, optax.adam(2e-4, b1=0.5)) for m in (made, judge)]
+    images, noise = s.gan_batch()
+
+    def of_true_and_false(judge: Any, images: Any, false: Any) -> Any:
+        return F.softplus(-judge(images)).mean() + F.softplus(judge(false)).mean()
+
+    def of_false(made: Any, judge: Any, noise: Any) -> Any:
+        return F.softplus(-judge(made(noise))).mean()
+
+    @nn.jit(donate_argnums=(0, 1, 2, 3))
+    def step(made: Any, judge: Any, of_made: Any, of_judge: Any, images: Any, noise: Any) -> Any:
+        loss, gradients = nn.value_and_grad(of_true_and_false)(judge, images, made(noise))
+        of_judge.step(gradients)
+        of_made.step(nn.grad(of_false)(made, judge, noise))
+        return loss
+
+    return lambda: float(step(made, judge, of_made, of_judge, images, noise))
+
+
+def unet_trainer() -> Callable[[], float]:
+    """The same for a U-Net that finds masks."""
+    model = UNet()
+    optimizer = nn.Optimizer(model, optax.adam(s.LEARNING_RATE))
+    images, masks = s.unet_batch()
+
+    def loss(model: Any, images: Any, masks: Any) -> Any:
+        return F.binary_cross_entropy_with_logits(model(images), masks)
+
+    @nn.jit(donate_argnums=(0, 1))
+    def step(model: Any, optimizer: Any, images: Any, masks: Any) -> Any:
+        value, gradients = nn.value_and_grad(loss)(model, images, masks)
+        optimizer.step(gradients)
+        return value
+
+    return lambda: float(step(model, optimizer, images, masks))
 
 
 def chain(count: int) -> Callable[[], float]:
