@@ -306,6 +306,13 @@ def test_batches_on_a_device() -> None:
     assert isinstance(next(iter(data.DataLoader(dataset, 2, pin_memory=True)))[0], np.ndarray)
 
 
+class Batched(data.IterableDataset):
+    """A dataset whose items are batches."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(nn.batches(X, Y, batch_size=16, shuffle=False))
+
+
 def test_fit_takes_loaders_and_maps(tmp_path: Path) -> None:
     by_loader, by_batches, by_map = Net(), Net(), Net()
     fit(by_loader, data.DataLoader(data.TensorDataset(X, Y), 16))
@@ -314,6 +321,9 @@ def test_fit_takes_loaders_and_maps(tmp_path: Path) -> None:
     mapped[:] = X
     fit(by_map, nn.batches(mapped, Y, batch_size=16, shuffle=False))
     assert state(by_loader) == state(by_batches) == state(by_map)
+    whole = Net()
+    fit(whole, data.DataLoader(Batched(), batch_size=None))
+    assert state(whole) == state(by_map)
 
 
 def test_fit_takes_loaders_and_datasets_of_torch_and_hugging_face() -> None:
@@ -411,7 +421,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
         ValueError,
         ["size was 3 and is 4"],
     ),
-    "dataset for fit": (lambda: fit(Net(), data.TensorDataset(X, Y)), TypeError, ["nn.data.DataLoader(dataset"]),
+    "dataset for fit": (
+        lambda: fit(Net(), data.TensorDataset(X, Y)),
+        TypeError,
+        ["nn.data.DataLoader(dataset", "batch_size=None"],
+    ),
 }
 
 

@@ -216,7 +216,8 @@ class Source:
         if _is_dataset(data):
             raise TypeError(
                 f"{what} is a dataset of type {type(data).__name__}, which gives samples, not batches; write "
-                f"nn.data.DataLoader(dataset, batch_size=..., shuffle=True){at_line(user_line())}"
+                "nn.data.DataLoader(dataset, batch_size=...), or batch_size=None if its items are batches already"
+                + at_line(user_line())
             )
         if is_array(data) or (isinstance(data, tuple) and data and all(map(is_array, data))):
             raise TypeError(
