@@ -16,6 +16,7 @@ import typing as _typing
 
 from ...base.exports import exported as _exported
 from . import constraints  # noqa: F401
+from .array_transforms import *
 from .bijections import *
 from .categorical import *
 from .compound import *

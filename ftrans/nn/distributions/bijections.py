@@ -7,17 +7,19 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from . import constraints
+from .array_transforms import (
+    CorrCholeskyTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    SoftmaxTransform,
+    StickBreakingTransform,
+)
 from .constraints import Constraint, Independent, Interval, Parts
 from .transform_parts import CatTransform, ComposeTransform, IndependentTransform, StackTransform, identity_transform
 from .transforms import (
     AffineTransform,
-    CorrCholeskyTransform,
     ExpTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
     SigmoidTransform,
-    SoftmaxTransform,
-    StickBreakingTransform,
     Transform,
 )
 

@@ -14,13 +14,14 @@ from ...core.types import Shape
 from ...scipy.special import logsumexp
 from ..functional.arguments import array, described, shape_of
 from ..random import split
+from .array_transforms import StickBreakingTransform
 from .categorical import Categorical
 from .constraints import Constraint, independent
 from .distribution import Distribution
 from .location_scale import Normal
 from .numbers import as_parameter, is_known, key_for, operands, sizes_of
 from .transform_parts import ComposeTransform, sum_of_last
-from .transforms import StickBreakingTransform, Transform
+from .transforms import Transform
 
 __all__ = ["Independent", "LogisticNormal", "MixtureSameFamily", "TransformedDistribution"]
 
