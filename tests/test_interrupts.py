@@ -26,8 +26,8 @@ from ftrans import nn
 from ftrans.base import interrupts
 from ftrans.base.source import attributed_line
 from ftrans.core.trace import current_builder
-from ftrans.nn.array_cell import reading
-from ftrans.nn.filling import filling
+from ftrans.nn.cells.array_cell import reading
+from ftrans.nn.cells.filling import filling
 
 # Where Python itself closes a generator, it can raise nothing, and says that it did not.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

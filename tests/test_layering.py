@@ -27,7 +27,8 @@ LAYERS = [
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", "interop", ""}
 MAY_NAME_JAX = {
-    "ops", "control", "run/jax_operation.py", "xla", "nn/pytrees.py", "spectral", "solvers", "storage", "interop"
+    "ops", "control", "run/jax_operation.py", "xla", "nn/modules/pytrees.py", "spectral", "solvers", "storage",
+    "interop",
 }  # fmt: skip
 
 PUBLIC = {

@@ -4,24 +4,22 @@ import importlib as _importlib
 import typing as _typing
 
 from . import callbacks, data, functional, init, layers, metrics, optim, random, utils
-from .autocast import autocast
-from .averaging import EMA
-from .cells import Buffer, Parameter, RngState
-from .checkpoint import checkpoint
-from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .generation import generate
-from .gradients import grad, value_and_grad
+from .cells.kinds import Buffer, Parameter, RngState
+from .devices.placing import data_parallel, fsdp, shard, tensor_parallel
 from .init import generator, manual_seed
-from .jit import jit
 from .layers import *  # noqa: F403
-from .module import Module
+from .mixed_precision.autocast import autocast
+from .mixed_precision.loss_scale import LossScale, all_finite, clip_grad_norm, global_norm
+from .modules.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .modules.module import Module
+from .modules.stacks import scan, stack_modules, unstack_modules
+from .modules.state import functional_call, merge, split, state_of
+from .modules.summary import summary
 from .optim import LBFGS
-from .optimizer import Optimizer
-from .placing import data_parallel, fsdp, shard, tensor_parallel
-from .precision import LossScale, all_finite, clip_grad_norm, global_norm
-from .stacks import scan, stack_modules, unstack_modules
-from .state import functional_call, merge, split, state_of
-from .summary import summary
+from .optim.averaging import EMA
+from .optim.optimizer import Optimizer
+from .pretrained.generation import generate
+from .pretrained.weights import from_torch, to_torch
 from .torch_hints import missing as _missing
 from .training import (
     Callback,
@@ -36,10 +34,12 @@ from .training import (
     profile_step,
     save,
 )
+from .transformations.checkpoint import checkpoint
+from .transformations.gradients import grad, value_and_grad
+from .transformations.jit import jit
+from .transformations.vectorize import vmap
 from .utils import clip_grad_norm_
-from .vectorize import vmap
-from .vectors import parameters_to_vector, vector_to_parameters
-from .weights import from_torch, to_torch
+from .utils.vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
     "EMA",

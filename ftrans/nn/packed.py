@@ -18,7 +18,7 @@ from ..base.cell import read
 from ..base.forward_code import ArrayContainer
 from ..base.source import at_line, user_line
 from .functional.arguments import concrete, described, shape_of
-from .pytrees import register_container
+from .modules.pytrees import register_container
 
 
 class PackedSequence(ArrayContainer):

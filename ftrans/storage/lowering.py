@@ -26,7 +26,7 @@ from ..control.rolling.side_by_side import side_by_side
 from ..core.program import Program
 from ..core.trace import NoWitness, current_builder
 from ..core.types import ArrayType, type_of
-from ..nn.array_cell import ArrayCell
+from ..nn.cells.array_cell import ArrayCell
 from ..transforms.simplify import for_compiler
 from ..xla.execute import about_to_run, lower
 from .signature import BadCall, Leaf, Signature, describe

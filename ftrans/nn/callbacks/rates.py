@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...xla import gathered
-from ..optimizer import Optimizer
+from ..optim.optimizer import Optimizer
 from ..training.callbacks import Callback, FitState
 
 

@@ -11,7 +11,7 @@ from ...api.call import type_name
 from ...base.cell import Holder
 from ...base.source import at_line, user_line
 from ...xla import is_jax
-from ..loading import as_numpy
+from ..modules.loading import as_numpy
 
 _PADDING = "give the loader a collate_fn, a function of a list of samples, that makes them equal"
 

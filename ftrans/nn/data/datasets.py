@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ..loading import as_numpy
+from ..modules.loading import as_numpy
 from .seeds import Randomness, generator_for
 
 

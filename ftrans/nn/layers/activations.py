@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import functional as F
 from .. import init
-from ..cells import RngState
-from ..module import Module
+from ..cells.kinds import RngState
+from ..modules.module import Module
 from .arguments import empty, put
 from .function_layer import FunctionLayer
 

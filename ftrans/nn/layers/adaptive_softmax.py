@@ -10,9 +10,9 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from .. import functional as F
-from ..containers import ModuleList, Sequential
 from ..functional.arguments import array, checked_indices, described, shape_of
-from ..module import Module
+from ..modules.containers import ModuleList, Sequential
+from ..modules.module import Module
 from .arguments import expect_last_axis, put
 from .linear import Linear
 

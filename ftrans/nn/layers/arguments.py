@@ -11,9 +11,9 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from .. import init
-from ..cells import Parameter
+from ..cells.kinds import Parameter
 from ..functional.arguments import array, described, shape_of
-from ..module import Module
+from ..modules.module import Module
 
 
 def sizes(x: int | Sequence[int], count: int, what: str) -> tuple[int, ...]:

@@ -12,10 +12,10 @@ from ...base.cell import Eager, read
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
-from ..cells import Buffer, RngState
+from ..cells.kinds import Buffer, RngState
 from ..functional.arguments import concrete, described, shape_of
 from ..functional.attention import scores_mask
-from ..module import Module
+from ..modules.module import Module
 from .arguments import empty, expect_last_axis, positive, put
 from .linear import Linear
 

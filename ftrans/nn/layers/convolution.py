@@ -10,10 +10,10 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from .. import functional as F
-from ..cells import Parameter
+from ..cells.kinds import Parameter
 from ..functional.arguments import shape_of
 from ..functional.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ..module import Module
+from ..modules.module import Module
 from .arguments import empty, expect_channels, fill_uniformly, positive, put, sizes
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from ...base.source import at_line, user_line
 from .. import functional as F
-from ..cells import RngState
-from ..module import Module
+from ..cells.kinds import RngState
+from ..modules.module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 

@@ -11,10 +11,10 @@ from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from .. import functional as F
 from .. import init
-from ..cells import Parameter
+from ..cells.kinds import Parameter
 from ..functional.arguments import array, concrete
 from ..functional.embeddings import MODES, with_rows_scaled_down
-from ..module import Module
+from ..modules.module import Module
 from .arguments import empty, put
 
 __all__ = ["Embedding", "EmbeddingBag"]

@@ -18,7 +18,7 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar, dataclass_transform
 
 from ...base.source import at_line, user_line
-from ..module import Module
+from ..modules.module import Module
 
 _SECTIONS = ("Args", "Returns", "Raises", "Example")
 _COMMON = {

@@ -10,11 +10,11 @@ import numpy as np
 from ...base.forks import lock
 from ...base.source import at_line, user_line
 from ...core.trace import current_builder
-from .. import epoch
-from ..cells import Parameter
+from ..cells import epoch
+from ..cells.kinds import Parameter
 from ..functional.arguments import array, described
-from ..module import Module
-from ..nested import attributes
+from ..modules.module import Module
+from ..modules.nested import attributes
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
 from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d

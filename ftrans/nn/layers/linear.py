@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import functional as F
 from .. import init
-from ..module import Module
+from ..modules.module import Module
 from .arguments import empty, expect_last_axis, fill_uniformly, put
 
 __all__ = ["Bilinear", "Identity", "Linear"]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ...base.source import at_line, user_line
 from .. import functional as F
-from ..cells import Buffer
+from ..cells.kinds import Buffer
 from .function_layer import FunctionLayer
 
 __all__ = [

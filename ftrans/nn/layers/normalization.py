@@ -12,9 +12,9 @@ import numpy as np
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
-from ..cells import Buffer, Parameter
+from ..cells.kinds import Buffer, Parameter
 from ..functional.arguments import described, shape_of
-from ..module import Module
+from ..modules.module import Module
 from .arguments import empty, expect_channels, positive, put, shown
 from .function_layer import FunctionLayer
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from ...base.source import at_line, user_line
 from .. import functional as F
-from ..cells import Buffer, RngState
-from ..module import Module
+from ..cells.kinds import Buffer, RngState
+from ..modules.module import Module
 from .arguments import sizes
 from .function_layer import FunctionLayer
 

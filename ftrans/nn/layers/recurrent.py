@@ -12,8 +12,8 @@ from ...base import tree
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
-from ..cells import Parameter, RngState
-from ..module import Module
+from ..cells.kinds import Parameter, RngState
+from ..modules.module import Module
 from ..packed import PackedSequence
 from .arguments import empty, expect_last_axis, positive, put
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ...base.source import at_line, user_line
 from .. import functional as F
 from ..functional.images import MODES
-from ..module import Module
+from ..modules.module import Module
 from .function_layer import FunctionLayer
 
 __all__ = [

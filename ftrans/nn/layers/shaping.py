@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ...base.source import at_line, user_line
 from .. import functional as F
 from ..functional.arguments import array, axis_of, described
-from ..module import Module
+from ..modules.module import Module
 from .arguments import sizes
 from .function_layer import FunctionLayer
 

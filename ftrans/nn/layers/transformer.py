@@ -11,9 +11,9 @@ import numpy as np
 from ...base.source import at_line, user_line
 from .. import functional as F
 from .. import init
-from ..cells import RngState
-from ..containers import ModuleList
-from ..module import Module
+from ..cells.kinds import RngState
+from ..modules.containers import ModuleList
+from ..modules.module import Module
 from ..random import stream
 from .arguments import put
 from .attention import KeyValueCache, MultiheadAttention

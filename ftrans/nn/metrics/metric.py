@@ -15,8 +15,8 @@ import numpy as np
 from ...base.source import at_line, user_line
 from ...core.types import Shape
 from ...xla import gathered
-from ..cells import Buffer
-from ..module import Module
+from ..cells.kinds import Buffer
+from ..modules.module import Module
 
 
 class Metric(Module):

@@ -26,14 +26,14 @@ from ...core.program import Program
 from ...core.trace import Tracer, current_builder
 from ...core.types import ArrayType, is_complex, type_of
 from ...xla import is_jax, is_jax_tracer, place
-from .. import epoch
-from ..cells import Buffer, Cells, Parameter
-from ..filling import filling
-from ..module import Module
-from ..optimizer import Optimizer
-from ..placing import placement_beside
+from ..cells import epoch
+from ..cells.filling import filling
+from ..cells.kinds import Buffer, Cells, Parameter
+from ..devices.placing import placement_beside
+from ..modules.module import Module
 from . import states
 from .groups import Layout, ParamGroup, listed
+from .optimizer import Optimizer
 from .updates import update_program
 
 

@@ -14,8 +14,8 @@ from ...base.cell import read
 from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
 from ...core.trace import Tracer
-from ..cells import Buffer, Parameter
-from ..module import Module
+from ..cells.kinds import Buffer, Parameter
+from ..modules.module import Module
 
 # Hyperparameters that are at least 0 and less than 1; all others of a name in NON_NEGATIVE are at least 0.
 _FRACTIONS = {"betas", "rho"}

@@ -20,12 +20,12 @@ from ...core.program import Program
 from ...core.trace import Tracer, current_builder
 from ...core.types import is_complex
 from ...xla import place, placement
-from ..cells import Buffer, Cells, Parameter
-from ..loading import as_numpy
-from ..module import Module
-from ..optax_update import traced_objective
-from ..placing import mesh_of
+from ..cells.kinds import Buffer, Cells, Parameter
+from ..devices.placing import mesh_of
+from ..modules.loading import as_numpy
+from ..modules.module import Module
 from .grouped import GroupedOptimizer, held_by, write
+from .optax_update import traced_objective
 from .quasi_newton import Carry, Limits, empty_memory, minimized
 
 _SEARCHES = (None, "strong_wolfe")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ..loading import array_of, as_numpy, converted
+from ..modules.loading import array_of, as_numpy, converted
 
 # Choices of torch between implementations of the same update, and what else it writes into groups.
 NO_UPDATE = ("foreach", "capturable", "fused", "differentiable", "param_names")

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ..metrics import Metric
-from ..module import Module
-from ..optimizer import Optimizer
+from ..modules.module import Module
+from ..optim.optimizer import Optimizer
 from .history import History
 
 _METHODS = ("on_fit_begin", "on_epoch_begin", "on_step_end", "on_log", "on_epoch_end", "on_fit_end")

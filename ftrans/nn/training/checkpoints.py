@@ -18,10 +18,10 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ...xla import from_all, gathered, is_readable, this_process
-from ..array_cell import ArrayCell
-from ..loading import converted
-from ..module import Module
-from ..paths import all_paths, is_saved
+from ..cells.array_cell import ArrayCell
+from ..modules.loading import converted
+from ..modules.module import Module
+from ..modules.paths import all_paths, is_saved
 from .files import TRAINING, by_first, read_arrays, replacing, write_arrays
 from .folders import SUFFIX, arrays_of, latest_in, on_devices, read_folder, write_folder
 

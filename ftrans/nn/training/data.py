@@ -14,7 +14,7 @@ from ...xla import is_jax, this_process
 from ..data import DataLoader, Dataset, DistributedSampler, IterableDataset, default_collate
 from ..data.collate import is_array
 from ..init import generator
-from ..loading import as_numpy
+from ..modules.loading import as_numpy
 
 # What a loop may be given, for messages.
 _KINDS = (

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...base import tree
 from ...base.source import at_line, user_line
-from ..jit import jit
-from ..module import Module
-from ..roots import require_module
+from ..modules.module import Module
+from ..modules.roots import require_module
+from ..transformations.jit import jit
 from .data import Source
 from .keeping import in_evaluation_mode
 from .measures import Measure, named_metrics

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...xla import from_all, this_process
-from ..loading import as_numpy
+from ..modules.loading import as_numpy
 
 # What the format calls the dtypes of NumPy.
 _DTYPES = {

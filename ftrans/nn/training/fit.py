@@ -11,15 +11,15 @@ import numpy as np
 
 from ...base.narrow_products import exact_products, product_dtype
 from ...base.source import at_line, user_line
-from ..autocast import precision_named
-from ..cells import RngState
-from ..graph import graph_of
-from ..module import Module
-from ..optimizer import Optimizer
-from ..placing import place_state
-from ..precision import LossScale
+from ..cells.kinds import RngState
+from ..devices.placing import place_state
+from ..mixed_precision.autocast import precision_named
+from ..mixed_precision.loss_scale import LossScale
+from ..modules.graph import graph_of
+from ..modules.module import Module
+from ..modules.roots import require_module
+from ..optim.optimizer import Optimizer
 from ..random import fold_in, key
-from ..roots import require_module
 from .callbacks import Callbacks, FitState
 from .checkpoints import FORMATS
 from .data import Source

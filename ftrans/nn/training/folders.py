@@ -17,11 +17,11 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...xla import in_64_bits, is_jax, watch
-from ..array_cell import ArrayCell
-from ..inplace import require_numbers
-from ..loading import as_numpy
-from ..module import Module
-from ..paths import all_paths, is_saved
+from ..cells.array_cell import ArrayCell
+from ..cells.inplace import require_numbers
+from ..modules.loading import as_numpy
+from ..modules.module import Module
+from ..modules.paths import all_paths, is_saved
 
 SUFFIX = ".orbax"
 _ARRAYS, _RECORD = "arrays", "record"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from ...xla import copied, is_jax
-from ..graph import graph_of
-from ..module import Module
+from ..modules.graph import graph_of
+from ..modules.module import Module
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...xla import lost
 from ..metrics import ConfusionMatrix
-from ..module import Module
+from ..modules.module import Module
 from . import checkpoints
 from .callbacks import Callbacks, FitState
 from .data import Source, is_filled_up, leaves_of, samples_in

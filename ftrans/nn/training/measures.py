@@ -14,9 +14,9 @@ from ...base import tree
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...xla import gathered
-from ..autocast import autocast
 from ..metrics import Metric
-from ..module import Module
+from ..mixed_precision.autocast import autocast
+from ..modules.module import Module
 
 # The loss and the metrics of a step.
 MOST_FIGURES = 32

@@ -15,10 +15,10 @@ import numpy as np
 from ...base import tree
 from ...base.source import at_line, user_line
 from ...xla import is_across, parts_here, place, place_local, placement
+from ..devices.placing import mesh_of, require_mesh, shard
+from ..devices.sharding_rules import as_entries, as_rules, divisible, size_of_axes
 from ..layers.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from ..module import Module
-from ..placing import mesh_of, require_mesh, shard
-from ..sharding_rules import as_entries, as_rules, divisible, size_of_axes
+from ..modules.module import Module
 from .data import PlacedBatch, leaves_of, samples_in
 from .measures import Measure
 from .steps import MeansCheck

@@ -20,10 +20,10 @@ import numpy as np
 from ...api.call import name_of
 from ...base.source import at_line, user_line
 from ...xla import differences, digest, from_all, gathered, is_across, is_readable, this_process, watch
-from ..array_cell import ArrayCell
-from ..cells import RngState
-from ..graph import graph_of
-from ..module import Module
+from ..cells.array_cell import ArrayCell
+from ..cells.kinds import RngState
+from ..modules.graph import graph_of
+from ..modules.module import Module
 from .callbacks import FitState
 from .data import PlacedBatch, leaves_of, samples_in
 from .steps import WINDOW

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ...xla import is_readable, place, this_process
-from ..module import Module
-from ..paths import all_paths
-from ..roots import require_module
+from ..modules.module import Module
+from ..modules.paths import all_paths
+from ..modules.roots import require_module
 from .files import TRAINING, files_of_index, read_arrays, write_arrays
 from .folders import SUFFIX, arrays_of, read_folder, write_folder
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ..drawing import new_figure, require_format, save_figure
-from ..gradients import value_and_grad
-from ..jit import jit
-from ..module import Module
-from ..optimizer import Optimizer
-from ..roots import require_module
+from ..modules.module import Module
+from ..modules.roots import require_module
+from ..optim.optimizer import Optimizer
+from ..transformations.gradients import value_and_grad
+from ..transformations.jit import jit
 from .data import Source
 from .keeping import as_it_was
 from .measures import Measure

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ..gradients import value_and_grad
-from ..jit import jit
-from ..module import Module
-from ..roots import require_module
+from ..modules.module import Module
+from ..modules.roots import require_module
+from ..transformations.gradients import value_and_grad
+from ..transformations.jit import jit
 from .data import Source, samples_in
 from .fit import optimizer_for
 from .keeping import as_it_was

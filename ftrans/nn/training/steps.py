@@ -17,12 +17,12 @@ from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...core.types import is_inexact
 from ...xla import gathered
-from ..cells import Buffer, Cells
-from ..gradients import value_and_grad
-from ..graph import graph_of
-from ..jit import jit
-from ..module import Module
-from ..roots import graph_of_arguments
+from ..cells.kinds import Buffer, Cells
+from ..modules.graph import graph_of
+from ..modules.module import Module
+from ..modules.roots import graph_of_arguments
+from ..transformations.gradients import value_and_grad
+from ..transformations.jit import jit
 from .data import PlacedBatch, leaves_of, samples_in
 from .measures import MOST_FIGURES, Measure
 

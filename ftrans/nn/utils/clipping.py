@@ -14,7 +14,7 @@ from ...base.cell import read
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
 from ...core.types import is_complex
-from ..module import Module
+from ..modules.module import Module
 
 
 def get_total_norm(

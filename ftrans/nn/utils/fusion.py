@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ..cells import Parameter
-from ..module import Module
+from ..cells.kinds import Parameter
+from ..modules.module import Module
 
 Layer = TypeVar("Layer", bound=Module)
 

@@ -13,10 +13,10 @@ import numpy as np
 from ...api.derivatives import stop_gradient
 from ...autograd.modes import no_grad
 from ...base.source import at_line, user_line
-from ..cells import Buffer, Parameter
-from ..computed import cell_of, exchange, rule_of
+from ..cells.kinds import Buffer, Parameter
 from ..functional import normalize
-from ..module import Module
+from ..modules.computed import cell_of, exchange, rule_of
+from ..modules.module import Module
 from .parametrizations import as_matrix, norm_except, require_iterations, rows_of, unit_vector, without_gradient
 
 Layer = TypeVar("Layer", bound=Module)

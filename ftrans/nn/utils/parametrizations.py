@@ -14,12 +14,12 @@ from ...api.derivatives import stop_gradient
 from ...base.cell import Eager
 from ...base.source import at_line, user_line
 from ...core.types import is_complex
-from ..cells import Buffer
+from ..cells.kinds import Buffer
 from ..functional import normalize
 from ..functional.arguments import concrete
 from ..init import generator
 from ..layers.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from ..module import Module
+from ..modules.module import Module
 from .orthogonal_maps import completed, is_orthogonal, orthonormal, reflections_of, with_reflections
 from .parametrize import register_parametrization
 

@@ -23,11 +23,11 @@ from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
 from ...core.trace import Tracer, current_builder
 from ...core.types import type_of
-from ..array_cell import ArrayCell
-from ..cells import Buffer, Parameter
-from ..computed import cell_of, exchange, own_class
-from ..containers import ModuleDict, ModuleList
-from ..module import Module
+from ..cells.array_cell import ArrayCell
+from ..cells.kinds import Buffer, Parameter
+from ..modules.computed import cell_of, exchange, own_class
+from ..modules.containers import ModuleDict, ModuleList
+from ..modules.module import Module
 
 __all__ = [
     "ParametrizationList",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
-from ..computed import cell_of, rule_of
-from ..module import Module
+from ..modules.computed import cell_of, rule_of
+from ..modules.module import Module
 from .pruning_methods import (
     BasePruningMethod,
     CustomFromMask,

@@ -13,10 +13,10 @@ import numpy as np
 from ...autograd.creation import from_numpy
 from ...autograd.modes import no_grad
 from ...base.source import at_line, user_line
-from ..cells import Buffer
-from ..computed import cell_of, exchange, rule_of
+from ..cells.kinds import Buffer
 from ..init import generator
-from ..module import Module
+from ..modules.computed import cell_of, exchange, rule_of
+from ..modules.module import Module
 
 Array = np.ndarray[Any, Any]
 

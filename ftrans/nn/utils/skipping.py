@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from ..init import skipped
-from ..module import Module
+from ..modules.module import Module
 
 
 def skip_init(module_cls: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ...base.source import at_line, user_line
-from ..module import Module
-from ..state import functional_call as call_with
+from ..modules.module import Module
+from ..modules.state import functional_call as call_with
 
 __all__ = ["functional_call"]
 

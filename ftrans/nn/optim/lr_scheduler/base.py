@@ -7,7 +7,7 @@ from typing import Any
 
 from ....base.source import at_line, user_line
 from ....core.trace import current_builder
-from ...optimizer import Optimizer
+from ..optimizer import Optimizer
 
 
 class LRScheduler:

@@ -1,0 +1,1 @@
+"""Models on a mesh of devices."""

@@ -1,0 +1,1 @@
+"""Mixed precision: products in narrow types, and losses scaled for them."""

@@ -1,0 +1,1 @@
+"""Transformations of functions of modules: gradients, `vmap`, `jit` and checkpoints."""
