@@ -12,7 +12,10 @@ import pickle
 import re
 import statistics
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -144,22 +147,16 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("cached", lambda: ft.grad(functools.cache(lambda x: x))(1.0), TypeError, ["argument of a cached function"]),
     ("unknown attribute", lambda: ft.grad(lambda x: x.foo)(X), AttributeError, [r"f64\[3\]", "no attribute 'foo'"]),
     ("attribute nearby", lambda: ft.grad(lambda x: x.shpe)(X), AttributeError, ["did you mean 'shape'"]),
-    ("function of numpy", lambda: ft.grad(lambda x: x.nansum())(X), AttributeError, [r"Instead: np\.nansum\(x"]),
     ("singular values", lambda: ft.grad(lambda x: x.pinv())(X), AttributeError, [r"write np\.linalg\.pinv\(x\)"]),
     ("bytes of", lambda: ft.grad(lambda x: x.tobytes())(X), AttributeError, ["no memory", "return the value"]),
     ("unknown option", lambda: ft.grad(lambda x: x.sum(bogus=1))(X), TypeError, ["bogus"]),
     ("unknown option of numpy", lambda: ft.grad(lambda x: ft.numpy.sum(x, bogus=1))(X), TypeError, ["bogus"]),
-    ("axis of torch", lambda: ft.grad(lambda x: x.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
     ("axis of torch to numpy", lambda: ft.grad(lambda x: np.concatenate([x, x], dim=0)[0])(X), TypeError,
      ["'dim'", "dim= axis="]),
     ("axis of torch, plain", lambda: ft.grad(lambda x: x[0] * X.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
-    ("size of torch", lambda: ft.grad(lambda x: x[0] * x.size(0))(X), TypeError, ["not callable", r"x\.shape\[i\]"]),
     ("size of torch, plain", lambda: ft.grad(lambda x: x[0] * X.size())(X), TypeError, [r"x\.shape for size\(\)"]),
     ("method of torch, plain", lambda: ft.grad(lambda x: x[0] * X.maximum(0)[0])(X), AttributeError,
      [r"instead of maximum: np\.maximum\(x, y\)"]),
-    ("view of another shape", lambda: ft.grad(lambda x: x.view(3, 1)[0, 0])(X), TypeError, [r"x\.reshape\(3, 1\)"]),
-    ("view of three axes", lambda: ft.grad(lambda x: x.view(1, 3, 1))(X), TypeError, [r"x\.reshape\(1, 3, 1\)"]),
-    ("view of one axis", lambda: ft.grad(lambda x: x.view(-1)[0])(X), TypeError, [r"x\.reshape\(-1\)"]),
     ("view of other bytes", lambda: ft.grad(lambda x: x.view(np.int64)[0])(X), TypeError, [r"\.astype"]),
     ("attribute set", lambda: ft.grad(lambda x: setattr(x.T, "foo", 1))(X), AttributeError,
      ["traced value takes no attributes", "traced value has no attribute 'foo'"]),
@@ -245,9 +242,18 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "phrases"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-@pytest.mark.filterwarnings("ignore:you are shuffling")
-def test_message(call: Any, error: type[Exception], phrases: list[str]) -> None:
+# Methods of torch, which traced values have as soon as `ftrans.autograd` has been imported.
+BEFORE_TORCH: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
+    ("function of numpy", lambda: ft.grad(lambda x: x.nansum())(X), AttributeError, [r"Instead: np\.nansum\(x"]),
+    ("axis of torch", lambda: ft.grad(lambda x: x.mean(dim=0))(X), TypeError, ["'dim'", "dim= axis="]),
+    ("size of torch", lambda: ft.grad(lambda x: x[0] * x.size(0))(X), TypeError, ["not callable", r"x\.shape\[i\]"]),
+    ("view of another shape", lambda: ft.grad(lambda x: x.view(3, 1)[0, 0])(X), TypeError, [r"x\.reshape\(3, 1\)"]),
+    ("view of three axes", lambda: ft.grad(lambda x: x.view(1, 3, 1))(X), TypeError, [r"x\.reshape\(1, 3, 1\)"]),
+    ("view of one axis", lambda: ft.grad(lambda x: x.view(-1)[0])(X), TypeError, [r"x\.reshape\(-1\)"]),
+]  # fmt: skip
+
+
+def check(call: Any, error: type[Exception], phrases: list[str]) -> None:
     with pytest.raises(error) as caught:
         call()
     message = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
@@ -257,6 +263,17 @@ def test_message(call: Any, error: type[Exception], phrases: list[str]) -> None:
         assert found, f"{phrase!r} is not in {message[place:]!r}"
         place = found.start()
     assert "test_errors.py:" in message, message
+
+
+@pytest.mark.parametrize(("call", "error", "phrases"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+def test_message(call: Any, error: type[Exception], phrases: list[str]) -> None:
+    check(call, error, phrases)
+
+
+def test_messages_where_torch_is_not_spoken() -> None:
+    code = "import test_errors as t\nfor case in t.BEFORE_TORCH: t.check(*case[1:])"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True)
 
 
 @pytest.mark.parametrize("name", ["no rule", "not linear", "float", "leak"])

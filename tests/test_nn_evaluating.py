@@ -51,6 +51,7 @@ OPTIMIZERS = {"optax": optax.sgd, "nn.optim": nn.optim.SGD}
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_learning_rates_that_are_too_large_end_the_search(kind: str, tmp_path: Path) -> None:
+    nn.manual_seed(0)
     model, batches = nn.Linear(3, 1), nn.data.DataLoader(nn.data.TensorDataset(X, X[:, :1]), 16, shuffle=True)
     before, position = state(model), batches.state_dict()
     found = nn.find_learning_rate(model, batches, loss=mse, optimizer=OPTIMIZERS[kind], low=1e-4, high=100.0, steps=60)

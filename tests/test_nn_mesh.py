@@ -408,8 +408,8 @@ def test_uneven_batches_are_filled_up_by_samples_that_do_not_count():
         np.testing.assert_allclose(found[name], one[name], rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_samples_that_stop_to_count_alike_are_found(dtype):
+@pytest.mark.parametrize("precision", [None, "bfloat16"])
+def test_samples_that_stop_to_count_alike_are_found(precision):
     """The loss of the first batch is a mean over its samples, as that of a model without training may be."""
     weights = np.array([0.2, 9.0], np.float32)
     model = nn.Linear(6, 2)
@@ -422,14 +422,14 @@ def test_samples_that_stop_to_count_alike_are_found(dtype):
             loss=lambda output, target: F.cross_entropy(output, target, weight=weights),
             optimizer=optax.sgd(0.3),
             mesh=mesh_of(8),
-            dtype=dtype,
+            precision=precision,
             progress=False,
         )
 
 
 def test_means_of_filled_up_batches_in_half_precision_do_not_overflow():
     x, y = np.ones((13, 6), np.float32), np.full((13, 2), 140, np.float32)
-    given = {"loss": lambda output, target: mse(output, target).astype(np.float16), "dtype": "float16"}
+    given = {"loss": lambda output, target: mse(output, target).astype(np.float16), "precision": "float16"}
     history = nn.fit(nn.Linear(6, 2), [(x, y)], mesh=mesh_of(8), progress=False, **given)
     assert history["loss"][0] > 19_000  # Of 13 of them, the sum is above 65,504.
 

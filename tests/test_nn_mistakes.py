@@ -136,9 +136,7 @@ def test_a_module_that_is_no_ensemble() -> None:
         nn.vmap(lambda model, x: model(x), in_axes=(0, None))(nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)), X)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "bf16", np.int32, np.complex64])
-def test_dtypes_without_gradients(dtype: Any) -> None:
-    with pytest.raises(ValueError, match="dtype must be floating-point"):
-        nn.value_and_grad(loss, dtype=dtype)
-    with pytest.raises(ValueError, match="dtype must be floating-point"):
-        fit(dtype=dtype)
+@pytest.mark.parametrize("precision", ["int8", "bf16", np.int32, np.complex64])
+def test_precisions_that_are_none(precision: Any) -> None:
+    with pytest.raises(ValueError, match=r"the precision of nn\.fit is one of"):
+        fit(precision=precision)

@@ -273,7 +273,7 @@ def test_scipy_is_imported_late() -> None:
 
 
 def test_derivatives_of_erf() -> None:
-    from ftrans.nn.functional.arguments import apply_elementwise
+    from ftrans.api.elementwise import apply_elementwise
     from ftrans.ops.special.errors import erf, erf_inv, erfc
 
     x = np.linspace(-2, 2, 9)
