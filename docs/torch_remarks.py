@@ -38,7 +38,6 @@ OTHERWISE: dict[str, str] = {
     "torch.optim.swa_utils.AveragedModel": "`nn.EMA`",
     "torch.optim.swa_utils.get_ema_avg_fn": "`nn.EMA`; with `decay=`",
     "torch.optim.swa_utils.get_ema_multi_avg_fn": "`nn.EMA`; with `decay=`",
-    "torch.utils.data.default_convert": "`np.asarray`",
     "torch.autograd.Variable": "`autograd.tensor`",
     "torch.autograd.variable": "`autograd.tensor`",
     "torch.autograd.forward_ad.make_dual": "`ft.jvp`; takes the function, values and tangents",
@@ -83,6 +82,7 @@ INSTEAD: dict[str, str] = {
 
 # About names that are the same.
 REMARKS: dict[str, str] = {
+    "torch.utils.data.DataLoader": "batches are Tensors where samples hold one, or with `tensors=True`",
     **dict.fromkeys(
         [f"torch.nn.init.{name}_" for name in _DRAWN.split()],
         "`rng=`, a generator of NumPy, in its place",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import ftrans.autograd as torch
 from ftrans import nn
 
 
@@ -24,6 +25,19 @@ class Noisy(nn.data.Dataset):
 
     def __getitem__(self, i: int) -> Any:
         return {"x": np.full(2000, i, np.float32), "noise": np.random.rand(), "label": i % 3}
+
+
+class Rows(nn.data.Dataset):
+    """A Tensor and a number."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, i: int) -> Any:
+        return torch.tensor([float(i)]), i
 
 
 class Counting(nn.data.IterableDataset):

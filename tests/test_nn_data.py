@@ -387,6 +387,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
         ValueError,
         ["fork", "JAX", "'spawn'"],
     ),
+    "tensors on a device": (
+        lambda: data.DataLoader(X, tensors=True, device="cpu"),
+        ValueError,
+        ["tensors=True", "host memory"],
+    ),
     "local dataset": (
         lambda: list(data.DataLoader([lambda: 0], num_workers=1)),
         TypeError,

@@ -29,6 +29,11 @@ def tensors(of: Any) -> Any:
     return of.TensorDataset(*(map(torch.from_numpy, (X, Y)) if of is OF_TORCH else (X, Y)))
 
 
+def row(of: Any) -> Any:
+    """A tensor."""
+    return torch.ones(2) if of is OF_TORCH else of.default_convert(np.ones(2, np.float32))
+
+
 # The same calls in both libraries.
 CALLS: dict[str, Callable[[Any], Any]] = {
     "in order": lambda of: list(of.DataLoader(tensors(of), 4)),
@@ -37,6 +42,10 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "batch sampler": lambda of: list(of.DataLoader(tensors(of), batch_sampler=[[3, 1], [0]])),
     "sampler": lambda of: list(of.DataLoader(tensors(of), 2, sampler=of.SequentialSampler(range(3)))),
     "dictionaries": lambda of: list(of.DataLoader([{"a": i, "b": (0.5, "t", True)} for i in range(5)], 2)),
+    "tensors among others": lambda of: list(
+        of.DataLoader([{"a": row(of), "b": (i, 0.5, True, X[i])} for i in range(5)], 2)
+    ),
+    "converted": lambda of: of.default_convert({"a": [X, "t"], "b": X[0, 0]}),
     "subset": lambda of: list(of.DataLoader(of.Subset(tensors(of), [4, 2, 0]), 2)),
     "concatenated": lambda of: list(of.DataLoader(of.ConcatDataset([tensors(of), tensors(of)]), 5)),
     "stacked": lambda of: list(of.DataLoader(of.StackDataset(a=tensors(of), b=list(range(11))), 5)),

@@ -541,6 +541,34 @@ def test_tensors_are_recorded():
     np.testing.assert_allclose(model.w.grad.numpy(), 4 * X**2)
 
 
+@pytest.mark.parametrize("donated", [(), (0, 1)])
+def test_training_steps_take_tensors_as_arrays(donated):
+    def step(model, optimizer, batch):
+        loss, gradients = nn.value_and_grad(lambda m: ((m(batch["x"]) - batch["y"]) ** 2).mean())(model)
+        optimizer.step(gradients)
+        return {"loss": loss, "model": model}
+
+    results = []
+    for convert in (lambda x: x, ft.autograd.tensor):
+        model = Scale()
+        optimizer = nn.optim.Adam(model.parameters(), lr=0.1)
+        jitted = nn.jit(step, donate_argnums=donated)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for rows in (X, X[:1], X):
+                found = jitted(model, optimizer, {"x": convert(rows), "y": convert(rows + 1)})
+        assert found["model"] is model
+        results.append((found["loss"], model.w.value))
+    assert isinstance(results[1][0], ft.autograd.Tensor)
+    assert not results[1][0].requires_grad
+    assert results[0][0] == results[1][0].item()
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    # One that requires a gradient gets it.
+    x = ft.autograd.tensor(X, requires_grad=True)
+    nn.jit(step)(model, optimizer, {"x": x, "y": X})["loss"].backward()
+    assert x.grad.shape == X.shape
+
+
 @pytest.mark.parametrize("donated", [(), (0,)])
 def test_anomalies_name_the_parameter(donated):
     class Log(Scale):

@@ -140,7 +140,7 @@ class Jitted:
         paths = self._paths(call)
         result = self.result(call, paths)
         if self._still_remembers and not kwargs:
-            self._remember(call, paths, args)
+            self.remember(call, paths, args)
         return result
 
     def result(self, call: Any, paths: Paths, traces: bool = True) -> Any:
@@ -188,7 +188,7 @@ class Jitted:
             outs if path.on_device else path.compiled.on_host(outs, [*leaves, *path.constants])
         )
 
-    def _remember(self, call: Any, paths: Paths, args: tuple[Any, ...]) -> None:
+    def remember(self, call: Any, paths: Paths, args: tuple[Any, ...]) -> None:
         """Remember a call, for others like it."""
         if paths.eager is None and not paths.swaps_bytes:
             self._still_remembers -= 1

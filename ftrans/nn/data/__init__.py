@@ -1,6 +1,6 @@
 """Data: datasets, samplers, and the loader that makes batches of them, under the names of `torch.utils.data`."""
 
-from .collate import default_collate
+from .collate import default_collate, default_convert
 from .datasets import (
     ChainDataset,
     ConcatDataset,
@@ -41,6 +41,7 @@ __all__ = [
     "WeightedRandomSampler",
     "WorkerInfo",
     "default_collate",
+    "default_convert",
     "get_worker_info",
     "random_split",
 ]

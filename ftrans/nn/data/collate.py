@@ -1,4 +1,4 @@
-"""Collating: several samples become one batch."""
+"""Collating: several samples become one batch, of Tensors where they hold Tensors, of NumPy's arrays elsewhere."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...api.call import type_name
+from ...autograd.creation import from_numpy
+from ...autograd.tensor import Tensor
+from ...base import tree
 from ...base.cell import Holder
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...xla import is_jax
 from ..modules.loading import as_numpy
 
@@ -23,8 +27,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
         batch: the samples, all of one structure.
 
     Returns:
-        An array of NumPy with a first axis of samples for arrays (of NumPy, JAX, torch or this library) and numbers; a
-        list of strings; for tuples, named tuples, lists and dictionaries the same of batches of their parts.
+        An array with a first axis of samples for arrays (of NumPy, JAX, torch or this library) and numbers; a list of
+        strings; for tuples, named tuples, lists and dictionaries the same of batches of their parts.  If the samples
+        hold a Tensor, all of these arrays are Tensors, otherwise all are of NumPy.  Dtypes are those of the samples:
+        int64, float64 and bool for Python's numbers.
 
     Raises:
         ValueError: the samples differ in shape, length or names.
@@ -36,14 +42,48 @@ def default_collate(batch: Sequence[Any]) -> Any:
         >>> nn.data.default_collate([(np.zeros(2), 3), (np.ones(2), 4)])
         (array([[0., 0.],
                [1., 1.]]), array([3, 4]))
+        >>> nn.data.default_collate([(nn.data.default_convert(np.zeros(2)), 3)])
+        (tensor([[0., 0.]]), tensor([3]))
     """
-    return _collated(batch, "")
+    tensors: list[Tensor] = []
+    collated = _collated(batch, "", tensors)
+    if not tensors:
+        return collated
+    # Nothing else sees the memory of new arrays, so that nobody has to watch it.
+    return tree.map_leaves(lambda x: Tensor.of(x) if is_plain(x, np.ndarray) else x, collated)
 
 
-def _collated(samples: Sequence[Any], where: str) -> Any:
+def default_convert(data: Any) -> Any:
+    """Exchange arrays for Tensors.
+
+    Args:
+        data: an array (of NumPy, JAX, torch or this library), or tuples, named tuples, lists and dictionaries of them.
+
+    Returns:
+        The same with a Tensor for each array; those of NumPy share their memory with it.  Python's numbers, strings and
+        other values stay what they are.
+
+    Example:
+        >>> import numpy as np
+        >>> from ftrans import nn
+        >>> nn.data.default_convert({"x": np.ones(2), "name": "a"})
+        {'x': tensor([1., 1.]), 'name': 'a'}
+    """
+    return tree.map_leaves(_converted, data)
+
+
+def _converted(x: Any) -> Any:
+    if isinstance(x, Tensor) or not (is_array(x) or is_plain(x, np.generic)):
+        return x
+    array = as_numpy(x)
+    return from_numpy(array) if array.dtype.kind in "biufcV" else x
+
+
+def _collated(samples: Sequence[Any], where: str, tensors: list[Tensor]) -> Any:
+    """The batch of samples; one of the Tensors in each place is added to `tensors`."""
     first = samples[0]
     if is_array(first) or hasattr(first, "__array__"):
-        return _stacked(samples, where)
+        return _stacked(samples, where, tensors)
     if isinstance(first, bool | int | float | complex):
         return np.array(samples)
     if isinstance(first, str | bytes):
@@ -51,12 +91,12 @@ def _collated(samples: Sequence[Any], where: str) -> Any:
     if isinstance(first, Mapping):
         if any(not isinstance(x, Mapping) or x.keys() != first.keys() for x in samples):
             raise _unequal("the names of dictionaries", [list(x) for x in samples], where)
-        return {name: _collated([x[name] for x in samples], f"{where}[{name!r}]") for name in first}
+        return {name: _collated([x[name] for x in samples], f"{where}[{name!r}]", tensors) for name in first}
     if isinstance(first, tuple | list):
         lengths = [len(x) for x in samples]
         if len(set(lengths)) > 1:
             raise _unequal("the lengths of sequences", lengths, where)
-        parts = [_collated(column, f"{where}[{i}]") for i, column in enumerate(zip(*samples, strict=True))]
+        parts = [_collated(column, f"{where}[{i}]", tensors) for i, column in enumerate(zip(*samples, strict=True))]
         if hasattr(first, "_fields"):
             return type(first)(*parts)
         return tuple(parts) if isinstance(first, tuple) else parts
@@ -72,8 +112,11 @@ def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray | Holder) or is_jax(x) or (hasattr(x, "detach") and hasattr(x, "dtype"))
 
 
-def _stacked(samples: Sequence[Any], where: str) -> Any:
-    arrays = [as_numpy(x) for x in samples]
+def _stacked(samples: Sequence[Any], where: str, tensors: list[Tensor]) -> Any:
+    found = [x for x in samples if isinstance(x, Tensor)]
+    tensors += found[:1]
+    # Samples that require a gradient get it from the batch.
+    arrays = samples if any([x.is_active() for x in found]) else [as_numpy(x) for x in samples]
     try:
         return np.stack(arrays)
     except ValueError:

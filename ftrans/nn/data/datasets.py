@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.tensor import Tensor
 from ...base.source import at_line, user_line
 from ..modules.loading import as_numpy
 from .seeds import Randomness, generator_for
@@ -84,10 +85,10 @@ class TensorDataset(Dataset):
     """Arrays of equal length: sample `i` is the tuple of their rows `i`.
 
     Args:
-        tensors: arrays of NumPy (also memory maps), JAX, torch or this library.
+        tensors: Tensors, or arrays of NumPy (also memory maps), JAX or torch.
 
     Attributes:
-        tensors: the arrays, of NumPy.
+        tensors: the Tensors, and the others as arrays of NumPy.
 
     Raises:
         ValueError: the lengths differ.
@@ -101,7 +102,7 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *tensors: Any) -> None:
-        arrays = [x if isinstance(x, np.ndarray) else as_numpy(x) for x in tensors]
+        arrays: list[Any] = [x if isinstance(x, np.ndarray | Tensor) else as_numpy(x) for x in tensors]
         if not arrays or any(x.ndim == 0 for x in arrays):
             raise ValueError(f"TensorDataset takes arrays with an axis of samples{at_line(user_line())}")
         _require_equal_lengths("TensorDataset", {str(i): x for i, x in enumerate(arrays)})
@@ -111,11 +112,16 @@ class TensorDataset(Dataset):
         return tuple([x[index] for x in self.tensors])
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, ...]]:
-        return list(zip(*self.gather(indices), strict=True))
+        rows = np.asarray(indices)
+        return list(zip(*[x[rows] for x in self.tensors], strict=True))
 
     def gather(self, indices: Sequence[int]) -> tuple[Any, ...]:
         """The batch of several samples, which is faster than to collate them."""
-        return tuple([np.asarray(x[np.asarray(indices)]) for x in self.tensors])
+        rows = np.asarray(indices)
+        found = [x[rows] for x in self.tensors]
+        if not any([isinstance(x, Tensor) for x in found]):
+            return tuple(map(np.asarray, found))
+        return tuple([x if isinstance(x, Tensor) else Tensor.of(np.asarray(x)) for x in found])
 
     def __len__(self) -> int:
         return len(self.tensors[0])

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...api.call import type_name
+from ...api.call import check_flag, type_name
+from ...autograd.tensor import Tensor
 from ...base import tree
+from ...base.cell import concrete
 from ...base.source import at_line, user_line
 from ...xla import accelerator, put_on_device
-from .collate import default_collate, is_array
+from .collate import default_collate, default_convert, is_array
 from .fetching import Recipe, batches_of, fetch
 from .orders import require_dataset, require_workers, samplers_for
 from .pool import Pool
@@ -38,7 +40,7 @@ class DataLoader:
         num_workers: number of processes that make batches; 0 makes them in this process.
         collate_fn: a function of a list of samples that makes a batch; `default_collate` by default.
         pin_memory: whether batches are copied to the accelerator ahead of use, if there is one: they are JAX arrays
-            there.  On a CPU there is nothing to copy, and they are of NumPy as always.
+            there.  On a CPU there is nothing to copy.  Tensors live in host memory, so they stay as they are.
         drop_last: whether a last batch that is smaller is dropped.
         timeout: seconds to wait for a batch of the workers; 0 for as long as it takes.
         worker_init_fn: a function of the number of a worker, which the worker calls first.
@@ -48,7 +50,9 @@ class DataLoader:
         prefetch_factor: number of batches that each worker makes ahead; 2 by default.
         persistent_workers: whether workers stay from one epoch to the next.
         device: a device or sharding of JAX, or the name of a platform such as "gpu", to which batches are copied ahead
-            of use.
+            of use; Tensors become JAX arrays by that.
+        tensors: whether all arrays of batches are Tensors, as in torch, for `loss.backward()`.  By default they are
+            where samples hold a Tensor, and of NumPy elsewhere, which is what `nn.jit` and `nn.fit` compute with.
 
     Attributes:
         dataset: the dataset.
@@ -97,8 +101,15 @@ class DataLoader:
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
         device: Any = None,
+        tensors: bool = False,
     ) -> None:
         require_dataset(dataset)
+        check_flag(tensors, "DataLoader", "tensors")
+        if tensors and device is not None:
+            raise ValueError(
+                "DataLoader was given tensors=True and a device, but Tensors live in host memory; leave out one of "
+                f"them: arrays on a device are for nn.jit{at_line(user_line())}"
+            )
         require_workers(num_workers, prefetch_factor, persistent_workers, timeout, multiprocessing_context)
         self.dataset = dataset
         self.num_workers = int(num_workers)
@@ -107,6 +118,7 @@ class DataLoader:
         self.timeout = timeout
         self.persistent_workers = persistent_workers
         self.device = device
+        self.tensors = bool(tensors)
         self.drop_last = drop_last
         self.generator = generator_for(generator, "DataLoader")
         self.batch_size = batch_size if batch_sampler is None else None
@@ -166,14 +178,23 @@ class DataLoader:
             self._began, self._given = None, 0
 
     def _ahead(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches on the device, if there is one; the copies of the next ones are under way."""
+        """The batches as Tensors, or on the device, if there is one; the copies of the next ones are under way."""
+        if self.tensors:
+            yield from map(default_convert, batches)
+            return
         device = accelerator() if self.device is None and self.pin_memory else self.device
         if device is None:
             yield from batches
             return
+
+        def placed(x: Any) -> Any:
+            if not is_array(x) or (self.device is None and isinstance(x, Tensor)):
+                return x
+            return put_on_device(concrete(x), device)
+
         waiting: deque[Any] = deque()
         for batch in batches:
-            waiting.append(tree.map_leaves(lambda x: put_on_device(x, device) if is_array(x) else x, batch))
+            waiting.append(tree.map_leaves(placed, batch))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft()
         yield from waiting

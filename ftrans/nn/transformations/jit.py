@@ -20,7 +20,9 @@ from ...api.call import check_flag, name_of
 from ...api.jitted import Call, Jitted, Remembered
 from ...api.paths import Path, Paths, new_path
 from ...api.signatures import leaf_key
+from ...autograd.tensor import Tensor
 from ...base import tree
+from ...base.cell import Eager
 from ...base.foreign import Said
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
@@ -33,6 +35,7 @@ from ..cells.kinds import Parameter
 from ..modules.calls import call_filled, read_cells, settled, write_cells
 from ..modules.graph import Graph
 from ..modules.module import Module
+from ..modules.nested import parts_of, rebuilt
 from ..modules.roots import Place, graph_of_roots, in_places, modules_in, with_places, without_modules
 from .traces import Traces, require_unchanged
 
@@ -62,6 +65,8 @@ def jit(
 
     Returns:
         A function of the same arguments with the same results, as NumPy arrays, or JAX arrays if an argument is one.
+        With a Tensor among the arguments, results are Tensors, and `backward()` reaches the parameters; not so if the
+        function itself changes parameters, as a training step does: then they are without a graph.
 
     Raises:
         TypeError: an argument of the function is neither an array, nor a module, nor static; `roll` is not a bool.
@@ -120,9 +125,11 @@ class _Call(Call):
         graph: their graph.
         signature: what the program depends on in the other arguments.
         is_in_jax: whether cells hold what JAX traces.
+        noted: what its trace is counted by: the signature that it has with arrays in place of Tensors.
+        gives_tensors: whether the arrays were Tensors, so that results become such.
     """
 
-    __slots__ = ("graph", "is_in_jax", "modules", "signature")
+    __slots__ = ("gives_tensors", "graph", "is_in_jax", "modules", "noted", "signature")
 
     graph: Graph
     is_in_jax: bool
@@ -132,7 +139,8 @@ class _Call(Call):
     ) -> None:
         super().__init__(None, leaves, how, args, {})
         self.modules = modules
-        self.signature = signature
+        self.signature = self.noted = signature
+        self.gives_tensors = False
 
 
 class _Jitted(Jitted):
@@ -147,12 +155,47 @@ class _Jitted(Jitted):
         # Graphs belong to their modules and refer to this function by a key, so that neither keeps the other alive.
         self._name = object()
         self._traces = Traces(f)
+        # For the keys of calls with Tensors: whether the function changes parameters.
+        self._trains: dict[Any, bool] = {}
 
     def call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.f(*args, **kwargs)
 
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         about_to_run()
+        call = self._taken_apart(args, kwargs)
+        tensors = [x for x in call.leaves if isinstance(x, Eager)]
+        if not tensors or any([x.is_active() for x in tensors]):
+            return call
+        with_arrays = self._taken_apart(*_with_arrays((args, kwargs)))
+        trains = self._trains.get(call.key)
+        if trains is None:
+            trains = self._note_training(call, with_arrays)
+        if not trains:
+            return call
+        with_arrays.gives_tensors = True
+        return with_arrays
+
+    def _note_training(self, call: _Call, with_arrays: _Call) -> bool:
+        """Note whether calls like one with Tensors change parameters; the program is one for Tensors and arrays."""
+        with_arrays.inputs = [*read_cells(with_arrays.graph.cells), *with_arrays.leaves]
+        call.noted = with_arrays.noted
+        try:
+            path = self.trace(with_arrays, self._paths(with_arrays))
+        except Exception as error:
+            explained = self.explained(error, with_arrays)
+            if explained is error:
+                raise
+            raise explained from None
+        if path is None:
+            return False
+        changed = [with_arrays.graph.cells[place] for place in path.note.places]
+        trains = self._trains[call.key] = any([isinstance(x, Parameter) and x.requires_grad for x in changed])
+        if not trains:
+            self._paths(call).add(path, self.f)
+        return trains
+
+    def _taken_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         call = self._quick_call(args) if not kwargs else None
         if call is None:
             modules: list[Module] = []
@@ -160,6 +203,10 @@ class _Jitted(Jitted):
             signature, leaves, how = self.signatures.prepare(plain, plain_kwargs)
             call = _Call(modules, signature, leaves, how, plain)
         return self._with_graph(call)
+
+    def remember(self, call: _Call, paths: Paths, args: tuple[Any, ...]) -> None:
+        if not call.gives_tensors:
+            super().remember(call, paths, args)
 
     def alike(self, call: _Call, args: tuple[Any, ...]) -> Alike | None:
         return None if call.is_in_jax else Alike.to(args, call.leaves, call.modules, Module)
@@ -231,7 +278,7 @@ class _Jitted(Jitted):
         return number
 
     def new_paths(self, call: _Call) -> Paths:
-        self._traces.note(call.graph, call.signature, call.leaves)
+        self._traces.note(call.graph, call.noted, call.leaves)
         return Paths([*read_cells(call.graph.cells), *call.leaves])
 
     def attempt(self, call: _Call, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
@@ -305,6 +352,8 @@ class _Jitted(Jitted):
             return None
 
     def put_together(self, call: _Call, path: Path, outs: list[Any]) -> Any:
+        if call.gives_tensors:
+            outs = [Tensor.of(np.asarray(x)) for x in outs]
         return path.note.put_together(outs, call.graph)
 
     def compile(self, call: _Call, inputs: list[Any]) -> Path:
@@ -406,6 +455,13 @@ class _Note:
         """The result of the function from its arrays."""
         out = tree.unflatten(self.structure, outs)
         return in_places(out, [*graph.modules.values()]) if self.has_modules else out
+
+
+def _with_arrays(x: Any) -> Any:
+    """Arguments with the arrays of Tensors in their place."""
+    if isinstance(x, Eager):
+        return np.asarray(x.concrete())
+    return x if isinstance(x, Module) or parts_of(x) is None else rebuilt(x, _with_arrays)
 
 
 @uninterrupted
