@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ from . import anomaly
 from .alike import Alike
 from .call import named, trace_flat
 from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
+from .retraces import Facts, Traces
 from .rolling import rolling
 from .sharding import Shardings, divided
-from .signatures import Signatures
+from .signatures import Signatures, shown_type
 
 _NUMBERS = (float, int, bool, complex)
 # How often a function remembers a call for others like it: one that is called in turn in many ways stops to.
@@ -110,6 +112,7 @@ class Jitted:
         self.donated = donated
         self.shardings = shardings
         self.signatures = Signatures(f, static_argnums, static_argnames)
+        self.traces = Traces(f, "jit")
         self._cache: dict[Any, Paths] = {}
         self._remembered: Remembered | None = None
         self._still_remembers = 0 if self.signatures.has_statics else _MOST_REMEMBERED
@@ -227,7 +230,7 @@ class Jitted:
         path = paths.first(arrays)
         if path is None or path.guards:
             found = run_known(paths, self.f, arrays)
-            path = paths.add(self.compile(call, arrays), self.f) if found is None else found[1]
+            path = self._new(call, paths, arrays) if found is None else found[1]
         assert paths.eager is not None
         name = self.f.__name__ if hasattr(self.f, "__name__") else "function"
         outs = paths.eager.apply_program(path.compiled.program, [*inputs, *path.constants], run_compiled, name)
@@ -235,7 +238,34 @@ class Jitted:
 
     def trace(self, call: Any, paths: Paths) -> Path | None:
         """A new path for the inputs of a call, or a known one with equal guards; None if the inputs are gone."""
-        return None if call.inputs is None else paths.add(self.compile(call, list(map(native, call.inputs))), self.f)
+        return None if call.inputs is None else self._new(call, paths, [*map(native, call.inputs)])
+
+    def _new(self, call: Any, paths: Paths, inputs: list[Any]) -> Path:
+        """The path of a new trace; its reason is noted."""
+        before, started = paths.paths, time.perf_counter()
+        path = self.compile(call, inputs)
+        used = paths.add(path)
+        if used is path:
+            self.note(call, before, path, time.perf_counter() - started)
+        return used
+
+    def note(self, call: Any, before: Sequence[Path], path: Path, seconds: float) -> None:
+        """Note why a new path was traced, beside those of the same signature."""
+        self.traces.note(self.facts(call), before, path, seconds)
+
+    def facts(self, call: Any) -> Facts:
+        """What a trace for a call depends on."""
+        mesh, products = _around()
+        around = {"the mesh in use": (str(mesh), hash(mesh)), "the dtype of products": (str(products), products)}
+        statics = self.signatures.shown_statics(call.how)
+        names = self.argument_names(call)
+        types = [(kind := shown_type(x), kind) for x in call.leaves]
+        arguments = dict(zip(names, types, strict=True))
+        return Facts({"argument": arguments, "static": statics, "around": around}, hash(call.key))
+
+    def argument_names(self, call: Any) -> list[str]:
+        """A name for each array among the arguments of a call."""
+        return self.signatures.names(call.args, call.kwargs)
 
     # What calls consist of
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import math
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -114,30 +113,14 @@ class Paths:
         self.swaps_bytes = any(native(x) is not x for x in leaves)
         self.eager = next((type(x) for x in leaves if isinstance(x, Eager)), None)
         self.paths: tuple[Path, ...] = ()
-        self._has_warned = False
         self._lock = threading.Lock()
 
-    def add(self, path: Path, f: Callable[..., Any]) -> Path:
-        """Enter a path, unless it is known; return the one to be used.
-
-        Warn once if there are too many of them, and forget the one unused longest.
-        """
+    def add(self, path: Path) -> Path:
+        """Enter a path, unless it is known; return the one to be used.  Of too many, the one unused longest goes."""
         # Where rounding makes XLA and NumPy differ over a predicate, and where threads trace at once, it is known.
         path = next((p for p in self.paths if p.assumes_the_same(path)), path)
         self.use(path)
-        if len(self.paths) > _MOST_PATHS:
-            self.paths = self.paths[:_MOST_PATHS]
-            if not self._has_warned:
-                self._has_warned = True
-                line = path.guards[-1].line if path.guards else None
-                warnings.warn(
-                    f"jit has compiled {name_of(f)} for more than {_MOST_PATHS} outcomes of Python control flow on "
-                    f"traced values; each one costs a compilation. Write numpy.where for a choice of values, or "
-                    f"ftrans.cond, ftrans.while_loop or ftrans.fori_loop for the branch or loop, and print(x) for an "
-                    f"f-string with the value in it{at_line(line)}",
-                    RuntimeWarning,
-                    stacklevel=6,
-                )
+        self.paths = self.paths[:_MOST_PATHS]
         return path
 
     def first(self, leaves: Sequence[Any]) -> Path | None:

@@ -17,8 +17,10 @@ from ..base.lookalikes import lookalike
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
+from ..core.types import type_of
 from ..xla import is_jax, is_jax_tracer
 from .call import as_names, name_of, type_name
+from .closures import shown
 
 
 class Signatures:
@@ -88,6 +90,19 @@ class Signatures:
         positions = {i % len(args) for i in argnums if -len(args) <= i < len(args)}
         return _donated_leaves(positions, args, self.statics.among(len(args))) if positions else ()
 
+    def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+        """A name for each array leaf of the arguments: `argument 0['w']`."""
+        static = self.statics.among(len(args))
+        by_name = {name: x for name, x in kwargs.items() if name not in self.statics.names}
+        found = [f"argument {i}{path}" for i, x in enumerate(args) if i not in static for path in tree.paths(x)]
+        return [*found, *(f"argument {name}{path}" for name in sorted(by_name) for path in tree.paths(by_name[name]))]
+
+    def shown_statics(self, how: Any) -> dict[str, tuple[str, Any]]:
+        """The static arguments of a call by name: as text, and as what tells them from others."""
+        by_position, by_name = (how and how[1]) or ((), ())
+        named = [*((self.statics.name_of(i), x) for i, x in by_position), *by_name]
+        return {name: (shown(x), hash(exact(x))) for name, x in named}
+
     def unhashable(self, how: Any) -> TypeError:
         """The error for a call whose signature cannot be looked up."""
         return _unhashable(self.function, how[1])
@@ -120,6 +135,14 @@ def leaf_key(x: Any) -> Any:
     return None if kind is None else (kind, x.shape, x.dtype)
 
 
+def shown_type(x: Any) -> str:
+    """An argument as its program depends on it: its type, and what it is if that is no array of NumPy."""
+    key = leaf_key(x)
+    kind = key.__name__ if isinstance(key, type) else key[0]
+    remark = {"numpy": "", "scalar": " (a number)", "jax": " (of JAX)", "eager": " (a tensor)"}.get(kind, f" ({kind})")
+    return f"{type_of(x)}{remark}"
+
+
 def _donated_leaves(positions: set[int], args: tuple[Any, ...], static: set[int]) -> tuple[int, ...]:
     """Which leaves of the arguments, not counting static ones, belong to donated positions."""
     donated: list[int] = []
@@ -140,6 +163,7 @@ class _Statics:
     def __init__(self, f: Any, argnums: int | Sequence[int], argnames: str | Sequence[str]) -> None:
         self.positions = {argnums} if isinstance(argnums, int) else set(argnums)
         self.names = set(as_names(argnames, "jit", "static_argnames"))
+        self._parameters: list[str] = []
         if not self.positions and not self.names:
             return
         import inspect
@@ -147,7 +171,9 @@ class _Statics:
         declared: Iterable[inspect.Parameter] = ()
         with contextlib.suppress(TypeError, ValueError):
             declared = inspect.signature(f).parameters.values()
-        parameters = [p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        parameters = self._parameters = [
+            p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
         # A static argument may be given by position or by name, whichever way it was declared.
         self.names |= {parameters[i] for i in self.positions if -len(parameters) <= i < len(parameters)}
         self.positions |= {i for i, name in enumerate(parameters) if name in self.names}
@@ -165,6 +191,10 @@ class _Statics:
     def among(self, count: int) -> set[int]:
         """Which of so many positional arguments are static."""
         return {i % count for i in self.positions if -count <= i < count}
+
+    def name_of(self, position: int) -> str:
+        """The name of a positional argument, or its position."""
+        return self._parameters[position] if position < len(self._parameters) else str(position)
 
     def put_back(self, static: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The opposite of `take`."""

@@ -1,4 +1,4 @@
-"""Debugging tools: pictures of programs, profiles, costs of compiled functions, and the origin of a NaN."""
+"""Debugging tools: pictures of programs, profiles, costs of compiled functions, retraces, and the origin of a NaN."""
 
 from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
@@ -6,16 +6,19 @@ from ..base.source import scope
 from .cost import CostReport, cost
 from .draw import draw
 from .profile import Profile, profile
+from .retraces import Retraces, retraces
 
 __all__ = [
     "AnomalyError",
     "CostReport",
     "Profile",
+    "Retraces",
     "cost",
     "detect_anomaly",
     "draw",
     "is_anomaly_enabled",
     "profile",
+    "retraces",
     "scope",
     "set_detect_anomaly",
 ]

@@ -19,6 +19,7 @@ from ...api.alike import Alike
 from ...api.call import check_flag, name_of
 from ...api.jitted import Call, Jitted, Remembered
 from ...api.paths import Path, Paths, new_path
+from ...api.retraces import Facts, Traces
 from ...api.signatures import leaf_key
 from ...autograd.tensor import Tensor
 from ...base import tree
@@ -37,7 +38,10 @@ from ..modules.graph import Graph
 from ..modules.module import Module
 from ..modules.nested import parts_of, rebuilt
 from ..modules.roots import Place, graph_of_roots, in_places, modules_in, with_places, without_modules
-from .traces import Traces, require_unchanged
+from .traces import ModulesTraced, require_unchanged
+
+# One trace for training and one for a last, smaller batch are what one expects.
+_EXPECTED = 2
 
 
 def jit(
@@ -125,11 +129,10 @@ class _Call(Call):
         graph: their graph.
         signature: what the program depends on in the other arguments.
         is_in_jax: whether cells hold what JAX traces.
-        noted: what its trace is counted by: the signature that it has with arrays in place of Tensors.
         gives_tensors: whether the arrays were Tensors, so that results become such.
     """
 
-    __slots__ = ("gives_tensors", "graph", "is_in_jax", "modules", "noted", "signature")
+    __slots__ = ("gives_tensors", "graph", "is_in_jax", "modules", "signature")
 
     graph: Graph
     is_in_jax: bool
@@ -139,7 +142,7 @@ class _Call(Call):
     ) -> None:
         super().__init__(None, leaves, how, args, {})
         self.modules = modules
-        self.signature = self.noted = signature
+        self.signature = signature
         self.gives_tensors = False
 
 
@@ -154,7 +157,7 @@ class _Jitted(Jitted):
         self._numbering = threading.Lock()
         # Graphs belong to their modules and refer to this function by a key, so that neither keeps the other alive.
         self._name = object()
-        self._traces = Traces(f)
+        self.traces = Traces(f, "nn.jit", _EXPECTED)
         # For the keys of calls with Tensors: whether the function changes parameters.
         self._trains: dict[Any, bool] = {}
 
@@ -179,7 +182,6 @@ class _Jitted(Jitted):
     def _note_training(self, call: _Call, with_arrays: _Call) -> bool:
         """Note whether calls like one with Tensors change parameters; the program is one for Tensors and arrays."""
         with_arrays.inputs = [*read_cells(with_arrays.graph.cells), *with_arrays.leaves]
-        call.noted = with_arrays.noted
         try:
             path = self.trace(with_arrays, self._paths(with_arrays))
         except Exception as error:
@@ -192,7 +194,7 @@ class _Jitted(Jitted):
         changed = [with_arrays.graph.cells[place] for place in path.note.places]
         trains = self._trains[call.key] = any([isinstance(x, Parameter) and x.requires_grad for x in changed])
         if not trains:
-            self._paths(call).add(path, self.f)
+            self._paths(call).add(path)
         return trains
 
     def _taken_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
@@ -278,7 +280,6 @@ class _Jitted(Jitted):
         return number
 
     def new_paths(self, call: _Call) -> Paths:
-        self._traces.note(call.graph, call.noted, call.leaves)
         return Paths([*read_cells(call.graph.cells), *call.leaves])
 
     def attempt(self, call: _Call, paths: Paths, new: Path | None) -> tuple[list[Any], Path] | None:
@@ -351,6 +352,19 @@ class _Jitted(Jitted):
             # Another thread has donated them meanwhile.
             return None
 
+    def note(self, call: _Call, before: Sequence[Path], path: Path, seconds: float) -> None:
+        # Modules that have kept constants are traced once more.
+        if not path.note.has_kept_constants:
+            super().note(call, before, path, seconds)
+
+    def facts(self, call: _Call) -> Facts:
+        return super().facts(call)._replace(modules=ModulesTraced(call.graph))
+
+    def argument_names(self, call: _Call) -> list[str]:
+        if call.how is None:
+            return [f"argument {i}" for i, x in enumerate(call.args) if not isinstance(x, Module)]
+        return super().argument_names(call)
+
     def put_together(self, call: _Call, path: Path, outs: list[Any]) -> Any:
         if call.gives_tensors:
             outs = [Tensor.of(np.asarray(x)) for x in outs]
@@ -376,8 +390,7 @@ class _Jitted(Jitted):
             (out, structure), changed = call_filled(
                 graph, held, lambda: note.taken_apart(rebuild(tracers[count:]), graph), keep_types=True
             )
-            if require_unchanged(graph, self.f):
-                self._traces.forget(graph)
+            note.has_kept_constants = require_unchanged(graph, self.f)
             note.places = list(changed)
             return tree.unflatten(structure, out), [*changed.values()]
 
@@ -420,12 +433,14 @@ class _Note:
         structure: structure of the function's result, with placeholders for modules that it was given.
         count: the number of arrays in the result.
         has_modules: whether the result contains modules.
+        has_kept_constants: whether modules have kept constants while it was traced.
     """
 
     places: list[int]
     structure: tree.Structure
     count: int
     has_modules: bool
+    has_kept_constants: bool
 
     def taken_apart(self, out: Any, graph: Graph) -> tuple[list[Any], tree.Structure]:
         """The arrays in the result of the function, and its structure."""

@@ -1,9 +1,7 @@
-"""Traces: how often a function was traced and why, for a warning when it happens again and again."""
+"""What a trace does to modules, and what of their structure it depends on."""
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,52 +10,32 @@ import numpy as np
 from ...api.call import name_of
 from ...base.source import at_line, user_line
 from ...core.trace import Tracer
-from ...core.types import type_of
 from ..modules.bare import REMEMBERED, joined
 from ..modules.constants import is_constant
 from ..modules.graph import CellKey, Graph, ModuleKey
 from ..modules.module import holds_traced
 from ..modules.nested import attributes
 
-# One trace for training and evaluation together, and one for a last, smaller batch, are what one expects.
-_EXPECTED = 2
 
+class ModulesTraced:
+    """The structure of the modules that a trace depends on.
 
-class Traces:
-    """The traces of one function."""
+    Args:
+        graph: the graph of the modules.
+    """
 
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.f = f
-        self._seen: tuple[tuple[Any, Any, list[str]], ...] = ()
-        self._lock = threading.Lock()
+    def __init__(self, graph: Graph) -> None:
+        self._whole = graph.key
+        # Modes change back and forth.
+        self._key = _without_switches(graph.key)
 
-    def forget(self, graph: Graph) -> None:
-        """Forget the traces for a structure whose modules have kept constants since: they are traced once more."""
-        key = _without_switches(graph.key)
-        with self._lock:
-            self._seen = tuple([seen for seen in self._seen if seen[0] != key])
+    def changes_since(self, earlier: ModulesTraced) -> Iterator[str]:
+        """What differs from an earlier one, apart from modes, as text."""
+        return differences(earlier._key, self._key)
 
-    def note(self, graph: Graph, key: Any, leaves: Sequence[Any]) -> None:
-        """Note a new trace; warn if there are more than expected, and say what has changed."""
-        new = (_without_switches(graph.key), key, [str(type_of(x)) for x in leaves])
-        with self._lock:
-            before = self._seen
-            if any(new[:2] == old[:2] for old in before):
-                return
-            self._seen = (*before, new)
-        if len(before) < _EXPECTED:
-            return
-        last = before[-1]
-        found = [*differences(last[0], new[0]), *_between(last[2], new[2])]
-        if not found:
-            found = ["static arguments, or where the arguments hold what"]
-        warnings.warn(
-            f"nn.jit traces {name_of(self.f)} for the {_ordinal(len(before) + 1)} time, which costs a compilation. "
-            f"Changed since the last time: {'; '.join(found[:4])}. Keep shapes and attributes as they are, "
-            f"or make what changes an nn.Buffer or an argument{at_line(user_line())}",
-            RuntimeWarning,
-            stacklevel=6,
-        )
+    def is_other_mode(self, earlier: ModulesTraced) -> bool:
+        """Whether modules are in another mode, for training or for evaluation."""
+        return bool(self._whole != earlier._whole)
 
 
 def require_unchanged(graph: Graph, f: Callable[..., Any]) -> bool:
@@ -213,13 +191,3 @@ def _shown(key: Any) -> str:
     if type(key) is tuple and isinstance(key[0], type):
         return f"another {key[0].__name__}"
     return str(key)
-
-
-def _between(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for i, (a, b) in enumerate(zip(old, new, strict=False)):
-        if a != b:
-            yield f"array argument {i}: {a} -> {b}"
-
-
-def _ordinal(n: int) -> str:
-    return f"{n}{'th' if 10 <= n % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
