@@ -23,6 +23,7 @@ from .anomalies import check_gradients, check_rule
 from .graph import Edge, Node
 from .hooks import Hooks
 from .modes import note_departure, set_grad_enabled
+from .repeats import repeated
 from .tensor import Tensor, as_tensor, held
 
 Tensors = Tensor | Sequence[Tensor]
@@ -103,6 +104,15 @@ class _Sweep:
             del cts
             self._arrive(node.edges, outs, fresh)
         attribute(outer)
+
+    def repeat(self, root: Edge, cotangent: Any) -> bool:
+        """Carry the cotangent of one result back to all leaves if the graph repeats; whether it does."""
+        known = repeated(*root)
+        if known is None:
+            return False
+        way, found = known
+        self.leaves = way.go(found, cotangent, not self._retain_graph, attributed_line())
+        return True
 
     def _arrive(self, edges: Sequence[Edge], cts: Sequence[Any], fresh: Iterable[bool]) -> None:
         """Take cotangents to where edges lead."""
@@ -218,7 +228,8 @@ def _swept(
         roots.append((edge, seed if create_graph else seed.array))
     checks = anomaly.is_anomaly_enabled()
     with set_grad_enabled(create_graph), anomaly.without_warnings() if checks else warnings_at_user_line():
-        sweep.run(roots)
+        if len(roots) != 1 or checks or create_graph or inputs is not None or not sweep.repeat(*roots[0]):
+            sweep.run(roots)
     if checks:
         found = [*(arrived[0] for _, arrived in sweep.leaves.values()), *sweep.inner.values()]
         check_gradients(tensors, [ct for _, ct in roots], [x for x in found if x is not None])

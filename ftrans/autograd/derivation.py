@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 from ..core.interpret import inline
@@ -27,6 +28,8 @@ Flags = tuple[bool, ...]
 Function = Callable[..., list[Any]]
 Run = Callable[[Program, Sequence[Any]], list[Any]]
 
+_next_number = count().__next__
+
 
 class Pull:
     """The backward of an operation, for cotangents of some of its results.
@@ -34,17 +37,19 @@ class Pull:
     Attributes:
         program: some of the kept values, then cotangents -> cotangents of the active arguments that get one.
         takes: the kept values that the program takes: first by their numbers, finally by their positions.
+        takes_all: whether these are all, in their order.
         in_active: which of the active arguments get a cotangent.
         is_fresh: for each resulting cotangent, whether it is a new array.
         function: the program on NumPy arrays, whose results may share memory with the arguments; None until first used.
         passes_on: if each resulting cotangent is one of the arguments as it is, which one; otherwise None.
     """
 
-    __slots__ = ("_parts", "function", "in_active", "is_fresh", "passes_on", "program", "takes")
+    __slots__ = ("_parts", "function", "in_active", "is_fresh", "passes_on", "program", "takes", "takes_all")
 
     def __init__(self, program: Program, takes: Sequence[int], in_active: Flags, run: Run | None = None) -> None:
         self.program = program
         self.takes = tuple(takes)
+        self.takes_all = False
         self.in_active = in_active
         # One that does not run on NumPy stays as it is.
         self._parts: dict[Flags, Pull] | None = {} if run is None else None
@@ -87,6 +92,7 @@ class Derivative:
     Kept values are numbered: arguments first, then results, then extra values.
 
     Attributes:
+        number: tells it from all others, also from those that are gone.
         program: the operation.
         active: which arguments are active.
         out_active: which results depend on an active argument.
@@ -94,6 +100,7 @@ class Derivative:
         result_count: number of results.
         inputs: which arguments are kept.
         outputs: which results are kept.
+        kept_count: how many values are kept.
         extras: a program that computes the extra values; None if there are none.
         uses_arguments: whether the backward uses the arguments and results themselves, which may be changed in place.
 
@@ -106,9 +113,11 @@ class Derivative:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     extras: Function | None
+    kept_count: int
     uses_arguments = True
 
     def __init__(self, program: Program, active: Flags, run: Run | None = None) -> None:
+        self.number = _next_number()
         self.program = program
         self._run = run
         self.active = active
@@ -118,6 +127,10 @@ class Derivative:
         self.out_types = program.out_types
         self._pulls: dict[Flags, Pull] = {}
         self._only: Pull | None = None
+
+    def pull_of(self, present: Sequence[bool]) -> Pull:
+        """The backward for cotangents of some results, of which there is at least one."""
+        return self.only_pull() if len(present) == 1 else self.pull(tuple(present))
 
     def only_pull(self) -> Pull:
         """The backward of an operation with one result."""
@@ -132,6 +145,7 @@ class Derivative:
         if found is None:
             found = self._pulls[present] = self._pull(present)
             found.takes = self._positions(found.takes)
+            found.takes_all = found.takes == tuple(range(self.kept_count))
         return found
 
     def _positions(self, numbers: Sequence[int]) -> tuple[int, ...]:
@@ -196,6 +210,7 @@ class OfCall(Derivative):
         used = _used(self._full, given, masks)
         self.inputs = tuple(i for i in range(count) if given[i] in used)
         self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
+        self.kept_count = len(self.inputs) + len(self.outputs) + len(masks)
 
     def _pull(self, present: Flags) -> Pull:
         count = len(self.program.inputs) + len(self.program.outputs)
@@ -237,6 +252,7 @@ class OfProgram(Derivative):
         self.inputs = tuple(range(len(program.inputs)))
         self.outputs = ()
         self.extras = None
+        self.kept_count = len(self.inputs) + self._is_used.count(True)
         self._recorded: dict[Flags, Pull] = {}
 
     def _pull(self, present: Flags) -> Pull:

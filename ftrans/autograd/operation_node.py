@@ -46,18 +46,28 @@ class OperationNode(KeepingNode):
         self.kept = kept
         self.watched = watched
 
+    def pull_only(self, cotangent: Any) -> Sequence[Any]:
+        """`pull` for an operation with one result, all of whose edges get a cotangent, while no observer looks on."""
+        derivative = self.derivative
+        kept = self.kept
+        if self.watched or kept is None:
+            kept = self.checked(derivative.uses_arguments)
+        pull = derivative.only_pull()
+        function = pull.function or pull.compiled()
+        if pull.takes_all:
+            return function(*kept, cotangent)
+        return function(*[kept[i] for i in pull.takes], cotangent)
+
     def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Iterable[bool]]:
         derivative = self.derivative
         kept = self.checked(derivative.uses_arguments)
-        if len(cotangents) == 1:
-            # The one that there is has arrived, or the way would not lead here.
-            pull = derivative.only_pull()
-        else:
-            pull = derivative.pull(tuple([ct is not None for ct in cotangents]))
+        # If there is one only, it has arrived, or the way would not lead here.
+        is_one = len(cotangents) == 1
+        pull = derivative.only_pull() if is_one else derivative.pull(tuple([ct is not None for ct in cotangents]))
         if needed is not None:
             pull = pull.part(needed)
         args = [kept[i] for i in pull.takes]
-        args += cotangents if len(cotangents) == 1 else [ct for ct in cotangents if ct is not None]
+        args += cotangents if is_one else [ct for ct in cotangents if ct is not None]
         function = pull.function or pull.compiled()
         observer = current_observer()
         if observer is None:

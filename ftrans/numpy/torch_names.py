@@ -282,6 +282,12 @@ def instead(name: str) -> str | None:
     return f"np.{name}(x)" if ufunc.nin == 1 else f"np.{name}(x, y)"
 
 
+def advised_names() -> set[str]:
+    """The names for which `instead` has something to say."""
+    names = {*INSTEAD, *(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc))}
+    return names | {f"{name}_" for name in names}
+
+
 def missing(x: str, name: str) -> AttributeError:
     """The error for an attribute that a value, described as `x`, does not have."""
     found = instead(name)
