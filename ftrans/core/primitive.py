@@ -40,11 +40,14 @@ class Primitive(OnNumpy):
         name: its name in printed programs.
         multiple_results: whether its rules take and return lists of results instead of one result.
         fuses: whether XLA may compute the result again in each equation that uses it, rather than store it.
+        convolves: whether XLA on a CPU is faster with channels last (see `xla_channels_last`), so that it pays to
+            bring operands into that order.
     """
 
     name: str = ""
     multiple_results = False
     fuses = False
+    convolves = False
 
     def __repr__(self) -> str:
         return self.name
@@ -100,6 +103,14 @@ class Primitive(OnNumpy):
         self._missing("batch")
 
     # Rules with a default
+
+    def xla_channels_last(self, *arrays: Any, **params: Any) -> Any:
+        """The same as `xla` for arrays in the order of `base.channels`; None where that has no such form.
+
+        Of the operands and the result, those with as many axes as the one that has most are in that order, and the
+        others in that of the program.
+        """
+        return None
 
     def split(self, unknown: Sequence[bool], types: Sequence[ArrayType], **params: Any) -> Any:
         """A `transforms.split.SplitEqn` for an equation with known and unknown results; None if all are unknown."""

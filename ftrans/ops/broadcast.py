@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.affine import row_strides
+from ..base.channels import axis_with_channels_last, channels_last
 from ..base.index_map import IndexMap, Piece
 from ..base.pieces import read_from
 from ..core.cost import Cost
@@ -69,6 +70,14 @@ class Broadcast(StructuralPrimitive):
         from jax import lax
 
         return lax.broadcast_in_dim(x, shape, dims)
+
+    def xla_channels_last(self, x: Any, *, shape: Shape, dims: Shape) -> Any:
+        from jax import lax
+
+        moved = [axis_with_channels_last(d, len(shape)) for d in dims]
+        if x.ndim < len(shape):
+            x = lax.transpose(x, sorted(range(x.ndim), key=moved.__getitem__))
+        return lax.broadcast_in_dim(x, channels_last(shape), sorted(moved))
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost()
@@ -161,6 +170,14 @@ class Reduction(SingleResult):
         from jax import lax
 
         return getattr(lax, self.name)(x, axes)
+
+    def xla_channels_last(self, x: Any, *, axes: Shape) -> Any:
+        from jax import lax
+
+        order = channels_last(range(x.ndim))
+        reduced = self.xla(x, axes=tuple(sorted(axis_with_channels_last(a, x.ndim) for a in axes)))
+        kept = [a for a in order if a not in axes]
+        return lax.transpose(reduced, sorted(range(len(kept)), key=kept.__getitem__))
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         return Cost.arithmetic(types[0].size)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.channels import channels_second
 from ..base.pieces import aligned
 from ..core.cost import Cost
 from ..core.on_numpy import Memory
@@ -42,6 +43,7 @@ class Convolution(SingleResult):
 
     name = "convolution"
     memory = Memory.NEW
+    convolves = True
 
     def __call__(
         self,
@@ -97,19 +99,9 @@ class Convolution(SingleResult):
             return lax.full((x.shape[0], kernel.shape[0], *window.out), 0, x.dtype)
 
         def whole(x: Any, kernel: Any) -> Any:
-            return lax.conv_general_dilated(
-                x,
-                kernel,
-                params["strides"],
-                params["padding"],
-                params["lhs_dilation"],
-                params["rhs_dilation"],
-                feature_group_count=groups,
-                precision=precision_of(x.dtype),
-                preferred_element_type=x.dtype,
-            )
+            return _xla_whole(x, kernel, groups, tuple(range(x.ndim)), params)
 
-        by_slices = _by_slices(window, x, kernel, groups)
+        by_slices = _by_slices(window, kernel.shape, groups)
         if by_slices is None:
             return whole(x, kernel)
 
@@ -117,6 +109,13 @@ class Convolution(SingleResult):
             return by_slices(xla_padded(x, window.padding, window.lhs_dilation, 0), kernel, window, groups)
 
         return by_platform(x, kernel, cpu=on_cpu, default=whole)
+
+    def xla_channels_last(self, x: Any, kernel: Any, *, groups: int, **params: Any) -> Any:
+        of_x, of_kernel = (tuple(channels_second(v.shape)) for v in (x, kernel))
+        window = _Window.of(of_x, of_kernel, **params)
+        if not x.size or not kernel.size or _by_slices(window, of_kernel, groups) is not None:
+            return None
+        return _xla_whole(x, kernel, groups, channels_second(range(x.ndim)), params)
 
     def cost(self, types: Sequence[ArrayType], results: Sequence[ArrayType], params: Params) -> Cost:
         operations = 2 * results[0].size * math.prod(types[1].shape[1:])
@@ -360,20 +359,38 @@ def _numpy_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
     return result.reshape(samples, kernel.shape[0], *window.out)
 
 
+def _xla_whole(x: Any, kernel: Any, groups: int, axes: Shape, params: Params) -> Any:
+    """The convolution of XLA, of arrays that have the axes of the program at `axes`."""
+    from jax import lax
+
+    return lax.conv_general_dilated(
+        x,
+        kernel,
+        params["strides"],
+        params["padding"],
+        params["lhs_dilation"],
+        params["rhs_dilation"],
+        dimension_numbers=lax.ConvDimensionNumbers(axes, axes, axes),
+        feature_group_count=groups,
+        precision=precision_of(x.dtype),
+        preferred_element_type=x.dtype,
+    )
+
+
 # XLA on a CPU, whose own convolution is slow for large kernels, as those of derivatives are, and very slow for groups
 
 
-def _by_slices(window: _Window, x: Any, kernel: Any, groups: int) -> Any:
-    """The function that computes a convolution by slices of `x`, where that is faster on a CPU, or None."""
+def _by_slices(window: _Window, kernel: Shape, groups: int) -> Any:
+    """The function that computes a convolution by slices, where that is faster on a CPU, or None; for such a kernel."""
     if min(math.prod(window.out), math.prod(window.kernel)) > _MOST_SLICES:
         return None
     if window.has_large_kernel:
         if groups == 1:
             return _xla_by_blocks_of_rows
-        return _xla_each_window if kernel.shape[0] == groups else _xla_by_rows
+        return _xla_each_window if kernel[0] == groups else _xla_by_rows
     if groups == 1:
         return None
-    return _xla_each_element if kernel.shape[1] == 1 else _xla_by_columns
+    return _xla_each_element if kernel[1] == 1 else _xla_by_columns
 
 
 def _xla_by_blocks_of_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:

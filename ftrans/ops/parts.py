@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.affine import row_strides
+from ..base.channels import axis_with_channels_last, channels_last
 from ..base.index_map import IndexMap
 from ..base.pieces import read_from, written_to
 from ..core.on_numpy import Memory
@@ -54,6 +55,9 @@ class Slice(StructuralPrimitive):
         from jax import lax
 
         return lax.slice(x, start, limit, strides)
+
+    def xla_channels_last(self, x: Any, **params: Any) -> Any:
+        return self.xla(x, **{name: channels_last(values) for name, values in params.items()})
 
     def local(
         self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params
@@ -128,6 +132,9 @@ class Pad(Moving):
         from jax import lax
 
         return lax.pad(x, value, tuple(zip(before, after, interior, strict=True)))
+
+    def xla_channels_last(self, x: Any, value: Any, **params: Any) -> Any:
+        return self.xla(x, value, **{name: channels_last(values) for name, values in params.items()})
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
         return (0, 1)
@@ -216,6 +223,9 @@ class Concatenate(Moving):
         from jax import lax
 
         return lax.concatenate(xs, axis)
+
+    def xla_channels_last(self, *xs: Any, axis: int) -> Any:
+        return self.xla(*xs, axis=axis_with_channels_last(axis, xs[0].ndim))
 
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
         return range(count)

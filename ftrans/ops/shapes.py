@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.affine import row_strides
+from ..base.channels import axis_with_channels_last
 from ..base.index_map import IndexMap
 from ..base.pieces import each_on_itself, read_from
 from ..core.cost import Cost
@@ -150,6 +151,9 @@ class Reverse(StructuralPrimitive):
         from jax import lax
 
         return lax.rev(x, axes)
+
+    def xla_channels_last(self, x: Any, *, axes: Shape) -> Any:
+        return self.xla(x, axes=tuple(axis_with_channels_last(a, x.ndim) for a in axes))
 
     def local(
         self, types: Sequence[ArrayType], results: Sequence[ArrayType], known: Sequence[Any], params: Params

@@ -105,6 +105,7 @@ class WindowPrimitive(SingleResult):
     """
 
     memory = Memory.NEW
+    convolves = True
 
     def _windows(self, x: ArrayType, window: Shape, strides: Shape, padding: Padding, dilation: Shape) -> ArrayType:
         count = len(window)
@@ -144,17 +145,25 @@ class WindowPrimitive(SingleResult):
         def plain(*arrays: Any) -> Any:
             return self._xla(*arrays, **params)
 
-        def channels_last(*arrays: Any) -> Any:
-            # The convolution leaves channels last on a CPU; in that order all of this is fused and vectorized.
+        def before_channels(*arrays: Any) -> Any:
+            # In that order all of this is fused and vectorized on a CPU.
             channel = arrays[0].ndim - count - 1
             moved = [lax.transpose(a, (*range(channel), *range(channel + 1, a.ndim), channel)) for a in arrays]
-            wider = {name: (*value, _ONE_MORE_AXIS[name]) for name, value in params.items() if name != "shape"}
-            if "shape" in params:
-                wider["shape"] = (*params["shape"], x.shape[channel])
-            out = self._xla(*moved, **wider)
+            out = self._before_channels(*moved, **params)
             return lax.transpose(out, (*range(channel), out.ndim - 1, *range(channel, out.ndim - 1)))
 
-        return by_platform(*arrays, cpu=channels_last, default=plain)
+        return by_platform(*arrays, cpu=before_channels, default=plain)
+
+    def xla_channels_last(self, *arrays: Any, **params: Any) -> Any:
+        has_channels = arrays[0].ndim == len(params["window"]) + 2
+        return self._before_channels(*arrays, **params) if has_channels else None
+
+    def _before_channels(self, *arrays: Any, **params: Any) -> Any:
+        """The same for windows in the axes before the last one."""
+        wider = {name: (*value, _ONE_MORE_AXIS[name]) for name, value in params.items() if name != "shape"}
+        if "shape" in params:
+            wider["shape"] = (*params["shape"], arrays[0].shape[-1])
+        return self._xla(*arrays, **wider)
 
     def _xla(self, *arrays: Any, **params: Any) -> Any:
         """The lowering, for windows in any number of the last axes."""

@@ -24,6 +24,7 @@ from ..core.types import type_of
 from ..core.witness import CodeBuilder
 from .fusion import around, kept_values
 from .kinds import is_jax, seen_anew
+from .layouts import Layouts, fenced, moves_channels, plain
 from .meshes import Relabelled, is_on_several_devices, other_devices
 from .starting import start
 from .traces import outside_of_traces
@@ -85,6 +86,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
 
     form = program.executable()
     kept = kept_values(form)
+    layouts = Layouts() if observer is None and moves_channels(form, args) else None
     arrays: dict[int, Any] = {}
 
     def array(x: Any) -> Any:
@@ -99,7 +101,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
     def run(eqn: Eqn, values: list[Any]) -> Sequence[Any]:
         try:
             with around(eqn):
-                result = eqn.primitive.xla(*values, **eqn.params)
+                result = eqn.primitive.xla(*values, **eqn.params) if layouts is None else layouts.xla(eqn, values)
         except NeedsHost as error:
             error.eqn = error.eqn or eqn
             raise
@@ -109,7 +111,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
             raise
         if eqn.primitive.multiple_results:
             return result
-        return (lax.optimization_barrier(result) if eqn.outputs[0] in kept else result,)
+        return (fenced(result) if eqn.outputs[0] in kept else result,)
 
     def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
         # XLA broadcasts a scalar among the operands of an elementwise operation by itself.
@@ -119,7 +121,7 @@ def lower(program: Program, args: Sequence[Any], observer: Observer | None = Non
             return run(eqn, values)
         return observer.equation(eqn, values, lambda: jax.block_until_ready(run(eqn, values)))
 
-    return [array(x) for x in interpret(form, args, apply, lambda const: const)]
+    return [plain(array(x)) for x in interpret(form, args, apply, lambda const: const)]
 
 
 @uninterrupted

@@ -128,6 +128,9 @@ class Elementwise(SingleResult):
             self._xla = getattr(lax, self._xla)
         return self._xla(*arrays)
 
+    def xla_channels_last(self, *arrays: Any, **params: Any) -> Any:
+        return self.xla(*arrays, **params)
+
     def linear_in(self, count: int, params: Params) -> Sequence[int]:
         return range(count) if self._linear else ()
 
