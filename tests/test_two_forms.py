@@ -1,0 +1,48 @@
+"""examples/torch_side_by_side: in how many lines the two forms differ, and losses beside figures of torch."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+FORMS = Path(__file__).parent.parent / "examples" / "torch_side_by_side"
+NAMES = sorted(path.name.removesuffix("_torch.py") for path in FORMS.glob("*_torch.py"))
+
+# The first losses of each form in torch 2.13, with the weights that the form in ftrans begins with after
+# `nn.manual_seed(0)`.  test_two_forms_torch.py compares them with torch.
+LOSSES = {
+    "gpt": [4.590993, 4.547006, 4.460438],
+}
+
+
+@pytest.fixture
+def compare(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program that compares the forms."""
+    pytest.importorskip("optax")
+    monkeypatch.syspath_prepend(FORMS)
+    return importlib.import_module("compare")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_most_lines_are_the_same(compare: ModuleType, name: str) -> None:
+    lines, differing = compare.count_lines(name)
+    assert 0 < differing <= compare.LIMIT * lines
+
+
+def test_lines_are_counted(compare: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        '"""About\nit."""\n\nx = 1  # code\n# a comment\n\n\ndef f():\n    """Nothing."""\n    return """\n\n"""\n'
+    )
+    assert compare.lines_of(path) == ["x = 1", "def f():", 'return """', '"""']
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_losses_are_those_of_torch(compare: ModuleType, name: str) -> None:
+    form, expected = compare.form_of(name, "ftrans"), LOSSES[name]
+    losses, _ = compare.train(form, len(expected))
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
