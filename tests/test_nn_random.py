@@ -396,7 +396,7 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
         (lambda: F.dropout(X, 1.5, rng=KEY), ValueError, "p=1.5 of dropout"),
         (lambda: F.dropout(X, -0.1, training=False), ValueError, "probability"),
         (lambda: F.dropout(X, float("nan"), rng=KEY), ValueError, "probability"),
-        (lambda: F.dropout(X), TypeError, "dropout needs rng.*RngState"),
+        (lambda: ft.vmap(F.dropout)(X), TypeError, "dropout needs rng.*RngState"),
         (lambda: F.dropout(X, rng=3), TypeError, "dropout takes a key"),
         (lambda: F.dropout(np.arange(3), rng=KEY), TypeError, "floating-point"),
         (lambda: F.dropout2d(X, rng=KEY), ValueError, "3 or 4 axes, not of"),

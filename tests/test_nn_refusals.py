@@ -24,7 +24,7 @@ ROWS: list[tuple[str, str]] = [
     ("F.max_unpool2d(x, x, 2)", r"indices of max_unpool2d must be integers, .*astype\(np.int64\)"),
     ("F.max_unpool2d(x, i + 80, 2)", r"indices\[0, 0, 0, 0\] of max_unpool2d is 80, but must be from 0 to 79"),
     ("F.max_unpool2d(x, i, 2, output_size=(8, 12))", r"output_size of max_unpool2d .* from \(7, 9\) to \(9, 11\)"),
-    ("F.fractional_max_pool2d(x, 2, 3)", "fractional_max_pool2d needs rng"),
+    ("ft.grad(lambda x: F.fractional_max_pool2d(x, 2, 3).sum())(x)", "fractional_max_pool2d needs rng"),
     ("F.fractional_max_pool2d(x, 2, rng=key)", "either output_size or output_ratio"),
     ("F.fractional_max_pool2d(x, 2, output_ratio=2.0, rng=key)", "between 0 and 1, one number or 2, not 2.0"),
     ("F.fractional_max_pool2d(x, 2, 4, rng=key)", r"can have sizes from 1 to \(3, 4\), not \(4, 4\)"),

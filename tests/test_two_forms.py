@@ -35,9 +35,7 @@ def test_most_lines_are_the_same(compare: ModuleType, name: str) -> None:
 
 def test_lines_are_counted(compare: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
-    path.write_text(
-        '"""About\nit."""\n\nx = 1  # code\n# a comment\n\n\ndef f():\n    """Nothing."""\n    return """\n\n"""\n'
-    )
+    path.write_text('"""About\nit."""\n\nx = 1\n# a comment\n\n\ndef f():\n    """Nothing."""\n    return """\n\n"""\n')
     assert compare.lines_of(path) == ["x = 1", "def f():", 'return """', '"""']
 
 

@@ -9,8 +9,6 @@ from .backward import backward, grad
 from .context import Context
 from .creation import (
     arange,
-    bernoulli,
-    default_generator,
     empty,
     empty_like,
     eye,
@@ -21,17 +19,8 @@ from .creation import (
     is_tensor,
     linspace,
     logspace,
-    manual_seed,
-    multinomial,
-    normal,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
     set_default_dtype,
     tensor,
     tril_indices,
@@ -52,11 +41,26 @@ from .modes import (
     no_grad,
     set_grad_enabled,
 )
+from .random_numbers import (
+    bernoulli,
+    default_generator,
+    install_random_methods,
+    manual_seed,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
 from .tensor import Tensor, as_tensor
 from .torch_functions import CONSTANTS, DTYPES, FUNCTIONS
 from .traced_methods import install_on_arrays, install_on_traced_values
 
 install()
+install_random_methods()
 install_on_traced_values()
 install_on_arrays()
 

@@ -1,4 +1,4 @@
-"""Functions that create tensors, also of random numbers.
+"""Functions that create tensors.
 
 A shape is one tuple or several integers.  The default dtype is float64, as in NumPy, until `set_default_dtype` is
 called.  In forward code of a module they make what its other values are: arrays where it was called with arrays, traced
@@ -22,7 +22,6 @@ from .modes import current_mode
 from .tensor import Tensor, held
 from .torch_methods.kinds import require_host
 
-_default: list[np.random.Generator] = [np.random.default_rng()]
 _default_dtype: list[Any] = [np.dtype(np.float64)]
 
 
@@ -82,7 +81,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device:
     """
     require_host(device)
     array = np.array(_detached(data), dtype)
-    return _leaf(_by_default(array, data, dtype), requires_grad)
+    return leaf(_by_default(array, data, dtype), requires_grad)
 
 
 def _detached(data: Any) -> Any:
@@ -95,7 +94,7 @@ def _detached(data: Any) -> Any:
     return data
 
 
-def _leaf(array: Any, requires_grad: bool) -> Any:
+def leaf(array: Any, requires_grad: bool) -> Any:
     try:
         type_of(array)
     except TypeError:
@@ -126,7 +125,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return found
 
 
-def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     return tuple(int(n) for n in given)
 
@@ -134,31 +133,31 @@ def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
 def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """A tensor of zeros."""
     require_host(device)
-    return _leaf(np.zeros(_shape(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.zeros(sizes(shape), dtype or _default_dtype[0]), requires_grad)
 
 
 def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """A tensor of ones."""
     require_host(device)
-    return _leaf(np.ones(_shape(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.ones(sizes(shape), dtype or _default_dtype[0]), requires_grad)
 
 
 def empty(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """An uninitialised tensor."""
     require_host(device)
-    return _leaf(np.empty(_shape(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.empty(sizes(shape), dtype or _default_dtype[0]), requires_grad)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """A tensor filled with one number."""
     require_host(device)
-    return _leaf(_by_default(np.full(shape, _detached(fill_value), dtype), fill_value, dtype), requires_grad)
+    return leaf(_by_default(np.full(shape, _detached(fill_value), dtype), fill_value, dtype), requires_grad)
 
 
 def arange(*range: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """`numpy.arange(start, stop, step)`."""
     require_host(device)
-    return _leaf(_by_default(np.arange(*range, dtype=dtype), range, dtype), requires_grad)
+    return leaf(_by_default(np.arange(*range, dtype=dtype), range, dtype), requires_grad)
 
 
 def linspace(
@@ -166,7 +165,7 @@ def linspace(
 ) -> Any:
     """`steps` evenly spaced numbers from `start` to `end`, inclusive."""
     require_host(device)
-    return _leaf(_by_default(np.linspace(start, end, steps, dtype=dtype), start, dtype), requires_grad)
+    return leaf(_by_default(np.linspace(start, end, steps, dtype=dtype), start, dtype), requires_grad)
 
 
 def logspace(
@@ -174,7 +173,7 @@ def logspace(
 ) -> Any:
     """`steps` numbers from `base ** start` to `base ** end`, inclusive, whose logarithms are evenly spaced."""
     found = np.logspace(start, end, steps, base=base, dtype=dtype)
-    return _leaf(_by_default(found, start, dtype), requires_grad)
+    return leaf(_by_default(found, start, dtype), requires_grad)
 
 
 def eye(
@@ -182,19 +181,19 @@ def eye(
 ) -> Any:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     require_host(device)
-    return _leaf(np.eye(rows, columns, dtype=dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.eye(rows, columns, dtype=dtype or _default_dtype[0]), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Any:
     """The indices of the elements of a matrix on and below a diagonal, in two rows."""
     require_host(device)
-    return _leaf(np.stack(np.tril_indices(row, offset, col)), False)
+    return leaf(np.stack(np.tril_indices(row, offset, col)), False)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Any:
     """The indices of the elements of a matrix on and above a diagonal, in two rows."""
     require_host(device)
-    return _leaf(np.stack(np.triu_indices(row, offset, col)), False)
+    return leaf(np.stack(np.triu_indices(row, offset, col)), False)
 
 
 def is_tensor(x: Any) -> bool:
@@ -213,166 +212,22 @@ def _like(x: Any) -> Any:
 def zeros_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """Zeros of the shape of `x`, and of its dtype by default."""
     require_host(device)
-    return _leaf(np.zeros_like(_like(x), dtype), requires_grad)
+    return leaf(np.zeros_like(_like(x), dtype), requires_grad)
 
 
 def ones_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """Ones of the shape of `x`, and of its dtype by default."""
     require_host(device)
-    return _leaf(np.ones_like(_like(x), dtype), requires_grad)
+    return leaf(np.ones_like(_like(x), dtype), requires_grad)
 
 
 def empty_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """An uninitialised tensor of the shape of `x`, and of its dtype by default."""
     require_host(device)
-    return _leaf(np.empty_like(_like(x), dtype), requires_grad)
+    return leaf(np.empty_like(_like(x), dtype), requires_grad)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """A tensor filled with one number, of the shape of `x`, and of its dtype by default."""
     require_host(device)
-    return _leaf(np.full_like(_like(x), _detached(fill_value), dtype), requires_grad)
-
-
-# Random numbers
-
-
-def manual_seed(seed: int) -> np.random.Generator:
-    """Seed the default generator of random numbers.
-
-    Args:
-        seed: a non-negative integer; the same seed gives the same numbers.
-
-    Returns:
-        The new default generator.
-
-    Example:
-        >>> import ftrans as ft
-        >>> first = ft.autograd.randn(2, generator=ft.autograd.manual_seed(0))
-        >>> second = ft.autograd.randn(2, generator=ft.autograd.manual_seed(0))
-        >>> bool((first == second).all())
-        True
-    """
-    _default[0] = np.random.default_rng(seed)
-    return _default[0]
-
-
-def default_generator() -> np.random.Generator:
-    """The default generator of random numbers."""
-    return _default[0]
-
-
-def _drawn_from(generator: np.random.Generator | None, device: Any) -> np.random.Generator:
-    """The generator to draw from.
-
-    Raises:
-        TypeError: a program is traced that is compiled, and would draw the same numbers whenever it runs.
-    """
-    require_host(device)
-    builder = current_builder()
-    if builder is not None and builder.is_compiled():
-        raise TypeError(
-            "random numbers of ftrans.autograd are drawn while the function is traced, so that the compiled program "
-            "would have the same ones whenever it runs; give the module a stream, self.rng = nn.RngState(), and write "
-            "nn.random.normal(self.rng.next_key(), shape), or uniform, bernoulli or categorical" + at_line(user_line())
-        )
-    return generator or _default[0]
-
-
-def rand(
-    *shape: Any,
-    generator: np.random.Generator | None = None,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Any:
-    """A tensor of random numbers from the uniform distribution on [0, 1).
-
-    Args:
-        shape: shape of the tensor.
-        generator: the source of random numbers, for instance `numpy.random.default_rng(0)`; by default the one that
-            `manual_seed` seeds.
-        dtype: dtype of the tensor.
-        requires_grad: whether `backward` accumulates a gradient in its `grad`.
-        device: "cpu".
-
-    Raises:
-        TypeError: the numbers would be a constant of a program that is compiled.
-    """
-    found = _drawn_from(generator, device).random(_shape(shape))
-    return _leaf(np.asarray(found, dtype or _default_dtype[0]), requires_grad)
-
-
-def randn(
-    *shape: Any,
-    generator: np.random.Generator | None = None,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Any:
-    """A tensor of random numbers from the standard normal distribution; arguments as for `rand`."""
-    found = _drawn_from(generator, device).standard_normal(_shape(shape))
-    return _leaf(np.asarray(found, dtype or _default_dtype[0]), requires_grad)
-
-
-def randint(
-    low: int,
-    high: Any = None,
-    size: Any = (),
-    generator: np.random.Generator | None = None,
-    dtype: Any = np.int64,
-    *,
-    device: Any = None,
-) -> Any:
-    """A tensor of random integers from `low` (inclusive) to `high` (exclusive); from zero as `randint(high, size)`."""
-    if high is None or isinstance(high, tuple | list):
-        low, high, size = 0, low, size if high is None else high
-    return _leaf(np.asarray(_drawn_from(generator, device).integers(low, high, size), dtype), False)
-
-
-def randperm(count: int, generator: np.random.Generator | None = None, *, device: Any = None) -> Any:
-    """A random permutation of the integers from 0 to `count - 1`."""
-    return _leaf(_drawn_from(generator, device).permutation(count), False)
-
-
-def rand_like(
-    x: Any, generator: np.random.Generator | None = None, dtype: Any = None, requires_grad: bool = False
-) -> Any:
-    """`rand` with the shape of `x`, and its dtype by default."""
-    return rand(tuple(x.shape), generator=generator, dtype=dtype or x.dtype, requires_grad=requires_grad)
-
-
-def randn_like(
-    x: Any, generator: np.random.Generator | None = None, dtype: Any = None, requires_grad: bool = False
-) -> Any:
-    """`randn` with the shape of `x`, and its dtype by default."""
-    return randn(tuple(x.shape), generator=generator, dtype=dtype or x.dtype, requires_grad=requires_grad)
-
-
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: np.random.Generator | None = None) -> Any:
-    """Random numbers from normal distributions, of these means and standard deviations, or of a shape."""
-    shape = np.broadcast_shapes(np.shape(mean), np.shape(std)) if size is None else size
-    return mean + std * randn(shape, generator=generator)
-
-
-def bernoulli(p: Any, *, generator: np.random.Generator | None = None) -> Any:
-    """Ones with the probabilities `p`, and zeros."""
-    return (rand(tuple(p.shape), generator=generator) < p).astype(p.dtype)
-
-
-def multinomial(
-    p: Any, num_samples: int, replacement: bool = False, *, generator: np.random.Generator | None = None
-) -> Any:
-    """Indices along the last axis, drawn with probabilities in proportion to `p`.
-
-    Args:
-        p: nonnegative numbers, a vector or the rows of a matrix.
-        num_samples: how many indices to draw of each row.
-        replacement: whether an index may be drawn again.
-        generator: the source of random numbers.
-    """
-    p = held(p)
-    weights, source = np.asarray(p.array if isinstance(p, Tensor) else p, float), _drawn_from(generator, None)
-    rows = np.atleast_2d(weights / weights.sum(-1, keepdims=True))
-    drawn = np.stack([source.choice(row.size, num_samples, replacement, row) for row in rows])
-    return _leaf(np.reshape(drawn, (*weights.shape[:-1], num_samples)), False)
+    return leaf(np.full_like(_like(x), _detached(fill_value), dtype), requires_grad)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from ..base.cell import Cell
+from ..base.randomness import generator, manual_seed
 from ..base.source import at_line, user_line
 from ..core.types import Shape, is_complex, is_inexact
 
@@ -29,38 +30,6 @@ __all__ = [
 
 Place = TypeVar("Place", bound=Any)
 Mode = Literal["fan_in", "fan_out"]
-
-
-# The generator
-
-_generator: Generator | None = None
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the initial values of modules, and the seeds of their streams of random numbers.
-
-    Args:
-        seed: a nonnegative integer.
-
-    Example:
-        >>> import numpy as np
-        >>> from ftrans import nn
-        >>> nn.manual_seed(0)
-        >>> first = nn.init.normal_(nn.Parameter(np.empty(3))).value
-        >>> nn.manual_seed(0)
-        >>> bool((nn.init.normal_(nn.Parameter(np.empty(3))).value == first).all())
-        True
-    """
-    global _generator
-    _generator = np.random.default_rng(seed)
-
-
-def generator() -> Generator:
-    """The generator of initial values and seeds.  Unless `manual_seed` was called, it differs in each process."""
-    global _generator
-    if _generator is None:
-        _generator = np.random.default_rng()
-    return _generator
 
 
 # Numbers that are all drawn alike

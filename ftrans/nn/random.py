@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..ops import literals, parts, shapes
 from ..ops.random_bits import encrypted
 from ..ops.random_bits import random_bits as random_bits_primitive
 from ..ops.special.errors import erf, erf_inv
+from ..run.places import JAX_TRACE, TRACE, place_of_argument
 from .functional.arguments import described, shape_of
 from .functional.entry import functional
 from .init import generator
@@ -169,20 +170,28 @@ def advance(state: Any) -> tuple[Any, Any]:
     return fold_in(state[:2], state[2]), state + np.array([0, 0, 1], np.uint32)
 
 
-def key_of(rng: Any, what: str) -> Any:
-    """The key that a random function was given, or the next one of a stream.
+def key_of(rng: Any, what: str, operands: Iterable[Any] = ()) -> Any:
+    """The key for one call of a random function: `rng`, its next key, or one of the generator of `nn.manual_seed`.
+
+    Args:
+        rng: a key, what has `next_key()`, or None.
+        what: who asks, for messages.
+        operands: arrays that the function is called with, which JAX may trace.
 
     Raises:
-        TypeError: neither was given.
+        TypeError: nothing was given inside of a function that is transformed or compiled.
     """
     if hasattr(rng, "next_key"):
         return rng.next_key()
-    if rng is None:
-        raise TypeError(
-            f"{what} needs rng, a source of random numbers: a key such as nn.random.key(0), or the nn.RngState "
-            f"of a module, which gives a new key at each call{at_line(user_line())}"
-        )
-    return _checked(rng, what)
+    if rng is not None:
+        return _checked(rng, what)
+    if current_builder() is None and not any(place_of_argument(x) in (TRACE, JAX_TRACE) for x in operands):
+        return generator().integers(0, 1 << 32, 2, dtype=np.uint32)
+    raise TypeError(
+        f"{what} needs rng in a function that is transformed or compiled, which would otherwise give the same numbers "
+        "in every call, step and lane: write rng=self.rng with self.rng = nn.RngState() in the module, or hand a key "
+        f"to the function and write rng=key{at_line(user_line())}"
+    )
 
 
 def _checked(key: Any, what: str) -> Any:

@@ -13,13 +13,13 @@ from ...base.source import at_line, user_line
 from ...core.types import Shape
 from ...scipy.special import logsumexp
 from ..functional.arguments import array, described, shape_of
-from ..random import split
+from ..random import key_of, split
 from .array_transforms import StickBreakingTransform
 from .categorical import Categorical
 from .constraints import Constraint, independent
 from .distribution import Distribution
 from .location_scale import Normal
-from .numbers import as_parameter, is_known, key_for, operands, sizes_of
+from .numbers import as_parameter, is_known, operands, sizes_of
 from .transform_parts import ComposeTransform, sum_of_last
 from .transforms import Transform
 
@@ -225,7 +225,7 @@ class MixtureSameFamily(_OfDistributions):
 
     def sample(self, sample_shape: Any = (), rng: Any = None) -> Any:
         shape = sizes_of(sample_shape, "MixtureSameFamily.sample")
-        keys = split(key_for(rng, "MixtureSameFamily.sample"))
+        keys = split(key_of(rng, "MixtureSameFamily.sample"))
         d = self if self.batch_shape == self.mixture_distribution.batch_shape else self.expand(self.batch_shape)
         which = d.mixture_distribution.sample(shape, keys[0])
         drawn = d.component_distribution.sample(shape, keys[1])

@@ -22,9 +22,9 @@ from ...base.source import at_line, user_line
 from ...core.trace import current_builder
 from ...core.types import Shape
 from ..functional.arguments import described, shape_of
-from ..random import open_unit
+from ..random import key_of, open_unit
 from .constraints import Constraint, real, unit_interval
-from .numbers import as_parameter, compute, is_known, is_number, key_for, operands, sizes_of
+from .numbers import as_parameter, compute, is_known, is_number, operands, sizes_of
 
 __all__ = ["Distribution"]
 
@@ -355,7 +355,7 @@ class Distribution:
     def _drawn(self, what: str, sample_shape: Any, rng: Any) -> Any:
         what = f"{type(self).__name__}.{what}"
         shape = self._extended_shape(sizes_of(sample_shape, what))
-        key = key_for(rng, what, [*self._given().values()])
+        key = key_of(rng, what, [*self._given().values()])
         xs = operands(self._parameters(), np.float32)
         return compute(lambda key, *xs: self._draw(key, shape, *xs), [key, *xs])
 

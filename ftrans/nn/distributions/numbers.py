@@ -11,14 +11,12 @@ import numpy as np
 from ...base.cell import concrete, read
 from ...base.source import at_line, user_line
 from ...base.type_questions import is_plain
-from ...core.trace import current_builder
 from ...core.types import Shape, is_inexact
 from ...numpy.promotion import asarray, combined_dtype
 from ...run.places import JAX_TRACE, TRACE, place_of_argument, place_of_arguments
 from ...scipy.special import gammaincinv
 from ..functional.arguments import described
-from ..init import generator
-from ..random import key_of, open_unit, split
+from ..random import open_unit, split
 
 
 def is_number(x: Any) -> bool:
@@ -86,28 +84,6 @@ def sizes_of(sample_shape: Any, what: str) -> Shape:
     if min(sizes, default=0) < 0:
         raise ValueError(f"sample_shape of {what} must not be negative, but is {sample_shape!r}{at_line(user_line())}")
     return sizes
-
-
-def key_for(rng: Any, what: str, parameters: Sequence[Any] = ()) -> Any:
-    """The key for one sample: `rng`, its next key, or one of the generator that `nn.manual_seed` seeds.
-
-    Args:
-        rng: a key, what has `next_key()`, or None.
-        what: who asks, for messages.
-        parameters: those of the distribution, which JAX may trace.
-
-    Raises:
-        TypeError: nothing was given inside of a function that is transformed or compiled.
-    """
-    if rng is not None:
-        return key_of(rng, what)
-    if current_builder() is None and all(map(is_known, parameters)):
-        return generator().integers(0, 1 << 32, 2, dtype=np.uint32)
-    raise TypeError(
-        f"{what} needs rng in a function that is transformed or compiled, which would otherwise give the same numbers "
-        f"in every call, step and lane: write {what}(rng=self.rng) with self.rng = nn.RngState() in the module, or "
-        f"hand a key to the function and write rng=key{at_line(user_line())}"
-    )
 
 
 def compute(formula: Callable[..., Any], xs: Sequence[Any]) -> Any:

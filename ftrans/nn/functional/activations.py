@@ -143,17 +143,17 @@ def rrelu(
         upper: upper bound of the slopes.
         training: whether slopes are random.
         inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
-        rng: source of random numbers, as for `dropout`; required in training.
+        rng: source of random numbers, as for `dropout`.
 
     Raises:
         ValueError: `lower` is greater than `upper`.
-        TypeError: `rng` is missing in training.
+        TypeError: `rng` is missing where a function is transformed or compiled.
     """
     if lower > upper:
         raise ValueError(f"lower={lower} of rrelu must not be greater than upper={upper}{at_line(user_line())}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
-    return _randomly_leaky_relu(input, lower, upper, key_of(rng, "rrelu"))
+    return _randomly_leaky_relu(input, lower, upper, key_of(rng, "rrelu", [input]))
 
 
 @functional

@@ -45,7 +45,7 @@ def scaled_dot_product_attention(
         scale: factor of the scores; 1 / sqrt(E) by default.
         enable_gqa: whether queries may have a multiple of the heads (axis -3) of keys and values, each of which then
             serves several successive heads.
-        rng: source of random numbers, as for `dropout`; required with dropout.
+        rng: source of random numbers, as for `dropout`.
 
     Returns:
         An array of shape (..., L, V).
@@ -60,7 +60,7 @@ def scaled_dot_product_attention(
         array([[1.],
                [2.]])
     """
-    random = key_of(rng, "scaled_dot_product_attention") if dropout_p else None
+    random = key_of(rng, "scaled_dot_product_attention", [query, key, value]) if dropout_p else None
     return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, random)
 
 
@@ -208,7 +208,7 @@ def multi_head_attention_forward(
         average_attn_weights: whether returned weights are averaged over the heads.
         is_causal: whether query i may attend to the keys up to i only, in addition to the masks.
         batch_first: whether the batch is axis 0.
-        rng: source of random numbers, as for `dropout`; required with dropout.
+        rng: source of random numbers, as for `dropout`.
 
     Returns:
         `(output, weights)`: the output has the shape of `query`; the weights are of shape (N, L, S) if averaged, else
@@ -217,7 +217,7 @@ def multi_head_attention_forward(
     Raises:
         ValueError: shapes do not match.
     """
-    random = key_of(rng, "multi_head_attention_forward") if dropout_p else None
+    random = key_of(rng, "multi_head_attention_forward", [query, key, value]) if dropout_p else None
     return _multi_head_attention(
         query, key, value, num_heads, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias, dropout_p,
         key_padding_mask, need_weights, attn_mask, (q_proj_weight, k_proj_weight, v_proj_weight),

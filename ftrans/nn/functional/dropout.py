@@ -33,14 +33,15 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
         training: whether to drop elements; else the result is `input`.
         inplace: accepted as in torch, without effect: no function overwrites its input, use the result.
         rng: source of random numbers: a key (`ftrans.nn.random.key(0)`), or an object with a method `next_key()`, such
-            as an `nn.RngState`.  Not needed where nothing is random.
+            as an `nn.RngState`.  It may be left out where nothing is transformed or compiled: then the generator that
+            `nn.manual_seed` seeds gives a key.
 
     Returns:
         An array of the same shape.
 
     Raises:
         ValueError: `p` is not between 0 and 1.
-        TypeError: `rng` is required and missing.
+        TypeError: `rng` is missing where a function is transformed or compiled.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -83,7 +84,7 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
 
     Raises:
         ValueError: `p` is not between 0 and 1.
-        TypeError: `rng` is required and missing.
+        TypeError: `rng` is missing where a function is transformed or compiled.
     """
     return _dropped("alpha_dropout", input, p, training, rng, shape_of, keeps_variance=True)
 
@@ -112,7 +113,7 @@ def _dropped(
         raise ValueError(f"p={p} of {what} must be a probability, from 0 to 1{at_line(user_line())}")
     random = training and p > 0
     # A stream of keys is a cell itself, and would be read like one by the function below.
-    return _apply(what, input, float(p), key_of(rng, what) if random else None, decisions, keeps_variance)
+    return _apply(what, input, float(p), key_of(rng, what, [input]) if random else None, decisions, keeps_variance)
 
 
 @functional

@@ -38,14 +38,14 @@ def fractional_max_pool2d(
         return_indices: whether to return the index of each maximum in its flattened image, too.
         _random_samples: numbers in [0, 1), of shape (N, C, 2), that say where the windows of each image are, in place
             of random ones.
-        rng: source of random numbers, as for `dropout`; required without `_random_samples`.
+        rng: source of random numbers, as for `dropout`.
 
     Returns:
         The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
         ValueError: shapes do not match.
-        TypeError: `rng` is required and missing.
+        TypeError: `rng` is missing where a function is transformed or compiled.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -54,7 +54,7 @@ def fractional_max_pool2d(
         (1, 3, 4)
     """
     # A stream of keys is a cell itself, and would be read like one by the function below.
-    key = key_of(rng, "fractional_max_pool2d") if _random_samples is None else None
+    key = key_of(rng, "fractional_max_pool2d", [input]) if _random_samples is None else None
     return _pooled(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples, key)
 
 
@@ -78,14 +78,14 @@ def fractional_max_pool3d(
         return_indices: whether to return the index of each maximum in its flattened volume, too.
         _random_samples: numbers in [0, 1), of shape (N, C, 3), that say where the windows of each volume are, in place
             of random ones.
-        rng: source of random numbers, as for `dropout`; required without `_random_samples`.
+        rng: source of random numbers, as for `dropout`.
 
     Returns:
         The maxima; with `return_indices` a pair of maxima and indices.
 
     Raises:
         ValueError: shapes do not match.
-        TypeError: `rng` is required and missing.
+        TypeError: `rng` is missing where a function is transformed or compiled.
 
     Example:
         >>> import ftrans.nn.functional as F
@@ -94,7 +94,7 @@ def fractional_max_pool3d(
         (1, 3, 3, 3)
     """
     # A stream of keys is a cell itself, and would be read like one by the function below.
-    key = key_of(rng, "fractional_max_pool3d") if _random_samples is None else None
+    key = key_of(rng, "fractional_max_pool3d", [input]) if _random_samples is None else None
     return _pooled(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples, key)
 
 

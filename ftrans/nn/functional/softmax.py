@@ -106,9 +106,9 @@ def gumbel_softmax(
         An array of the same shape, which sums to 1 along `dim`.
 
     Raises:
-        TypeError: `rng` is missing.
+        TypeError: `rng` is missing where a function is transformed or compiled.
     """
-    return _gumbel_softmax(logits, tau, hard, dim, key_of(rng, "gumbel_softmax"))
+    return _gumbel_softmax(logits, tau, hard, dim, key_of(rng, "gumbel_softmax", [logits]))
 
 
 @functional

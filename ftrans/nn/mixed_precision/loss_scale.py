@@ -33,7 +33,7 @@ class LossScale(Module):
     Example:
         >>> import numpy as np, optax
         >>> from ftrans import nn
-        >>> model, scale = nn.Linear(2, 1), nn.LossScale()
+        >>> model, scale = nn.Linear(2, 1), nn.LossScale(1024.0)
         >>> optimizer = nn.Optimizer(model, optax.sgd(0.1))
         >>> @nn.jit
         ... def step(model, optimizer, scale, x):
