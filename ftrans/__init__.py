@@ -4,10 +4,12 @@ import importlib as _importlib
 import typing as _typing
 
 from . import numpy
-from .api.derivatives import grad, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
+from .api.derivatives import grad, jvp, stop_gradient, value_and_grad, vjp
 from .base.foreign_arrays import ForeignArrays as _ForeignArrays
 from .base.storable import Storable as _Storable
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
+
+__version__ = "0.1.0"
 
 if _typing.TYPE_CHECKING:
     from . import autograd, debug, nn, scipy, testing
@@ -24,6 +26,7 @@ if _typing.TYPE_CHECKING:
     from .api.jit import jit, trace
     from .api.lagrangian import gauss_newton, lagrangian_hessian
     from .api.laplacians import curl, divergence, hessian_diagonal, laplacian
+    from .api.linear_functions import linear_transpose, linearize
     from .api.loops import fori_loop, map, scan, while_loop
     from .api.nlp import nlp
     from .api.precision import matmul_precision
@@ -153,6 +156,7 @@ _FILES = {
     "api.jit": ("jit", "trace"),
     "api.laplacians": ("curl", "divergence", "hessian_diagonal", "laplacian"),
     "api.lagrangian": ("gauss_newton", "lagrangian_hessian"),
+    "api.linear_functions": ("linear_transpose", "linearize"),
     "api.loops": ("fori_loop", "map", "scan", "while_loop"),
     "api.nlp": ("nlp",),
     "api.precision": ("matmul_precision",),

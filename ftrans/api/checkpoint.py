@@ -6,13 +6,14 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from ..base import tree
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
+from ..base.type_variables import Params, Result
 from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
 from ..control.checkpoints.recompute import POLICIES, Budget, Named, Policy
 from ..control.loops.scan import scan
@@ -32,9 +33,15 @@ Function = Callable[..., Any]
 GivenPolicy = str | Sequence[str] | Callable[[str, tuple[ArrayType, ...], dict[str, Any]], bool]
 
 
+@overload
 def checkpoint(
-    f: Function | None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None
-) -> Function:
+    f: Callable[Params, Result], *, policy: GivenPolicy = "nothing", memory_budget: int | None = None
+) -> Callable[Params, Result]: ...
+@overload
+def checkpoint(
+    f: None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None
+) -> Callable[[Callable[Params, Result]], Callable[Params, Result]]: ...
+def checkpoint(f: Function | None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None) -> Any:
     """Make reverse mode keep fewer values of a function, and recompute the others in the backward pass.
 
     Values and derivatives stay the same, of all orders and in all modes; outside of derivatives nothing changes.
@@ -191,7 +198,7 @@ class Residuals(list[Residual]):
         )
 
 
-def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callable[..., Residuals]:
+def residuals(f: Callable[Params, Any], argnums: int | Sequence[int] | None = None) -> Callable[Params, Residuals]:
     """List what reverse mode keeps of a function between its forward and its backward pass.
 
     Args:
@@ -215,7 +222,7 @@ def residuals(f: Function, argnums: int | Sequence[int] | None = None) -> Callab
 
     check_function(f, "residuals")
 
-    def residuals_of_f(*args: Any, **kwargs: Any) -> Residuals:
+    def residuals_of_f(*args: Params.args, **kwargs: Params.kwargs) -> Residuals:
         leaves, structure = tree.flatten((args, kwargs))
         names, wanted = _names(f, args, kwargs), _wanted(f, args, kwargs, argnums)
         places = [i for i, (x, w) in enumerate(zip(leaves, wanted, strict=True)) if _is_traced(x, w)]

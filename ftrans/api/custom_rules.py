@@ -10,10 +10,12 @@ import functools
 import types
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
+from ..base.type_variables import Result as Returned
 from ..control.rules.custom_rule import Derivatives, Rule, custom, with_inputs_returned
 from ..control.rules.linear_call import Name
 from ..core.trace import current_builder
@@ -24,8 +26,23 @@ from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, tra
 
 Function = Callable[..., Any]
 Mode = Literal["reverse", "forward"]
+Others = ParamSpec("Others")
 
 
+@overload
+def custom_vjp(
+    f: Callable[Params, Returned],
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
+) -> CustomRule[Params, Returned]: ...
+@overload
+def custom_vjp(
+    f: None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
+) -> Callable[[Callable[Params, Returned]], CustomRule[Params, Returned]]: ...
 def custom_vjp(
     f: Function | None = None, *, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> Any:
@@ -76,6 +93,20 @@ def custom_vjp(
     return _decorated(f, nondiff_argnums, nondiff_argnames, "reverse")
 
 
+@overload
+def custom_jvp(
+    f: Callable[Params, Returned],
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
+) -> CustomRule[Params, Returned]: ...
+@overload
+def custom_jvp(
+    f: None = None,
+    *,
+    nondiff_argnums: int | Sequence[int] = (),
+    nondiff_argnames: str | Sequence[str] = (),
+) -> Callable[[Callable[Params, Returned]], CustomRule[Params, Returned]]: ...
 def custom_jvp(
     f: Function | None = None, *, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
 ) -> Any:
@@ -124,7 +155,7 @@ def _decorated(f: Function | None, argnums: Any, argnames: Any, preferred: Mode)
     return CustomRule(f, argnums, argnames, preferred)
 
 
-class CustomRule:
+class CustomRule(Generic[Params, Returned]):
     """A function with derivative rules; see `custom_vjp` and `custom_jvp`.
 
     Args:
@@ -138,7 +169,7 @@ class CustomRule:
 
     def __init__(
         self,
-        f: Function,
+        f: Callable[Params, Returned],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
         preferred: Mode = "reverse",
@@ -157,6 +188,12 @@ class CustomRule:
     def __repr__(self) -> str:
         return f"<{name_of(self._f)} with a derivative rule>"
 
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(
+        self: CustomRule[Concatenate[Any, Others], Returned], instance: object, owner: type | None = None
+    ) -> Callable[Others, Returned]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -194,7 +231,7 @@ class CustomRule:
         rule.__name__ = f"defjvps of {name_of(self._f)}"
         self._jvp = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Returned:
         """Call the function; inside a trace, as one equation with the rule."""
         if current_builder() is None:
             if is_recorded((args, kwargs)):

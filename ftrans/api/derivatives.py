@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
+from ..base.type_variables import Aux, First, Params, Primals, Result, Value
 from ..control.subprograms import cut
-from ..core.program import Program, literal, needed_eqns
+from ..core.program import Program, literal
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, is_complex, type_of
 from ..numpy.promotion import asarray
@@ -38,7 +39,7 @@ from .call import (
     select_arguments,
     trace_flat,
 )
-from .foreign_arrays import takes_foreign_arrays
+from .foreign_arrays import returns_linear_function, takes_foreign_arrays
 from .targets import flatten_like
 
 Function = Callable[..., Any]
@@ -68,6 +69,25 @@ def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
     return (True,) * count + (False,) * (len(traced.program.inputs) - count)
 
 
+@overload
+def grad(
+    f: Callable[Concatenate[First, Params], tuple[Any, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], tuple[First, Aux]]: ...
+@overload
+def grad(
+    f: Callable[Concatenate[First, Params], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], First]: ...
+@overload
+def grad(
+    f: Callable[Params, Any], argnums: Argnums, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[Params, Any]: ...
 @makes_picklable
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The gradient of a function whose result is a real scalar.
@@ -139,6 +159,40 @@ def require_complex(chosen: Arguments, traced: Traced, f: Function, what: str) -
                 )
 
 
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[First, Params], tuple[Result, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    taps: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], tuple[tuple[Result, Aux], First]]: ...
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[First, Params], Result],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    taps: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], tuple[Result, First]]: ...
+@overload
+def value_and_grad(
+    f: Callable[Params, Any],
+    argnums: Argnums,
+    has_aux: bool = False,
+    taps: bool = False,
+    holomorphic: bool = False,
+) -> Callable[Params, tuple[Any, Any]]: ...
+@overload
+def value_and_grad(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    taps: Literal[True],
+    holomorphic: bool = False,
+) -> Callable[Params, tuple[Any, Any]]: ...
 @makes_picklable
 def value_and_grad(
     f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False, holomorphic: bool = False
@@ -199,16 +253,16 @@ def _with_taps(chosen: Arguments, traced: Traced, rebuild_aux: Any) -> Any:
     return ((value, collected) if rebuild_aux is None else (value, rebuild_aux(aux), collected)), of_arguments
 
 
-def _all_arguments(primals: Sequence[Any]) -> tuple[int, ...]:
+def all_arguments(primals: Sequence[Any]) -> tuple[int, ...]:
     return tuple(range(len(primals)))
 
 
-def _zeros(types: Sequence[ArrayType]) -> list[Any]:
+def zeros_of(types: Sequence[ArrayType]) -> list[Any]:
     """An array of zeros of each type."""
     return [np.zeros(t.shape, t.dtype) for t in types]
 
 
-def _with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[ArrayType]) -> list[Any]:
+def with_zeros(given: Iterator[Any], is_given: Sequence[bool], types: Sequence[ArrayType]) -> list[Any]:
     """The next given tangent or cotangent where there is one, zeros of the type elsewhere."""
     return [next(given) if g else np.zeros(t.shape, t.dtype) for g, t in zip(is_given, types, strict=True)]
 
@@ -235,6 +289,14 @@ def checked_like(given: Any, structure: tree.Structure, types: Sequence[ArrayTyp
     return checked
 
 
+@overload
+def jvp(
+    f: Callable[..., tuple[Result, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[Result, Result, Aux]: ...
+@overload
+def jvp(
+    f: Callable[..., Result], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[Result, Result]: ...
 @takes_foreign_arrays
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function and its directional derivative (forward mode).
@@ -258,7 +320,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     """
     check_function(f, "jvp")
     primals, tangents = as_tuple(primals, "jvp", "primals"), as_tuple(tangents, "jvp", "tangents")
-    chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "jvp", has_aux)
+    chosen, traced, rebuild_aux = trace_at(f, primals, {}, all_arguments(primals), "jvp", has_aux)
     given = checked_like(tangents, chosen.structure, chosen.types, "tangents", "the primals")
     program, out_active = _pushforward(traced.program, active_inputs(chosen, traced))
     outs = run(program, [*chosen.leaves, *traced.captured, *given])
@@ -289,7 +351,19 @@ def _pushforward(program: Program, active: tuple[bool, ...]) -> tuple[Program, t
     return program.derive(("pushforward", active), make)
 
 
-@functools.partial(takes_foreign_arrays, returns_function=True)
+@overload
+def vjp(
+    f: Callable[..., tuple[Result, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[Result, Callable[[Result], tuple[Any, ...]], Aux]: ...
+@overload
+def vjp(
+    f: Callable[[*Primals], Result], *primals: *Primals, has_aux: Literal[False] = False
+) -> tuple[Result, Callable[[Result], tuple[*Primals]]]: ...
+@overload
+def vjp(
+    f: Callable[..., Result], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[Result, Callable[[Result], tuple[Any, ...]]]: ...
+@returns_linear_function  # type: ignore[misc]
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and the function that pulls cotangents back through it (reverse mode).
 
@@ -313,8 +387,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
         (np.float64(3.0), np.float64(2.0))
     """
     check_function(f, "vjp")
-    chosen, traced, rebuild_aux = trace_at(f, primals, {}, _all_arguments(primals), "vjp", has_aux)
-    parts = _without_unused_residuals(d.pullback(traced.program, active_inputs(chosen, traced)))
+    chosen, traced, rebuild_aux = trace_at(f, primals, {}, all_arguments(primals), "vjp", has_aux)
+    parts = without_unused_residuals(d.pullback(traced.program, active_inputs(chosen, traced)))
     inputs = [*chosen.leaves, *traced.captured]
     count, total = traced.structure.num_leaves, len(traced.program.outputs)
     outs = run(parts.values, inputs, wanted=total)
@@ -332,114 +406,19 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
             if a
         ]
         cts = iter(run(parts.linear, [*residuals, *wanted], residuals=made))
-        has_ct = _with_zeros(cts, parts.in_active, chosen.types)
+        has_ct = with_zeros(cts, parts.in_active, chosen.types)
         return tree.unflatten(chosen.structure, has_ct)
 
     out = tree.unflatten(traced.structure, outs[:count])
     return (out, vjp_fn, rebuild_aux(outs[count:total])) if has_aux else (out, vjp_fn)
 
 
-def _without_unused_residuals(parts: d.Linear) -> d.Linear:
+def without_unused_residuals(parts: d.Linear) -> d.Linear:
     """The two halves of a derivative, without residuals that the second does not use; a trace is pruned later."""
     return d.pruned(parts) if current_builder() is None else parts
 
 
-@functools.partial(takes_foreign_arrays, returns_function=True)
-def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
-    """The value of a function, and its derivative at that point as a linear function of tangents.
-
-    Args:
-        f: the function.
-        primals: its arguments.
-
-    Returns:
-        `(out, push)`: `push(*tangents)`, with tangents like the primals, returns a tangent like `out`, without
-        evaluating `f` again.
-
-    Raises:
-        TypeError: a primal is not floating-point, or later the tangents do not match the primals.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> out, push = ft.linearize(np.exp, 0.0)
-        >>> push(3.0)
-        np.float64(3.0)
-    """
-    check_function(f, "linearize")
-    chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linearize", False)
-    parts = _without_unused_residuals(d.pushforward(traced.program, active_inputs(chosen, traced)))
-    inputs = [*chosen.leaves, *traced.captured]
-    count = len(traced.program.outputs)
-    outs = run(parts.values, inputs, wanted=count)
-    made = residuals_of(parts.values, inputs, count)
-    residuals = outs[count:]
-
-    def push(*tangents: Any) -> Any:
-        given = checked_like(tangents, chosen.structure, chosen.types, "the tangents", "the primals")
-        results = iter(run(parts.linear, [*residuals, *given], residuals=made))
-        types = traced.program.out_types
-        full = _with_zeros(results, parts.out_active, types)
-        return tree.unflatten(traced.structure, full)
-
-    return tree.unflatten(traced.structure, outs[:count]), push
-
-
-def linear_transpose(f: Function, *primals: Any) -> Function:
-    """The transpose of a function that is linear in its arguments.
-
-    Args:
-        f: the function.
-        primals: arguments of the right shapes and dtypes; their values do not matter.
-
-    Returns:
-        A function that takes a cotangent like the result of `f` and returns a tuple of cotangents like the primals.
-
-    Raises:
-        TypeError: the function is not linear in its arguments.
-
-    Example:
-        >>> import numpy as np, ftrans as ft
-        >>> ft.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
-        (np.float64(6.0),)
-    """
-    check_function(f, "linear_transpose")
-    chosen, traced, _ = trace_at(f, primals, {}, _all_arguments(primals), "linear_transpose", False)
-    program = traced.program
-    parts = d.pullback(program, active_inputs(chosen, traced))
-    _require_linear(f, program, parts, traced.captured, len(chosen.leaves))
-    zeros = _zeros(chosen.types)
-    # What the function is at zero does not matter, so it is not checked.
-    residuals = run(parts.values, [*zeros, *traced.captured], wanted=0)[len(program.outputs) :]
-
-    def transposed(cotangent: Any) -> Any:
-        given = checked_like(cotangent, traced.structure, program.out_types, "the cotangent", "the result")
-        wanted = [ct for ct, a in zip(given, parts.out_active, strict=True) if a]
-        cts = iter(run(parts.linear, [*residuals, *wanted]))
-        full = _with_zeros(cts, parts.in_active, chosen.types)
-        return tree.unflatten(chosen.structure, full)
-
-    return transposed
-
-
-def _require_linear(f: Function, program: Program, parts: d.Linear, captured: Sequence[Any], count: int) -> None:
-    """Raise unless a function is linear in its first `count` inputs: constant derivative, value 0 at 0."""
-    residuals = parts.values.outputs[len(program.outputs) :]
-    needed = needed_eqns(parts.values.eqns, residuals)
-    inputs = set(parts.values.inputs[:count])
-    eqn = next((eqn for eqn in needed if not inputs.isdisjoint(eqn.operands)), None)
-    if eqn is None and inputs.isdisjoint(residuals):
-        if any(isinstance(x, Tracer) for x in captured):
-            return
-        zeros = _zeros(program.in_types[:count])
-        if not any(np.any(y) for y in run(program, [*zeros, *captured])):
-            return
-    raise TypeError(
-        f"linear_transpose is for functions that are linear in their arguments, and {name_of(f)} is not; vjp gives the "
-        f"transpose of its derivative{at_line(eqn.line if eqn is not None else user_line())}"
-    )
-
-
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Value) -> Value:
     """`x` itself, as a constant to every derivative.
 
     Args:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..base import tree
 from ..base.foreign_arrays import ForeignArrays, is_foreign
+from ..base.type_variables import Params, Result
 
 
-def takes_foreign_arrays(function: Callable[..., Any], returns_function: bool = False) -> Callable[..., Any]:
+def takes_foreign_arrays(
+    function: Callable[Params, Result], returns_function: bool = False
+) -> Callable[Params, Result]:
     """A transformed function that also takes arrays of other libraries, and then returns such arrays.
 
     Args:
@@ -19,16 +22,21 @@ def takes_foreign_arrays(function: Callable[..., Any], returns_function: bool = 
     """
 
     @functools.wraps(function)
-    def taking(*args: Any, **kwargs: Any) -> Any:
+    def taking(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except ForeignArrays:
             if not are_foreign(args, kwargs):
                 raise
         # Not in the handler, or errors of what follows would have this one as their context.
-        return ForeignArrays.take(taking, args, kwargs, returns_function)
+        return cast(Result, ForeignArrays.take(taking, args, kwargs, returns_function))
 
     return taking
+
+
+def returns_linear_function(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """`takes_foreign_arrays` of what returns a tuple whose second item is a linear function."""
+    return takes_foreign_arrays(function, returns_function=True)
 
 
 def are_foreign(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -12,13 +12,14 @@ import numpy as np
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
+from ..base.type_variables import Value
 from ..control.rules.host_call import watch
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
 from .call import check_function, type_name
 from .custom_rules import CustomRule, custom_jvp
 
 
-def straight_through(value: Any, through: Any) -> Any:
+def straight_through(value: Value, through: Any) -> Value:
     """Return the first argument, with the derivative of the second.
 
     Args:
@@ -82,7 +83,7 @@ def _in_dtype(t: Any, like: Any) -> Any:
     return (t.real if is_complex(t.dtype) and not is_complex(like.dtype) else t).astype(like.dtype)
 
 
-def scale_gradient(x: Any, factor: Any) -> Any:
+def scale_gradient(x: Value, factor: Any) -> Value:
     """Return `x`, with its derivative multiplied by `factor`.
 
     Args:
@@ -128,7 +129,7 @@ def _scaled_tangent(factor: Any, primals: Any, tangents: Any) -> Any:
     return _scaled(factor, x), None if t is None else _in_dtype(t * factor, x)
 
 
-def reverse_gradient(x: Any, factor: Any = 1.0) -> Any:
+def reverse_gradient(x: Value, factor: Any = 1.0) -> Value:
     """Return `x`, with its derivative multiplied by `-factor` (gradient reversal).
 
     The layers before it are trained against the layers after it (Ganin and Lempitsky, 2015).
@@ -149,7 +150,7 @@ def reverse_gradient(x: Any, factor: Any = 1.0) -> Any:
     return scale_gradient(x, -factor)
 
 
-def clip_gradient(x: Any, low: Any = None, high: Any = None, *, max_norm: Any = None) -> Any:
+def clip_gradient(x: Value, low: Any = None, high: Any = None, *, max_norm: Any = None) -> Value:
     """Return `x`, with its cotangent clipped in reverse mode.
 
     Forward mode is an error: clipping is not linear, so it has no counterpart there.
@@ -210,7 +211,7 @@ def _scale_to(cotangent: Any, max_norm: Any) -> Any:
     return np.where(is_long, max_norm / np.sqrt(np.where(is_long, total, 1.0)), 1.0)
 
 
-def grad_hook(x: Any, fn: Callable[[Any], Any] | None = None, *, see: Callable[[Any], Any] | None = None) -> Any:
+def grad_hook(x: Value, fn: Callable[[Any], Any] | None = None, *, see: Callable[[Any], Any] | None = None) -> Value:
     """Return `x`, with a function that replaces its cotangent, or one that observes it.
 
     `fn` is traced: it may use NumPy and close over traced values, and is differentiated in higher orders.  Forward mode

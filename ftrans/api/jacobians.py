@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from ..base import tree
 from ..base.memory_size import memory_of_machine
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
 from ..control.subprograms import cut
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.dense import dense
@@ -18,6 +19,8 @@ from .call import Arguments, Traced, as_argnums, as_tuple, check_function, name_
 from .derivatives import Argnums, Function, active_inputs, grad, jvp, require_complex, trace_at, vjp
 from .foreign_arrays import takes_foreign_arrays
 from .targets import unflatten_square
+
+Mode = Literal["auto", "forward", "reverse"]
 
 # Products give smaller matrices in less time than it takes to find their structure.
 _LARGE = 200_000
@@ -27,13 +30,13 @@ _NEVER_TOO_LARGE = 1 << 30
 
 @makes_picklable
 def jacobian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
-    mode: Literal["auto", "forward", "reverse"] = "auto",
+    mode: Mode = "auto",
     chunk_size: int | None = None,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Function:
+) -> Callable[Params, Any]:
     """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
 
     Args:
@@ -77,13 +80,13 @@ def jacobian(
 
 @makes_picklable
 def value_and_jacobian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
-    mode: Literal["auto", "forward", "reverse"] = "auto",
+    mode: Mode = "auto",
     chunk_size: int | None = None,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Function:
+) -> Callable[Params, tuple[Any, Any]]:
     """The value of a function and its Jacobian, in one evaluation.
 
     Args:
@@ -201,12 +204,12 @@ def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobia
 
 @makes_picklable
 def jacfwd(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
-) -> Function:
+) -> Callable[Params, Any]:
     """`jacobian` by forward mode.
 
     Example:
@@ -219,12 +222,12 @@ def jacfwd(
 
 @makes_picklable
 def jacrev(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
-) -> Function:
+) -> Callable[Params, Any]:
     """`jacobian` by reverse mode.
 
     Example:
@@ -237,12 +240,12 @@ def jacrev(
 
 @makes_picklable
 def hessian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
-) -> Function:
+) -> Callable[Params, Any]:
     """The second derivatives of a function: forward over reverse mode.
 
     For a large Hessian most of which is zero whatever the arguments are, only the other elements are computed, as

@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.storable import INPUT_NAMES
 from ..base.type_questions import is_plain
+from ..base.type_variables import Params, Result
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
@@ -28,6 +29,51 @@ from .rolling import rolling
 from .sharding import Shardings
 
 _NUMBERS = (float, int, bool, complex)
+
+Others = ParamSpec("Others")
+Covariant = TypeVar("Covariant", covariant=True)
+
+
+class Compiled(Protocol[Params, Covariant]):
+    """A compiled function, for type checkers: a function of the same arguments, with a method `lower`."""
+
+    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Covariant: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Any, Others], Covariant], instance: object, owner: type | None = None
+    ) -> Callable[Others, Covariant]: ...
+
+    def lower(self, *args: Params.args, **kwargs: Params.kwargs) -> Any:
+        """JAX's `Lowered` object for these arguments."""
+
+
+@overload
+def jit(
+    f: Callable[Params, Result],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
+    tune: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Compiled[Params, Result]: ...
+@overload
+def jit(
+    f: None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
+    tune: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Callable[[Callable[Params, Result]], Compiled[Params, Result]]: ...
 
 
 @makes_picklable
@@ -41,7 +87,7 @@ def jit(
     tune: bool = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
-) -> Callable[..., Any]:
+) -> Any:
     """Compile a function with XLA.
 
     The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each
@@ -112,7 +158,7 @@ def jit(
     return named(jit_of_f, f, "jit")
 
 
-def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]:
+def trace(f: Callable[Params, Any], rolled: bool = False) -> Callable[Params, Program]:
     """Trace a function to its program, simplified.
 
     Args:
@@ -138,7 +184,7 @@ def trace(f: Callable[..., Any], rolled: bool = False) -> Callable[..., Program]
     check_flag(rolled, "trace", "rolled")
 
     @functools.wraps(f)
-    def trace_of_f(*args: Any, **kwargs: Any) -> Program:
+    def trace_of_f(*args: Params.args, **kwargs: Params.kwargs) -> Program:
         leaves, structure = tree.flatten((args, kwargs))
 
         def call(values: list[Any]) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import is_complex, is_inexact
@@ -29,14 +31,14 @@ _MOST_INDICES = 4
 
 
 def laplacian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     estimator: Estimator = None,
     samples: int = 1,
     seed: Any = 0,
-) -> Function:
+) -> Callable[Params, Any]:
     """The Laplacian of a function: the sum of its second derivatives by each element of its argument.
 
     It is computed forwards: values, their gradients and their Laplacians go through the program together, at the cost
@@ -88,14 +90,14 @@ def laplacian(
 
 
 def hessian_diagonal(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     *,
     estimator: Estimator = None,
     samples: int = 1,
     seed: Any = 0,
-) -> Function:
+) -> Callable[Params, Any]:
     """The diagonal of the Hessian: the second derivatives of a function by each element of its argument.
 
     Args:
@@ -146,8 +148,8 @@ def hessian_diagonal(
 
 
 def divergence(
-    f: Function, argnums: Argnums = 0, *, estimator: Estimator = None, samples: int = 1, seed: Any = 0
-) -> Function:
+    f: Callable[Params, Any], argnums: Argnums = 0, *, estimator: Estimator = None, samples: int = 1, seed: Any = 0
+) -> Callable[Params, Any]:
     """The divergence of a vector field: the sum of the derivatives of each element by the same element of the argument.
 
     Args:
@@ -184,7 +186,7 @@ def divergence(
     return named(takes_foreign_arrays(divergence_of_f), f, "divergence")
 
 
-def curl(f: Function, argnums: int = 0) -> Function:
+def curl(f: Callable[Params, Any], argnums: int = 0) -> Callable[Params, Any]:
     """The curl of a vector field in two or three dimensions.
 
     Args:

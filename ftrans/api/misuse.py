@@ -198,7 +198,7 @@ def _call_of_numpy(error: Exception) -> str | None:
             "with the matrix that polyvander, chebvander ... make"
         )
     public = getattr(np, name, None)
-    if getattr(getattr(public, "__wrapped__", public), "__code__", None) is not code or name not in namespace.__all__:
+    if getattr(getattr(public, "__wrapped__", public), "__code__", None) is not code or name not in dir(namespace):
         return None
     return (
         f"np.{name} does not look for traced values where one is: in an array of Python objects, or in an argument "

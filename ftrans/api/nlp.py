@@ -151,7 +151,9 @@ class NonlinearProgram:
             compile = self._jacobian.nnz + self._hessian.nnz > _MANY
             if compile:
                 self._jacobian, self._hessian = derivatives(True)
-        self._objective, self._gradient = (jit(f), jit(grad(f))) if compile else (objective, grad(f))
+        self._objective, self._gradient = objective, grad(f)
+        if compile:
+            self._objective, self._gradient = jit(f), jit(self._gradient)
         self._constraints = g if constraints is None else jit(g) if compile else constraints
         self.n, self.m = x.size, self._jacobian.shape[0]
         self._ready = True

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeVar
 
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
 from .call import check_flag
 from .call import named as renamed
-from .derivatives import Argnums, Function
+from .derivatives import Argnums
 from .prepared import Prepared
 from .prepared_function import PreparedFunction
 from .sparse_call import Options, SparseDerivative
@@ -19,10 +21,24 @@ Triangle = Literal["full", "lower"]
 JacobianMethod = Literal["auto", "elimination", "forward", "reverse", "bidirectional", "dense"]
 HessianMethod = Literal["auto", "elimination", "star", "acyclic", "dense"]
 
+Covariant = TypeVar("Covariant", covariant=True)
+
+
+class SparseFunction(Protocol[Params, Covariant]):
+    """A sparse derivative as a function, with the methods that it has, for type checkers."""
+
+    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Covariant: ...
+
+    def prepare(self, *args: Any, compile: bool = True, tune: bool = False, **kwargs: Any) -> Prepared:
+        """The derivative for arguments of these types."""
+
+    def operator(self, *args: Params.args, **kwargs: Params.kwargs) -> Any:
+        """A linear operator of SciPy."""
+
 
 @makes_picklable
 def sparse_jacobian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     *,
     format: Format = "csr",
@@ -30,7 +46,7 @@ def sparse_jacobian(
     pattern: Any = None,
     chunk_size: int | None = None,
     has_aux: bool = False,
-) -> Function:
+) -> SparseFunction[Params, Any]:
     """The Jacobian of a function as a sparse matrix, of which only the entries are computed that may be non-zero.
 
     Which these are is found from the program of `f`, and holds for all values of the arguments.  Rows count the
@@ -74,7 +90,7 @@ def sparse_jacobian(
 
 @makes_picklable
 def value_and_sparse_jacobian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     *,
     format: Format = "csr",
@@ -82,7 +98,7 @@ def value_and_sparse_jacobian(
     pattern: Any = None,
     chunk_size: int | None = None,
     has_aux: bool = False,
-) -> Function:
+) -> SparseFunction[Params, tuple[Any, Any]]:
     """The value of a function and its sparse Jacobian, in one evaluation.
 
     Args:
@@ -113,7 +129,7 @@ def value_and_sparse_jacobian(
 
 @makes_picklable
 def sparse_hessian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     *,
     format: Format = "csr",
@@ -122,7 +138,7 @@ def sparse_hessian(
     chunk_size: int | None = None,
     has_aux: bool = False,
     triangle: Triangle = "full",
-) -> Function:
+) -> SparseFunction[Params, Any]:
     """The matrix of second derivatives of a function whose result is a real scalar, as a sparse matrix.
 
     Args:
@@ -160,7 +176,7 @@ def sparse_hessian(
 
 @makes_picklable
 def value_and_sparse_hessian(
-    f: Function,
+    f: Callable[Params, Any],
     argnums: Argnums = 0,
     *,
     format: Format = "csr",
@@ -169,7 +185,7 @@ def value_and_sparse_hessian(
     chunk_size: int | None = None,
     has_aux: bool = False,
     triangle: Triangle = "full",
-) -> Function:
+) -> SparseFunction[Params, tuple[Any, Any]]:
     """The value of a function and its sparse Hessian, in one evaluation.
 
     Args:
@@ -199,7 +215,7 @@ def value_and_sparse_hessian(
     return as_function(SparseDerivative(f, argnums, options, "value_and_sparse_hessian"))
 
 
-def as_function(derivative: SparseDerivative) -> Function:
+def as_function(derivative: SparseDerivative) -> Any:
     """A sparse derivative as users call it."""
 
     @functools.wraps(derivative.f)

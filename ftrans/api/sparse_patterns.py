@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
 from ..core.trace import Tracer
 from ..structure.entries import NotStructured
 from ..structure.patterns.detect import hessian_pattern, jacobian_pattern
@@ -17,7 +19,7 @@ from .sparse_call import Options, SparseDerivative, known_values
 from .sparsity import Sparsity
 
 
-def jacobian_sparsity(f: Function, argnums: Argnums = 0, at: Any = None) -> Function:
+def jacobian_sparsity(f: Callable[Params, Any], argnums: Argnums = 0, at: Any = None) -> Callable[Params, Sparsity]:
     """The pattern of the Jacobian of a function: which elements of the result may depend on which of the argument.
 
     It is found from the program of `f`, without computing a derivative.  It holds for all values of the arguments for
@@ -51,7 +53,7 @@ def jacobian_sparsity(f: Function, argnums: Argnums = 0, at: Any = None) -> Func
     return _function(f, argnums, at, of_hessian=False)
 
 
-def hessian_sparsity(f: Function, argnums: Argnums = 0, at: Any = None) -> Function:
+def hessian_sparsity(f: Callable[Params, Any], argnums: Argnums = 0, at: Any = None) -> Callable[Params, Sparsity]:
     """The pattern of the Hessian of a function whose result is a real scalar.
 
     Args:

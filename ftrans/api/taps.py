@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_variables import Value
 from ..control.rules.exposed import Place, expose
 from ..control.rules.tap import tap as tap_primitive
 from ..core.interpret import inline
@@ -32,7 +33,7 @@ class Tap(NamedTuple):
     gradient: Any
 
 
-def tap(name: str, x: Any) -> Any:
+def tap(name: str, x: Value) -> Value:
     """Give an intermediate value a name, by which `value_and_grad(f, taps=True)` collects its value and gradient.
 
     It does not change the result of any transformation, and costs nothing unless values are collected.  In the body of

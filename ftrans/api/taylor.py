@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.type_variables import Params
 from ..core.program import Program
 from ..structure.taylor.bilaplacian import bilaplacian as bilaplacian_program
 from ..structure.taylor.taylor import taylor as taylor_program
@@ -192,7 +193,9 @@ def _rows(
     return [[outs[i], *outs[count + i * order : count + (i + 1) * order]] for i in range(count)]
 
 
-def bilaplacian(f: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Function:
+def bilaplacian(
+    f: Callable[Params, Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None
+) -> Callable[Params, Any]:
     """The bilaplacian of a function: the Laplacian of its Laplacian, `sum_ij d^4 f / dx_i^2 dx_j^2`.
 
     It is exact up to rounding, and takes a Taylor series of order 4 along each of `n**2` directions for `n` elements of

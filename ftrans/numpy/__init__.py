@@ -12,89 +12,92 @@ import typing as _typing
 
 import numpy as _numpy
 
-# Type checkers take a name for exported that is imported `as` itself.
-from numpy import bartlett as bartlett
-from numpy import blackman as blackman
-from numpy import bool as bool
-from numpy import bool_ as bool_
-from numpy import broadcast_shapes as broadcast_shapes
-from numpy import c_ as c_
-from numpy import complex64 as complex64
-from numpy import complex128 as complex128
-from numpy import diag_indices as diag_indices
-from numpy import dtype as dtype
-from numpy import e as e
-from numpy import einsum_path as einsum_path
-from numpy import errstate as errstate
-from numpy import euler_gamma as euler_gamma
-from numpy import finfo as finfo
-from numpy import float16 as float16
-from numpy import float32 as float32
-from numpy import float64 as float64
-from numpy import fromfunction as fromfunction
-from numpy import geterr as geterr
-from numpy import hamming as hamming
-from numpy import hanning as hanning
-from numpy import iinfo as iinfo
-from numpy import indices as indices
-from numpy import inf as inf
-from numpy import int8 as int8
-from numpy import int16 as int16
-from numpy import int32 as int32
-from numpy import int64 as int64
-from numpy import intp as intp
-from numpy import isdtype as isdtype
-from numpy import isscalar as isscalar
-from numpy import issubdtype as issubdtype
-from numpy import kaiser as kaiser
-from numpy import mask_indices as mask_indices
-from numpy import mgrid as mgrid
-from numpy import min_scalar_type as min_scalar_type
-from numpy import nan as nan
-from numpy import ndarray as ndarray
-from numpy import ndindex as ndindex
-from numpy import newaxis as newaxis
-from numpy import ogrid as ogrid
-from numpy import pi as pi
-from numpy import printoptions as printoptions
-from numpy import promote_types as promote_types
-from numpy import r_ as r_
-from numpy import s_ as s_
-from numpy import set_printoptions as set_printoptions
-from numpy import seterr as seterr
-from numpy import tril_indices as tril_indices
-from numpy import triu_indices as triu_indices
-from numpy import uint8 as uint8
-from numpy import uint16 as uint16
-from numpy import uint32 as uint32
-from numpy import uint64 as uint64
-
 from ..base.exports import exported as _exported
 from . import array_api as _array_api
 from . import dispatch as _dispatch
-from .array_api import *
-from .creation import *
-from .einsum import *
-from .histograms import *
-from .joining import *
-from .manipulation import *
 from .methods import install as _install
-from .padding import *
-from .pointwise import *
-from .polynomials import *
-from .products import *
-from .quantiles import *
-from .reductions import *
-from .selecting import *
-from .sets import *
-from .sorting import *
-from .statistics import *
-from .texts import *
-from .ufuncs import *
-from .vectorizing import *
 
 if _typing.TYPE_CHECKING:
-    from . import emath, fft, linalg
+    # Functions of the same names, arguments and results.
+    from numpy import *
+else:
+    from numpy import (
+        bartlett,
+        blackman,
+        bool,
+        bool_,
+        broadcast_shapes,
+        c_,
+        complex64,
+        complex128,
+        diag_indices,
+        dtype,
+        e,
+        einsum_path,
+        errstate,
+        euler_gamma,
+        finfo,
+        float16,
+        float32,
+        float64,
+        fromfunction,
+        geterr,
+        hamming,
+        hanning,
+        iinfo,
+        indices,
+        inf,
+        int8,
+        int16,
+        int32,
+        int64,
+        intp,
+        isdtype,
+        isscalar,
+        issubdtype,
+        kaiser,
+        mask_indices,
+        mgrid,
+        min_scalar_type,
+        nan,
+        ndarray,
+        ndindex,
+        newaxis,
+        ogrid,
+        pi,
+        printoptions,
+        promote_types,
+        r_,
+        s_,
+        set_printoptions,
+        seterr,
+        tril_indices,
+        triu_indices,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
+
+    from .array_api import *
+    from .creation import *
+    from .einsum import *
+    from .histograms import *
+    from .joining import *
+    from .manipulation import *
+    from .padding import *
+    from .pointwise import *
+    from .polynomials import *
+    from .products import *
+    from .quantiles import *
+    from .reductions import *
+    from .selecting import *
+    from .sets import *
+    from .sorting import *
+    from .statistics import *
+    from .texts import *
+    from .ufuncs import *
+    from .vectorizing import *
 
 _install()
 
@@ -104,23 +107,19 @@ _dispatch.ENTERED_LATER["numpy.lib.scimath"] = lambda: _importlib.import_module(
 _dispatch.ENTERED_LATER["numpy.fft"] = lambda: _importlib.import_module(".fft", __name__)
 _dispatch.ENTERED_LATER["numpy.linalg"] = lambda: _importlib.import_module(".linalg", __name__)
 
-__array_api_version__ = _array_api.VERSION
-__array_namespace_info__ = _array_api.Info
-
-
-def __getattr__(name: str) -> _typing.Any:
-    """What has nothing to do with traced values (`random`, `save`, `testing`, ...) is NumPy's own."""
-    if name in _LATER:
-        return _dispatch.ENTERED_LATER[_LATER[name]]()
-    try:
-        return getattr(_numpy, name)
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has numpy") from None
-
-
 if not _typing.TYPE_CHECKING:
-    # Type checkers read what each file exports in that file.
+    __array_api_version__ = _array_api.VERSION
+    __array_namespace_info__ = _array_api.Info
     __all__ = sorted([*_exported(globals()), "emath", "fft", "linalg"])
 
     def __dir__() -> list[str]:
         return __all__
+
+    def __getattr__(name: str) -> _typing.Any:
+        """What has nothing to do with traced values (`random`, `save`, `testing`, ...) is NumPy's own."""
+        if name in _LATER:
+            return _dispatch.ENTERED_LATER[_LATER[name]]()
+        try:
+            return getattr(_numpy, name)
+        except AttributeError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}, nor has numpy") from None

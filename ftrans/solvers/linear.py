@@ -20,7 +20,7 @@ from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_complex, is_inexact, type_of
-from ..numpy import linalg
+from ..numpy.linalg.equations import solve
 from ..numpy.promotion import asarray, result_dtype
 from ..ops.broadcast import reduce_sum
 from ..ops.elementwise import abs_, add, bitwise_and, convert, cos, le, maximum, mul, sin, sqrt, stop_gradient, sub
@@ -205,7 +205,7 @@ def _info_of_elimination(a: Tracer, x: Tracer, b: Tracer, product: Tracer) -> li
 def _eliminated(a: Any, b: Any, info: bool) -> Any:
     def record(tracers: list[Tracer]) -> list[Tracer]:
         a, b = tracers
-        x = linalg.solve(a, b)
+        x = solve(a, b)
         return [x, *_info_of_elimination(a, x, b, asarray(a @ x))] if info else [x]
 
     x, *more = record_or_run("linear_solve", record, [a, b])

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from ...api import checkpoint as api
 from ...api.call import has_active, name_of
 from ...base.contexts import in_own_context
 from ...base.forward_code import reading
+from ...base.type_variables import Params, Result
 from ...core.trace import current_builder
 from ..modules.calls import call_taking
 from ..modules.module import Module
 from ..modules.roots import in_places, with_places
 
 
+@overload
+def checkpoint(
+    f: Callable[Params, Result],
+    *,
+    policy: api.GivenPolicy = "nothing",
+    memory_budget: int | None = None,
+) -> Callable[Params, Result]: ...
+@overload
+def checkpoint(
+    f: None = None,
+    *,
+    policy: api.GivenPolicy = "nothing",
+    memory_budget: int | None = None,
+) -> Callable[[Callable[Params, Result]], Callable[Params, Result]]: ...
 def checkpoint(
     f: Callable[..., Any] | None = None,
     *,

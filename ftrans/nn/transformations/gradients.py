@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, Literal, NamedTuple, TypeVar, overload
 
 from ...api import derivatives
 from ...api.call import name_of, named, normalize_argnums
@@ -13,6 +13,7 @@ from ...api.taps import tap
 from ...base import tree
 from ...base.cell import read
 from ...base.source import at_line, user_line
+from ...base.type_variables import Aux, Params, Result
 from ...core.trace import current_builder
 from ..cells.kinds import Parameter
 from ..modules.bare import capturing
@@ -22,7 +23,42 @@ from ..modules.module import Module
 from ..modules.roots import graph_of_arguments, in_places, require_module, with_places
 from .traces import require_untraced
 
+ModuleType = TypeVar("ModuleType", bound=Module)
 
+
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[ModuleType, Params], tuple[Result, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    loss_scale: Any = None,
+) -> Callable[Concatenate[ModuleType, Params], tuple[tuple[Result, Aux], dict[str, Any]]]: ...
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[ModuleType, Params], Result],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    *,
+    loss_scale: Any = None,
+) -> Callable[Concatenate[ModuleType, Params], tuple[Result, dict[str, Any]]]: ...
+@overload
+def value_and_grad(
+    f: Callable[Params, Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    capture: Sequence[str] = (),
+    loss_scale: Any = None,
+) -> Callable[Params, Any]: ...
+@overload
+def value_and_grad(
+    f: Callable[Params, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    capture: Sequence[str],
+    loss_scale: Any = None,
+) -> Callable[Params, Any]: ...
 def value_and_grad(
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -73,6 +109,16 @@ def value_and_grad(
     return named(value_and_grad_of_f, f, "value_and_grad")
 
 
+@overload
+def grad(
+    f: Callable[Concatenate[ModuleType, Params], tuple[Any, Aux]], argnums: Literal[0] = 0, *, has_aux: Literal[True]
+) -> Callable[Concatenate[ModuleType, Params], tuple[dict[str, Any], Aux]]: ...
+@overload
+def grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[ModuleType, Params], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> Callable[Concatenate[ModuleType, Params], dict[str, Any]]: ...
+@overload
+def grad(f: Callable[Params, Any], argnums: int | Sequence[int], has_aux: bool = False) -> Callable[Params, Any]: ...
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The gradient of a function of modules with respect to their parameters.
 

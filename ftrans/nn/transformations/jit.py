@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ...base.cell import Eager
 from ...base.foreign import Said
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
+from ...base.type_variables import Params, Result
 from ...ops.host import in_host_call
 from ...xla import Division, OtherTypes, UnequalArguments, about_to_run, is_deleted, is_in_trace, is_jax, is_jax_tracer
 from ..cells import epoch
@@ -44,6 +45,24 @@ from .traces import ModulesTraced, require_unchanged
 _EXPECTED = 2
 
 
+@overload
+def jit(
+    f: Callable[Params, Result],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
+) -> Callable[Params, Result]: ...
+@overload
+def jit(
+    f: None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    roll: bool = True,
+) -> Callable[[Callable[Params, Result]], Callable[Params, Result]]: ...
 def jit(
     f: Callable[..., Any] | None = None,
     *,
@@ -51,7 +70,7 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
     roll: bool = True,
-) -> Callable[..., Any]:
+) -> Any:
     """Compile a function that takes modules, such as a training step, with XLA.
 
     The function may change parameters, buffers and random streams of the modules that it is given; afterwards they hold
