@@ -568,6 +568,32 @@ def test_a_backward_that_differentiates() -> None:
         grad((first * x).sum(), x)
 
 
+def test_saved_arguments_are_those_that_a_gradient_in_backward_reaches() -> None:
+    """As in an adjoint method, whose function reads parameters that are arguments as well."""
+    weight = leaf(2.0)
+    offset = leaf(X) * 1.0
+
+    def f(x: Any) -> Any:
+        return np.sin(weight * x) + offset
+
+    def forward(ctx: Any, x: Any, *parameters: Any) -> Any:
+        ctx.save_for_backward(x, *parameters)
+        return f(x)
+
+    def backward(ctx: Any, ct: Any) -> Any:
+        x, *parameters = ctx.saved_tensors
+        with ft.autograd.enable_grad():
+            x = x.detach().requires_grad_()
+            return grad(f(x), (x, *parameters), ct)
+
+    adjoint = made(forward, backward, "Adjoint")
+    x = leaf(Y)
+    found = grad((adjoint.apply(x, weight, offset) ** 2).sum(), (x, weight, offset))
+    expected = grad((f(x) ** 2).sum(), (x, weight, offset))
+    for mine, theirs in zip(found, expected, strict=True):
+        assert_close(mine.numpy(), theirs.numpy())
+
+
 def test_a_gradient_that_is_cut_off() -> None:
     def backward(ctx: Any, ct: Any) -> Any:
         return 2 * ct.detach()

@@ -320,8 +320,12 @@ def test_functional_call_does_not_take_torchs_tuple_of_arguments_for_an_argument
         lambda: ft.grad(lambda x: nn.functional_call(Joining(False), {}, (x, x), {})[0].sum())(X),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match=r"one by one: write functional_call\(m, state, \*args, \*\*kwargs\)"):
+        with pytest.raises(TypeError, match=r"one by one: write functional_call\(m, state, \*args.*utils\.stateless"):
             call()
+    with pytest.raises(TypeError, match=r"input is a tuple of 2 values.*out, _ = nn\.functional_call"):
+        nn.functional.mse_loss(nn.functional_call(layer, state, X), X)
+    with pytest.raises(TypeError, match="input is a dict of 1 values; give one of them\n"):
+        nn.functional.mse_loss({"out": X}, X)
     for call in (
         lambda: nn.functional_call(Adding(), {}, (X, X)),
         lambda: nn.functional_call(Joining(True), {}, x=(X, X)),

@@ -413,6 +413,10 @@ def test_inputs_that_are_not_used() -> None:
         a.grad((x * 2).sum(), [x, w])
     found = a.grad((x * 2).sum(), [x, w], allow_unused=True)
     assert found[1] is None
+    with pytest.raises(ValueError, match=r"only_inputs is True.*outputs\.backward"):
+        a.grad((x * 2).sum(), x, only_inputs=False)
+    found = a.grad((x * 2).sum(), x, None, False, False, True, True)
+    assert_close(value(found[0]), np.full(x.shape, 2.0))
     found = a.grad((x * 2).sum(), [x, w], materialize_grads=True)
     assert_close(value(found[1]), np.zeros(3))
     with pytest.raises(TypeError, match="not a tensor"):
@@ -923,3 +927,18 @@ def test_zeros_of_complex_numbers_have_a_sign(number: complex) -> None:
     x = a.tensor(2.0, requires_grad=True)
     np.power(number, x).imag.backward()
     assert_close(value(x.grad), np.copysign(np.pi, number.imag))
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        (lambda: a.Tensor(2, 3), r"write empty\(2, 3\)"),
+        (lambda: a.Tensor(2), r"write empty\(2\)"),
+        (lambda: a.Tensor(1, 4, 8), r"write empty\(1, 4, 8\)"),
+        (lambda: a.Tensor([1.0, 2.0]), r"write tensor\(data"),
+        (lambda: a.Tensor(np.ones(2)), r"write tensor\(data"),
+    ],
+)
+def test_the_class_is_not_called_as_in_torch(call: Callable[[], Any], instead: str) -> None:
+    with pytest.raises(TypeError, match=rf"(?s){instead}.*test_tensor\.py"):
+        call()

@@ -257,7 +257,7 @@ UNCLEAR = {
     "x.var(0)": r"x\.var\(0, correction=1\)",
     "x.sort()": r"x\.sort\(dim=-1\)",
     "x.nonzero()": r"as_tuple=True",
-    "x.repeat(2, 1)": r"np\.tile\(x, sizes\)",
+    "x.repeat(2, 1)": r"x\.tile\(2, 1\)",
     "x.transpose(0, 1)": r"x\.transpose\(1, 0\)",
     "x.sum(())": r"axis=\(\)",
     "x.put(n, x)": r"put_",

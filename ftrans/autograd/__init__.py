@@ -70,7 +70,8 @@ globals().update(FUNCTIONS | DTYPES | CONSTANTS)
 _ELSEWHERE = {
     "nn": "from ftrans import nn", "optim": "from ftrans.nn import optim", "utils": "from ftrans.nn import utils",
     "distributions": "from ftrans.nn import distributions", "compile": "nn.jit(model)", "vmap": "ft.vmap or nn.vmap",
-    "func": "ft.grad, ft.vmap and nn.functional_call", "save": "nn.save or pickle", "load": "nn.load or pickle",
+    "func": "ft.grad, ft.vmap and nn.utils.stateless.functional_call",
+    "save": "nn.save or pickle", "load": "nn.load or pickle",
     "linalg": "numpy.linalg, whose functions take tensors", "fft": "numpy.fft, whose functions take tensors",
     "special": "scipy.special, whose functions take tensors", "autograd": "ftrans.autograd itself",
     "cuda": "nothing: tensors are in the memory of the host, and compiled code (nn.jit) runs on JAX's default device",

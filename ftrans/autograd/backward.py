@@ -24,7 +24,7 @@ from .graph import Edge, Node
 from .hooks import Hooks
 from .modes import note_departure, set_grad_enabled
 from .repeats import repeated
-from .tensor import Tensor, as_tensor, held
+from .tensor import Argument, Tensor, as_tensor, held
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -340,6 +340,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
@@ -353,6 +354,7 @@ def grad(
             out, or None, for a tensor of one element.
         retain_graph: whether to keep the graph for another backward pass; by default only if `create_graph`.
         create_graph: whether to record the backward pass, so that the gradients can be differentiated.
+        only_inputs: True; `backward` is what accumulates gradients in other leaves.
         allow_unused: whether to return None for an input that the outputs do not depend on, instead of raising.
         materialize_grads: whether to return zeros for such an input.
 
@@ -361,6 +363,7 @@ def grad(
 
     Raises:
         RuntimeError: as `backward`; or the outputs do not depend on an input.
+        ValueError: `only_inputs` is False.
 
     Example:
         >>> import ftrans as ft
@@ -369,6 +372,11 @@ def grad(
         >>> ft.autograd.grad(first, x)
         (tensor(18.),)
     """
+    if not only_inputs:
+        raise ValueError(
+            "grad returns gradients and accumulates none, so only_inputs is True; write outputs.backward() to "
+            f"accumulate the gradients of all leaves{at_line(user_line())}"
+        )
     targets = _checked_inputs(_as_list(inputs))
     roots = _as_list(outputs)
     sweep = _swept(roots, _paired(outputs, grad_outputs, "grad_outputs"), targets, create_graph, retain_graph)
@@ -395,6 +403,8 @@ def grad(
 def _checked_inputs(inputs: Sequence[Any]) -> list[Tensor]:
     if not inputs:
         raise RuntimeError(f"inputs is empty: there is nothing to differentiate with respect to{at_line(user_line())}")
+    # What a Function has saved of its arguments stands for them.
+    inputs = [x.window.original if isinstance(x, Tensor) and isinstance(x.window, Argument) else x for x in inputs]
     for index, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise TypeError(f"input {index} is not a tensor but of type {type(x).__name__}{at_line(user_line())}")
@@ -403,4 +413,4 @@ def _checked_inputs(inputs: Sequence[Any]) -> list[Tensor]:
                 f"input {index} ({x.array_type}) does not require a gradient; create it with requires_grad=True"
                 + at_line(user_line())
             )
-    return list(inputs)
+    return inputs

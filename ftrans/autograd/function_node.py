@@ -25,7 +25,7 @@ from .function_rule import is_final, without_black_boxes
 from .graph import Edge, Flags, KeepingNode, Node
 from .memory import Memory, Watched, protected
 from .modes import current_mode, in_forward, no_grad, watching_departures
-from .tensor import Tensor, inference_error
+from .tensor import Argument, Tensor, inference_error
 
 
 @in_own_context
@@ -91,7 +91,10 @@ def _plain(x: Any) -> Any:
 def _seen(x: Any) -> Any:
     """An argument as `forward` sees it."""
     if isinstance(x, Tensor):
-        return x.detach()
+        found = x.detach()
+        if found.window is not None:
+            found.window = Argument(found.window, x)
+        return found
     return Tensor.of(x) if _is_array(x) else x
 
 

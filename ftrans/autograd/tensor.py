@@ -42,6 +42,20 @@ class Window:
         self.is_detached = is_detached
 
 
+class Argument(Window):
+    """What makes a tensor one that a Function computes with in place of its argument.
+
+    Attributes:
+        original: the argument, which gradients with respect to it are those of.
+    """
+
+    __slots__ = ("original",)
+
+    def __init__(self, window: Window, original: Tensor) -> None:
+        super().__init__(window.base, window.path, window.version, window.is_detached)
+        self.original = original
+
+
 class Tensor(Eager):
     """A NumPy array that remembers how it was computed, so that `backward` can differentiate it.
 
@@ -68,7 +82,9 @@ class Tensor(Eager):
     # Brings the place in the graph of a view up to date; `methods` puts it here, with all that computes.
     _settle: Callable[[], None]
 
-    def __init__(self, array: Any, array_type: ArrayType) -> None:
+    def __init__(self, array: Any, array_type: ArrayType | None = None, *sizes: Any) -> None:
+        if type(array_type) is not ArrayType:
+            raise _constructor_error(array, array_type, sizes)
         self.array = array
         self.array_type = array_type
         self.node: Node | None = None
@@ -331,6 +347,19 @@ class Tensor(Eager):
         """The values as nested lists of Python numbers."""
         note_departure()
         return np.asarray(self.array).tolist()
+
+
+def _constructor_error(first: Any, second: Any, others: tuple[Any, ...]) -> TypeError:
+    """The error for a call of the class with what torch takes: sizes, or data."""
+    given = [first, *([] if second is None else [second]), *others]
+    if all([type(x) is int for x in given]):
+        sizes = ", ".join(map(str, given))
+        said = f"Tensor({sizes}) leaves the elements open: write empty({sizes})"
+    else:
+        said = (
+            "Tensor(data) is the class of tensors; write tensor(data, dtype=numpy.float32) for one with these elements"
+        )
+    return TypeError(said + at_line(user_line()))
 
 
 def inference_error() -> RuntimeError:

@@ -224,8 +224,8 @@ def _repeat(numpy: Method, torch: Method) -> Method:
             given = ", ".join(map(repr, args))
             _unclear(
                 self,
-                f"repeat({given}) repeats the whole array in torch, and its elements in NumPy; write np.tile(x, sizes) "
-                "for the one, and np.repeat(x, repeats, axis) for the other",
+                f"repeat({given}) repeats the whole array in torch, and its elements in NumPy; write "
+                f"x.tile({given}) for the one, and np.repeat(x, repeats, axis) for the other",
             )
         return numpy(self, *args, **kwargs)
 

@@ -118,7 +118,16 @@ def same_shapes(what: str, **given: Any) -> None:
 
     Raises:
         ValueError: they have not.
+        TypeError: one is a tuple or dictionary of arrays.
     """
+    for name, x in given.items():
+        if type(x) in (tuple, dict):
+            hint = "; nn.functional_call returns the result and the new state: write out, _ = nn.functional_call(...)"
+            is_call = type(x) is tuple and len(x) == 2 and type(x[1]) is dict
+            raise TypeError(
+                f"{what} takes arrays, but {name} is a {type(x).__name__} of {len(x)} values; give one of them"
+                f"{hint if is_call else ''}{at_line(user_line())}"
+            )
     shapes = {name: shape_of(x) for name, x in given.items()}
     if len({s for s in shapes.values() if s != ()}) > 1:
         listed = " and ".join(f"{name} {described(x)}" for name, x in given.items())

@@ -93,7 +93,9 @@ def _require_arguments(model: Module, args: tuple[Any, ...], kwargs: dict[str, A
         return
     raise TypeError(
         "functional_call takes the arguments of the module one by one: write functional_call(m, state, *args, "
-        f"**kwargs); if a tuple is one argument, pass it by name or as a list{at_line(user_line())}"
+        "**kwargs), which returns the result and the new state, or torch's form, which returns the result: "
+        "nn.utils.stateless.functional_call(m, state, args, kwargs); if a tuple is one argument, pass it by name or as "
+        f"a list{at_line(user_line())}"
     )
 
 
