@@ -231,6 +231,9 @@ NO_FUNCTIONS_OF_ARRAYS = {
 }  # fmt: skip
 
 
+ORDERS = [(2, 1, 0), (1, 0, 2), (2, 0, 1)]
+
+
 def functions(module: Any) -> list[Any]:
     names = [n for n in dir(module) if n[0] != "_" and n not in NO_FUNCTIONS_OF_ARRAYS]
     found = [getattr(module, n) for n in names]
@@ -244,10 +247,10 @@ def test_results_of_any_function_lie_in_memory_as_those_of_numpy(module: Any, dt
     numbers = np.random.default_rng(0).uniform(0.1, 0.9, (2, 3, 4))
     x = (numbers * 9 if dtype is np.int64 else numbers + 1j * numbers**2).astype(dtype)
     count = 0
-    for function in functions(module):
+    for place, function in enumerate(functions(module)):
         # The second argument of a ufunc of one operand is where it writes.
         for number, way in enumerate(CALLS if getattr(function, "nin", 2) > 1 else CALLS[:1]):
-            for axes in ((2, 1, 0), (1, 0, 2), (2, 0, 1)):
+            for axes in ORDERS if tables.whole else ORDERS[place % 3 :][:1]:
                 call = functools.partial(way, function)
                 call.__name__ = f"{function.__name__}, call {number}, {axes}"
                 v = x.transpose(axes).copy().transpose(np.argsort(axes)) if number else x.transpose(axes)
