@@ -90,6 +90,13 @@ def test_modules() -> None:
     assert kept() is None
 
 
+def test_modules_and_keywords() -> None:
+    f = nn.jit(lambda m, x, scale: m(x) * scale)
+    x = np.ones((2, 3), np.float32)
+    found = reasons_of(lambda scale: f(nn.Linear(3, 3), x, scale=scale), (x,), (x[0],))
+    assert found[-1] == ("argument scale changed from f32[2,3] to f32[3]",)
+
+
 def test_warns_once() -> None:
     f = ft.jit(lambda x: 3 * x)
     for n in range(1, 10):

@@ -73,7 +73,7 @@ class Layouts:
                 return result
         operands = [plain(x) for x in values]
         result = primitive.xla(*operands, **eqn.params)
-        if not primitive.multiple_results and result.ndim > max(2, *map(np.ndim, operands)):
+        if not primitive.multiple_results and result.ndim > max([2, *map(np.ndim, operands)]):
             # A value that is repeated is not moved, but repeated along other axes.
             self._moved[id(result)] = result, lambda: primitive.xla_channels_last(*operands, **eqn.params)
         return result

@@ -157,9 +157,15 @@ class _Call(Call):
     is_in_jax: bool
 
     def __init__(
-        self, modules: list[Module], signature: Any, leaves: list[Any], how: Any, args: tuple[Any, ...]
+        self,
+        modules: list[Module],
+        signature: Any,
+        leaves: list[Any],
+        how: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(None, leaves, how, args, {})
+        super().__init__(None, leaves, how, args, kwargs or {})
         self.modules = modules
         self.signature = signature
         self.gives_tensors = False
@@ -222,7 +228,7 @@ class _Jitted(Jitted):
             modules: list[Module] = []
             plain, plain_kwargs = with_places((args, kwargs), modules)
             signature, leaves, how = self.signatures.prepare(plain, plain_kwargs)
-            call = _Call(modules, signature, leaves, how, plain)
+            call = _Call(modules, signature, leaves, how, plain, plain_kwargs)
         return self._with_graph(call)
 
     def remember(self, call: _Call, paths: Paths, args: tuple[Any, ...]) -> None:
