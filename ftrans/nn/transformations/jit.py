@@ -378,8 +378,8 @@ class _Jitted(Jitted):
             return None
 
     def note(self, call: _Call, before: Sequence[Path], path: Path, seconds: float) -> None:
-        # Modules that have kept constants are traced once more.
-        if not path.note.has_kept_constants:
+        # Modules that have kept constants are traced once more.  What JAX traces is a program of its own, besides.
+        if not path.note.has_kept_constants and not is_in_trace():
             super().note(call, before, path, seconds)
 
     def facts(self, call: _Call) -> Facts:
