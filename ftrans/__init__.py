@@ -40,6 +40,7 @@ if _typing.TYPE_CHECKING:
     from .api.vmap import vmap
     from .control.convergence import ConvergenceError
     from .core.program import Program
+    from .debug.explain import explain
     from .interop.from_jax import from_jax
     from .interop.from_torch import from_torch
     from .interop.to_torch import to_torch
@@ -73,6 +74,7 @@ __all__ = [
     "debug",
     "directional_derivative",
     "divergence",
+    "explain",
     "explain_zero",
     "export",
     "fixed_point",
@@ -170,6 +172,7 @@ _FILES = {
     "api.vmap": ("vmap",),
     "interop.from_torch": ("from_torch",),
     "interop.to_torch": ("to_torch",),
+    "debug.explain": ("explain",),
     "control.convergence": ("ConvergenceError",),
     "core.program": ("Program",),
     "interop.from_jax": ("from_jax",),

@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "custom_vjp": (square,),
     "directional_derivative": (square, X, X),
     "divergence": (np.sin,),
+    "explain": (square, X),
     "explain_zero": (square,),
     "export": (square, X),
     "fixed_point": (lambda x, a: np.cos(x) * a, 1.0, 1.0),

@@ -5,17 +5,21 @@ from ..api.anomaly.report import AnomalyError
 from ..base.source import scope
 from .cost import CostReport, cost
 from .draw import draw
+from .explain import explain
+from .explanation import Explanation
 from .profile import Profile, profile
 from .retraces import Retraces, retraces
 
 __all__ = [
     "AnomalyError",
     "CostReport",
+    "Explanation",
     "Profile",
     "Retraces",
     "cost",
     "detect_anomaly",
     "draw",
+    "explain",
     "is_anomaly_enabled",
     "profile",
     "retraces",

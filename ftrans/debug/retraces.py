@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api.call import name_of
+from ..api.closures import code_of
 from ..api.retraces import Retrace, retraces_so_far
 from ..base import html
 from ..base.names import printable
-from ..base.source import at_line, user_line
+from ..base.source import Line, at_line, user_line
 from . import report
 
 _TITLES = ("function", "trace", "called at", "tracing", "changed")
@@ -67,6 +68,10 @@ def _texts(one: Retrace) -> tuple[str, ...]:
     return printable(one.function), str(one.number), called, report.seconds(one.seconds), reasons
 
 
+def _place(line: Line | None) -> tuple[str, int] | None:
+    return None if line is None else (line.filename, line.number)
+
+
 def retraces(f: Callable[..., Any] | None = None) -> Retraces:
     """Why compiled functions were traced again: the latest 1,000 retraces of `ft.jit` and `nn.jit` in this process.
 
@@ -75,7 +80,7 @@ def retraces(f: Callable[..., Any] | None = None) -> Retraces:
     `jit` anew, such as a lambda in a loop.
 
     Args:
-        f: only those of this function, jitted or not, and of others with its name; all by default.
+        f: only those of functions with the name and the code of this one, jitted or not; all by default.
 
     Returns:
         A list of `Retrace`, which prints as a table.  Each has `function`, `defined` and `called` (lines), `number`,
@@ -96,5 +101,7 @@ def retraces(f: Callable[..., Any] | None = None) -> Retraces:
         if not callable(f):
             raise TypeError(f"retraces takes a function, not {type(f).__name__}{at_line(user_line())}")
         names = {name_of(f), name_of(f).removeprefix("jit(").removesuffix(")")}
-        found = [one for one in found if one.function in names]
+        code = code_of(f)
+        place = code and (code.co_filename, code.co_firstlineno)
+        found = [one for one in found if one.function in names and place == _place(one.defined)]
     return Retraces(found)
