@@ -5,6 +5,7 @@ import typing as _typing
 
 from . import numpy
 from .api.derivatives import grad, jvp, stop_gradient, value_and_grad, vjp
+from .base.displayed import Displayed as _Displayed
 from .base.foreign_arrays import ForeignArrays as _ForeignArrays
 from .base.storable import Storable as _Storable
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
@@ -219,6 +220,9 @@ _ENTERED_LATER["scipy.signal"] = lambda: _importlib.import_module(".scipy.signal
 _ENTERED_LATER["scipy.linalg"] = lambda: _importlib.import_module(".scipy.linalg", __name__)
 _ENTERED_LATER["scipy.stats"] = lambda: _importlib.import_module(".scipy.stats", __name__)
 _ENTERED_LATER["scipy.ndimage"] = lambda: _importlib.import_module(".scipy.ndimage", __name__)
+
+# What writes HTML for notebooks is imported when something is shown.
+_Displayed.page_of = lambda x: _importlib.import_module(".debug.pages.page", __name__).page_of(x)
 
 # What writes programs down is imported when one is written.
 _Storable.storage = lambda name: _importlib.import_module(f".storage.{name}", __name__)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ..base import tree
+from ..base.displayed import Displayed
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
 from ..base.type_variables import Params, Result
@@ -174,7 +175,7 @@ class Residual(NamedTuple):
     line: Line | None
 
 
-class Residuals(list[Residual]):
+class Residuals(list[Residual], Displayed):
     """The arrays that reverse mode keeps: a list that prints as a table, with a total."""
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import tree
+from ..base.displayed import Displayed
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.interpret import interpret, repeat
@@ -67,7 +68,7 @@ class ZeroGradient:
         return "\n".join([f"{head}: {what}", *(f"  {cut}" for cut in self.cuts)])
 
 
-class ZeroGradients(tuple[ZeroGradient, ...]):
+class ZeroGradients(tuple[ZeroGradient, ...], Displayed):
     """The arrays among the arguments of a function whose gradient is zero; it prints as an explanation."""
 
     name: str

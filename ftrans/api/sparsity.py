@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.displayed import Displayed
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from .call import type_name
@@ -20,7 +21,7 @@ from .sparsity_pictures import as_svg, as_text, draw
 _MOST_POSITIONS = 2**63
 
 
-class Sparsity:
+class Sparsity(Displayed):
     """The pattern of a sparse matrix: the positions of the entries that may differ from zero.
 
     A pattern is immutable, compares by its positions and can be hashed.  `a | b` has the entries of both, `a & b` those

@@ -35,7 +35,7 @@ background:none;color:inherit}
 .ftrans .ft-w{white-space:normal;min-width:20em}
 .ftrans tbody tr:hover{background:var(--ft-shade)}
 .ftrans code,.ftrans pre{font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-background:none;color:inherit;padding:0;margin:0;border:0}
+background:none;color:inherit;padding:0;margin:0;border:0;white-space:pre}
 .ftrans details{margin:1px 0}
 .ftrans details details{margin-left:1.2em}
 .ftrans summary{cursor:pointer}

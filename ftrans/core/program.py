@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..base.displayed import Displayed
 from ..base.names import Names, printable
 from ..base.observe import activity
 from ..base.source import Line, at_line
@@ -131,7 +132,7 @@ class ProgramError(TypeError):
     """A program that is not closed, not typed or assigns a variable twice: a defect of a transformation."""
 
 
-class Program(Storable):
+class Program(Storable, Displayed):
     """A pure function as a list of equations.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..api.jit import trace
-from ..base import tree
+from ..base import html, tree
 from ..base.source import Line, at_line
 from ..core.program import Program, programs_in
 from ..run.costs import flops as eqn_flops
@@ -105,7 +105,11 @@ class CostReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return report.html_table(*self._table("flops", "line", 30))
+        parts = [
+            html.details("<b>by line</b>", report.html_table(*self._table("flops", "line", 30)), is_open=True),
+            html.details("<b>by scope</b>", report.html_table(*self._table("flops", "scope", 30))),
+        ]
+        return html.page(*parts)
 
 
 def _group(line: Line | None, group_by: str) -> tuple[Any, str]:

@@ -67,6 +67,9 @@ class Drawing:
             path.write_bytes(render(self.dot, form, scale if form == "png" else 1.0))
         return path
 
+    def _repr_svg_(self) -> str | None:
+        return self.svg if has_graphviz() else None
+
     def _repr_html_(self) -> str:
         if not has_graphviz():
             return f"{html.escape(repr(self))}: install Graphviz to see it<pre>{html.escape(self.dot)}</pre>"

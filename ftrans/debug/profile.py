@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any
 
+from ..base import html
 from ..base.observe import Observer, observing
 from ..base.source import Line, user_line
 from ..core.program import Eqn, Program, programs_in
@@ -27,6 +29,15 @@ from .report import Row
 _GROUPS = ("primitive", "line", "scope")
 # So many equations are remembered with their cost.
 _MOST_COSTS = 100_000
+
+
+# The profile that ended last, while somebody holds it.
+_last: list[weakref.ref[Profile]] = []
+
+
+def last_profile() -> Profile | None:
+    """The profile that ended last; None if nobody holds it any more."""
+    return _last[0]() if _last else None
 
 
 class Profile(Observer):
@@ -133,6 +144,7 @@ class Profile(Observer):
                 yield self
         finally:
             self._ended = perf_counter_ns()
+            _last[:] = [weakref.ref(self)]
 
     # Reading
 
@@ -235,7 +247,12 @@ class Profile(Observer):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return report.html_table(*self._table("self_time", "primitive", 30))
+        parts = []
+        for group_by in _GROUPS:
+            rows = report.sort_rows(self.rows(group_by), "self_time")
+            body = report.html_table(*self._table("self_time", group_by, 30), [row.self_time for row in rows])
+            parts.append(html.details(f"<b>by {group_by}</b>", body, is_open=group_by == "primitive"))
+        return html.page(*parts)
 
     def compiled(self) -> list[CostReport]:
         """The cost of each compiled program that was called, and its time per call."""

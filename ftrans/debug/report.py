@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..base import html
 from ..base.names import printable
 from ..base.source import Line, at_line, user_line
 
@@ -122,20 +123,21 @@ def text_table(head: str, columns: Sequence[Column], rows: Sequence[Row], notes:
     return "\n".join([line(titles), rule, *map(line, cells), rule, *notes])
 
 
-def html_table(head: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[str]) -> str:
-    """The same for a notebook."""
-    import html
-
-    right = ' style="text-align: right"'
-    titles = f'<th style="text-align: left">{head}</th>' + "".join(f"<th{right}>{t}</th>" for t, _ in columns)
-    body = "".join(
-        f'<tr><td style="text-align: left"><code>{html.escape(printable(r.name))}</code></td>'
-        + "".join(f"<td{right}>{html.escape(write(r))}</td>" for _, write in columns)
-        + "</tr>"
-        for r in rows
-    )
-    below = "".join(f"<div>{html.escape(n)}</div>" for n in notes)
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>{below}"
+def html_table(
+    head: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[str], bars: Sequence[float] = ()
+) -> str:
+    """The same for a notebook; `bars` are numbers that are drawn as bars behind the second column."""
+    most = max(bars, default=0.0) or 1.0
+    lines = []
+    for i, row in enumerate(rows):
+        written = [write(row) for _, write in columns]
+        hover = "\n".join(f"{title}: {text}" for (title, _), text in zip(columns, written, strict=True))
+        cells = [html.Cell(html.code(row.name, "name"), f"{printable(row.name)}\n{hover}")]
+        for k, text in enumerate(written):
+            share = bars[i] / most if k == 1 and bars else 0.0
+            cells.append(html.Cell(html.escaped(text), is_number=True, share=share))
+        lines.append(cells)
+    return html.table([head, *(title for title, _ in columns)], lines) + html.notes(notes)
 
 
 def shortened(text: str, length: int) -> str:

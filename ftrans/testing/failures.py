@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from textwrap import indent
 from typing import NamedTuple
 
+from ..base.displayed import Displayed
 from ..base.source import Line, at_line
 
 _SHOWN_REMAINDERS = 5
@@ -76,7 +77,7 @@ class Culprit(NamedTuple):
         return f"{self.operation}{at_line(self.line)}{rule}{note}\n{numbers}{detail}"
 
 
-class GradientError(AssertionError):
+class GradientError(AssertionError, Displayed):
     """A derivative is wrong, or the function is not differentiable at the point where it was checked.
 
     Attributes:

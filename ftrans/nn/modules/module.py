@@ -488,6 +488,11 @@ class Module(StatefulModule):
             return f"{type(self).__name__}({extra})"
         return "\n".join([f"{type(self).__name__}({extra}", *lines, ")"])
 
+    def _repr_html_(self) -> str:
+        from .module_page import page_of_module
+
+        return page_of_module(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in attributes(self).items() if name not in REMEMBERED}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...api.call import trace_flat
-from ...base import tree
+from ...base import html, tree
 from ...base.source import at_line, user_line
 from ...core.program import Program
 from ...core.trace import NoWitness, Tracer, current_builder
@@ -97,7 +97,7 @@ class Summary:
         return report.text_table(*self._table())
 
     def _repr_html_(self) -> str:
-        return report.html_table(*self._table())
+        return html.page(report.html_table(*self._table()))
 
     def _table(self) -> tuple[Any, Any, Any, Any]:
         rows = {id(m): report.Row(_label(m)) for m in self.modules}

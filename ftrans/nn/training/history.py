@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.source import at_line, user_line
 from .curves import draw
+from .history_page import page_of_history
 
 # The curve by steps is thinned out beyond this, so that the history of a long training stays small.
 _MOST_POINTS = 1000
@@ -118,6 +119,10 @@ class History:
         if self.stopped is not None:
             lines.append(f"stopped: {self.stopped}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names = [name for name in self.names if name not in _NOT_SHOWN]
+        return page_of_history(names, self.epochs, self.best, shown)
 
 
 def shown(name: str, value: Any) -> str:

@@ -1,0 +1,1 @@
+"""HTML of what notebooks show: programs, patterns, reports on gradients."""
